@@ -1,0 +1,252 @@
+"""The codecs: binding and writing when a job is enqueued, reading when it runs."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, NoReturn
+
+import msgspec
+from msgspec import UNSET
+
+from rota.args import fault, signature, strict
+from rota.args.fault import Fault
+from rota.args.text import args_reader, changed, reader, written
+from rota.errors import ArgsError
+
+MAX_ARGS_BYTES: Final = 1_000_000
+"""The default limit of a job's args as JSON: a queue is a bad place for files."""
+
+_OLDER = (
+    "; an older version of the task may have stored it: keep old parameters, with defaults, "
+    "until their jobs are done"
+)
+
+
+class ArgsCodec:
+    """How the args of one task become JSON text and come back.
+
+    Attributes:
+        context_parameter: The parameter annotated with the context class; it is no arg, and who
+            runs the job passes it by name.
+    """
+
+    __slots__ = (
+        "_by_name", "_by_place", "_decode", "_extra", "_lead", "_names", "_plain", "_required",
+        "_rest", "_shapes", "_strict_places", "_subject", "context_parameter",
+    )  # fmt: skip
+
+    context_parameter: str | None
+
+    def __init__(
+        self, function: Callable[..., object], task: str, *, context: type | None = None
+    ) -> None:
+        """Read the signature and prepare everything that can be prepared.
+
+        Args:
+            function: What runs the jobs.
+            task: The task's name, for messages.
+            context: The class by which a parameter asks for the job's context; `context | None`
+                asks too.
+
+        Raises:
+            ArgsError: The signature cannot be served.
+        """
+        read = signature.read(function, task, context)
+        self.context_parameter = read.context
+        parameters = read.parameters
+        variadic = {each.kind: each.name for each in parameters}
+        self._subject = f"args of task {task!r}"
+        self._lead = read.lead
+        self._names = tuple(each.name for each in parameters)
+        self._by_place = tuple(each.name for each in parameters if each.by_place)
+        self._by_name = frozenset(each.name for each in parameters if each.by_name)
+        self._strict_places = tuple(n for n in self._by_place if n not in self._by_name)
+        self._required = tuple(each.name for each in parameters if each.required)
+        self._rest = variadic.get(signature.VAR_POSITIONAL)
+        self._extra = variadic.get(signature.VAR_KEYWORD)
+        self._shapes = {each.name: each.shape for each in parameters}
+        self._plain = {each.name: each.shape.plain for each in parameters}
+        self._decode = args_reader(parameters)
+
+    def encode(
+        self,
+        args: tuple[object, ...],
+        kwargs: Mapping[str, object],
+        *,
+        limit: int | None = MAX_ARGS_BYTES,
+    ) -> str:
+        """Write the args of one job as a JSON object, keyed by parameter name.
+
+        `*args` and `**kwargs` appear under their own names as a list and an object. Parameters
+        that are not given are left out: the default counts that holds when the job runs.
+
+        Args:
+            args: Positional arguments, without the context.
+            kwargs: Keyword arguments, without the context.
+            limit: Bytes of UTF-8 that are too many beyond; None for no limit.
+
+        Raises:
+            ArgsError: The args do not fit the signature, would arrive changed, or are too large.
+        """
+        given = self._bind(args, kwargs)
+        data = written(given, self._find)
+        if isinstance(data, Fault):
+            raise ArgsError(data.told(self._subject))
+        for name, value in given.items():
+            kind = type(value)
+            # The hot path: scalars that the annotation names need no round trip.
+            if kind not in self._plain[name] or strict.REASONS[kind](value) is not None:
+                found = changed(data, given, self._read, self._find)
+                if found is not None:
+                    raise ArgsError(found.told(self._subject))
+                break
+        if limit is not None and len(data) > limit:
+            raise ArgsError(
+                f"{self._subject} are {len(data):,} bytes, the limit is {limit:,}; store the data "
+                "elsewhere and pass a reference, or raise max_args_bytes"
+            )
+        return data.decode()
+
+    def decode(self, text: str | bytes) -> tuple[list[object], dict[str, object]]:
+        """Read stored args: the positional and the keyword arguments to call the function with.
+
+        Raises:
+            ArgsError: The text is not what this version of the task would have stored.
+        """
+        try:
+            values = msgspec.structs.astuple(self._decode(text))
+        except Exception as error:  # noqa: BLE001 - validators are the user's code, and raise anything
+            found = fault.of_reading(error)
+        else:
+            positional: list[object] = []
+            named: dict[str, object] = {}
+            lead = self._lead
+            for name, value in zip(self._names, values):  # noqa: B905 - hot, and equally long
+                if value is UNSET:
+                    lead = 0  # what follows the first gap has to go by name
+                elif len(positional) < lead:
+                    positional.append(value)
+                else:
+                    named[name] = value
+            if self._rest or self._extra or self._strict_places:
+                self._spread(positional, named)
+            return positional, named
+        raise ArgsError(found.told(self._subject) + _OLDER)
+
+    def _bind(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
+        given: dict[str, object] = dict(zip(self._by_place, args))  # noqa: B905 - hot
+        if len(args) > len(given):
+            if self._rest is None:
+                raise ArgsError(
+                    f"{self._subject}: at most {len(self._by_place)} can be positional, "
+                    f"{len(args)} were given; leave some out, or pass them by name"
+                )
+            given[self._rest] = list(args[len(given) :])
+        if kwargs:
+            extra: dict[str, object] = {}
+            for name, value in kwargs.items():
+                if name in self._by_name and name not in given:
+                    given[name] = value
+                else:
+                    self._check_extra(name)
+                    extra[name] = value
+            if extra and self._extra is not None:
+                given[self._extra] = extra
+        for name in self._required:
+            if name not in given:
+                raise ArgsError(
+                    f"{self._subject}: `{name}` is missing; pass it, or give it a default"
+                )
+        return given
+
+    def _check_extra(self, name: str) -> None:
+        if name == self.context_parameter:
+            reason = "is the context, which Rota passes; leave it out"
+        elif name in self._by_name:
+            reason = "is given twice, by place and by name; leave one out"
+        elif self._extra is not None:
+            return
+        elif name in self._strict_places:
+            reason = "is positional-only; pass it by place"
+        else:
+            known = ", ".join(self._names) or "none"
+            reason = f"is not a parameter; leave it out (parameters: {known})"
+        raise ArgsError(f"{self._subject}: `{name}` {reason}")
+
+    def _read(self, text: bytes) -> dict[str, object]:
+        return dict(zip(self._names, msgspec.structs.astuple(self._decode(text)), strict=True))
+
+    def _find(self, given: dict[str, object], arrived: dict[str, object]) -> Fault | None:
+        for name, value in given.items():
+            found = self._shapes[name].comparison.fault(value, arrived[name])
+            if found is not None:
+                return found.below(f".{name}")
+        return None
+
+    def _spread(self, positional: list[object], named: dict[str, object]) -> None:
+        """Put `*args` and `**kwargs` in their places, which hand-made text may not allow."""
+        rest = named.pop(self._rest, None) if self._rest else None
+        if rest:
+            if len(positional) < len(self._by_place):
+                self._refuse(f"`{self._rest}` is given, but not all parameters before it")
+            positional.extend(rest)  # type: ignore[arg-type]
+        for name in self._strict_places[len(positional) :]:
+            if name in named:
+                self._refuse(f"`{name}` is positional-only, and one before it is not given")
+        extra = named.pop(self._extra, None) if self._extra else None
+        if extra:
+            for name in extra:  # type: ignore[attr-defined]
+                if name in self._by_name or name == self.context_parameter:
+                    self._refuse(f"`{self._extra}` holds the name of another parameter")
+            named.update(extra)  # type: ignore[call-overload]
+
+    def _refuse(self, reason: str) -> NoReturn:
+        raise ArgsError(f"{self._subject}: {reason}{_OLDER}")
+
+
+class ResultCodec:
+    """How the result of one task becomes JSON text and comes back."""
+
+    __slots__ = ("_comparison", "_decode", "_subject")
+
+    def __init__(self, annotation: object, task: str) -> None:
+        """Prepare for one return annotation.
+
+        Args:
+            annotation: Resolved, not a string; `inspect.Signature.empty` counts as `Any`.
+            task: The task's name, for messages.
+
+        Raises:
+            ArgsError: Results of that type cannot be stored.
+        """
+        self._subject = f"result of task {task!r}"
+        shape = signature.shape_of(annotation, self._subject)
+        self._comparison = shape.comparison
+        self._decode = reader(shape.annotation)
+
+    def encode(self, value: object) -> str:
+        """Write a result as JSON text.
+
+        Raises:
+            ArgsError: It does not fit the annotation, or would come back changed.
+        """
+        compare = self._comparison.fault
+        data = written(value, compare)
+        if isinstance(data, Fault):
+            raise ArgsError(data.told(self._subject))
+        found = changed(data, value, self._decode, compare)
+        if found is not None:
+            raise ArgsError(found.told(self._subject))
+        return data.decode()
+
+    def decode(self, text: str | bytes) -> object:
+        """Read a stored result.
+
+        Raises:
+            ArgsError: The text is not what this version of the task would have stored.
+        """
+        try:
+            return self._decode(text)
+        except Exception as error:  # noqa: BLE001 - as in ArgsCodec.decode
+            found = fault.of_reading(error)
+        raise ArgsError(
+            f"{found.told(self._subject)}; an older version of the task may have stored it"
+        )

@@ -1,0 +1,70 @@
+"""The settings of a worker, in one frozen value."""
+
+import os
+from dataclasses import dataclass
+from datetime import timedelta
+
+from rota.durations import seconds
+from rota.errors import ConfigError
+from rota.options import check_name
+
+DAY = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerConfig:
+    """How a worker behaves. All durations are in seconds.
+
+    Args:
+        queues: Which queues it takes jobs from; empty for those of the app's tasks.
+        concurrency: How many jobs run at once.
+        processes: How many child processes run the jobs of `executor="process"`.
+        prefetch: How many jobs it may hold beyond those that run. It asks for fewer where jobs
+            are slow: never more than about a tenth of a second's work.
+        poll: The longest time between two looks at the database while there is nothing to do.
+        session_timeout: After how long without a renewal others take its jobs over.
+        grace: How long running jobs may go on after a request to stop.
+        upkeep: Whether it also stages, rescues, turns and prunes.
+        drain: Stop by itself once there is nothing left to do.
+
+    Raises:
+        ConfigError: A value is outside its range.
+    """
+
+    queues: tuple[str, ...] = ()
+    concurrency: int = 32
+    processes: int = 0
+    prefetch: int = 2000
+    poll: float = 1.0
+    session_timeout: float = 15.0
+    grace: float = 30.0
+    upkeep: bool = True
+    drain: bool = False
+
+    def __post_init__(self) -> None:
+        for name in self.queues:
+            check_name(name, "queue")
+        for field, least in (("concurrency", 1), ("processes", 0), ("prefetch", 0)):
+            value = getattr(self, field)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                message = f"{field}: a whole number of at least {least}, not {value!r}"
+                raise ConfigError(message)
+        for field, shortest in (("poll", 0.001), ("session_timeout", 1.0), ("grace", 0.0)):
+            if seconds(getattr(self, field), field) < shortest:
+                message = f"{field}: at least {shortest} seconds are needed"
+                raise ConfigError(message)
+
+    @property
+    def children(self) -> int:
+        """How many child processes there are: as set, else one per core within `concurrency`."""
+        return self.processes or max(1, min(self.concurrency, os.cpu_count() or 1))
+
+    @property
+    def heartbeat(self) -> float:
+        """Seconds between two renewals: five fit into a session's timeout."""
+        return self.session_timeout / 5
+
+
+def retention(keep: float | timedelta | None, default: float) -> float:
+    """Seconds a completed job is kept."""
+    return default if keep is None else seconds(keep, "retention")

@@ -1,0 +1,76 @@
+"""What a handler can learn about its own run.
+
+A parameter annotated `Context` receives one; it is no part of the job's args.
+"""
+
+import threading
+from datetime import datetime
+
+from rota.job import ClaimedJob, JobId
+
+
+class Context:
+    """The job that is being run, and whether somebody wants it to stop."""
+
+    __slots__ = ("_cancelled", "_job")
+
+    def __init__(self, job: ClaimedJob) -> None:
+        self._job = job
+        self._cancelled = threading.Event()
+
+    @property
+    def job_id(self) -> JobId:
+        """The job's id."""
+        return self._job.id
+
+    @property
+    def task(self) -> str:
+        """The task's name."""
+        return self._job.task
+
+    @property
+    def queue(self) -> str:
+        """The queue the job came from."""
+        return self._job.queue
+
+    @property
+    def priority(self) -> int:
+        """The job's priority, smaller first."""
+        return self._job.priority
+
+    @property
+    def attempt(self) -> int:
+        """The number of this attempt, from 1."""
+        return self._job.attempt
+
+    @property
+    def max_attempts(self) -> int:
+        """How many attempts the job has altogether."""
+        return self._job.max_attempts
+
+    @property
+    def enqueued_at(self) -> datetime:
+        """When the job was enqueued."""
+        return self._job.enqueued_at
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds this attempt may take, `None` for no limit."""
+        return self._job.timeout
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody asked for the job to stop, its time is up, or its lease was lost.
+
+        Async handlers are cancelled by themselves; a handler in a thread cannot be stopped from
+        outside, so a long one looks at this between its steps and returns.
+        """
+        return self._cancelled.is_set()
+
+    def wait_cancelled(self, seconds: float) -> bool:
+        """Wait up to `seconds` for a request to stop; whether there is one. For threads."""
+        return self._cancelled.wait(seconds)
+
+    def request_cancel(self) -> None:
+        """Tell the handler to stop; the worker calls this."""
+        self._cancelled.set()

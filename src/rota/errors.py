@@ -1,0 +1,82 @@
+"""Every error Rota raises, in one small tree.
+
+```
+RotaError
+├── ConfigError             a URL, an option or a setting that cannot be used
+├── TaskError
+│   ├── TaskNotFound        no task of that name is registered in this process
+│   └── TaskAlreadyRegistered
+├── ArgsError               args that cannot be stored, or do not fit the task
+├── JobNotFound             no job of that id (or its retention is over)
+├── JobNotFinished          a result was asked for before there is one
+├── JobFailed               the job ended without a result: discarded or cancelled
+├── LeaseLost               the job was taken over; nothing was settled
+└── StoreError
+    ├── StoreUnavailable    the database cannot be reached, or went away
+    ├── SchemaMissing       run `rota migrate`
+    ├── SchemaOutdated      run `rota migrate`
+    └── SchemaTooNew        upgrade Rota
+```
+
+A message says what to do next. The driver's own error is the `__cause__`, never the surface.
+"""
+
+
+class RotaError(Exception):
+    """Any error of Rota's own."""
+
+
+class ConfigError(RotaError, ValueError):
+    """A URL, an option or a setting that cannot be used."""
+
+
+class TaskError(RotaError):
+    """A task that is not known, or known twice."""
+
+
+class TaskNotFound(TaskError, LookupError):
+    """No task of that name is registered in this process."""
+
+
+class TaskAlreadyRegistered(TaskError):
+    """Two functions were registered under one task name."""
+
+
+class ArgsError(RotaError, TypeError):
+    """Args that do not fit the task's signature, or that storing would change."""
+
+
+class JobNotFound(RotaError, LookupError):
+    """No job has that id: it never existed, was deleted, or its retention is over."""
+
+
+class JobNotFinished(RotaError, TimeoutError):
+    """The job has not finished within the time that was allowed."""
+
+
+class JobFailed(RotaError):
+    """The job ended without a result: it was discarded or cancelled."""
+
+
+class LeaseLost(RotaError):
+    """Another worker has taken the job over; what this one reported was not stored."""
+
+
+class StoreError(RotaError):
+    """The database refused an operation."""
+
+
+class StoreUnavailable(StoreError, ConnectionError):
+    """The database cannot be reached, or went away during the operation."""
+
+
+class SchemaMissing(StoreError):
+    """The database has no Rota tables yet."""
+
+
+class SchemaOutdated(StoreError):
+    """The database's Rota tables are older than this version of Rota."""
+
+
+class SchemaTooNew(StoreError):
+    """The database's Rota tables are newer than this version of Rota."""

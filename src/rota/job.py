@@ -1,0 +1,154 @@
+"""What travels between Rota's rooms: a job as it is asked for, claimed, and looked at.
+
+All of them are frozen values. `ClaimedJob` is a named tuple because it is built once per job on
+the hot path, straight from a database row.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple, NewType
+
+from rota.states import State
+
+JobId = NewType("JobId", int)
+"""Identifies a job for ever, through all its attempts."""
+
+SessionId = NewType("SessionId", int)
+"""Identifies one run of one worker process."""
+
+LeaseId = NewType("LeaseId", int)
+"""Identifies what one claim handed out. New at every claim, hence the fencing token."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """Everything about a job but its args; one spec serves a whole `enqueue_many`.
+
+    `delay` is in seconds from the moment the database stores the job, `at` an aware time; at most
+    one of them is set. `timeout` is in seconds, `None` for no limit.
+    """
+
+    task: str
+    queue: str = "default"
+    priority: int = 0
+    max_attempts: int = 5
+    timeout: float | None = None
+    delay: float | None = None
+    at: datetime | None = None
+
+    @property
+    def later(self) -> bool:
+        """Whether the job waits for its time before it becomes available."""
+        return self.delay is not None or self.at is not None
+
+
+class ClaimedJob(NamedTuple):
+    """One job in the hands of a worker. `attempt` counts from 1 and includes this run."""
+
+    id: JobId
+    lease: LeaseId
+    task: str
+    args: str
+    queue: str
+    priority: int
+    attempt: int
+    max_attempts: int
+    timeout: float | None
+    enqueued_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptError:
+    """Why one attempt failed. `exception` is the dotted name of its class."""
+
+    attempt: int
+    at: datetime
+    exception: str
+    message: str
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """A job as the database knows it. `args` and `result` are JSON text.
+
+    `attempt` is the number of attempts begun so far. `scheduled_at` is set while the job waits for
+    its time, `finished_at` once it has finished; `worker` says who runs it while it is running.
+    """
+
+    id: JobId
+    task: str
+    args: str
+    queue: str
+    priority: int
+    state: State
+    attempt: int
+    max_attempts: int
+    timeout: float | None
+    enqueued_at: datetime
+    scheduled_at: datetime | None = None
+    finished_at: datetime | None = None
+    result: str | None = None
+    errors: tuple[AttemptError, ...] = ()
+    worker: str | None = None
+    cancel_requested: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Which jobs a listing shows; `None` means any. `limit` bounds the answer."""
+
+    state: State | None = None
+    queue: str | None = None
+    task: str | None = None
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRecord:
+    """A queue, whether it is paused, and how many of its jobs are in each state."""
+
+    name: str
+    paused: bool
+    counts: Mapping[State, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """Who a worker is. `timeout` is how long, in seconds, its session lives without a renewal."""
+
+    host: str
+    pid: int
+    queues: tuple[str, ...]
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What a worker learns when it renews its session.
+
+    `alive` is false when the session was rescued; `cancel` names running jobs of the session that
+    somebody wants cancelled.
+    """
+
+    alive: bool
+    cancel: frozenset[JobId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Rescue:
+    """What a rescue took back from one dead session."""
+
+    session: SessionId
+    worker: str
+    available: tuple[JobId, ...]
+    discarded: tuple[JobId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """How many due jobs became available, and in how many seconds the next one is due."""
+
+    staged: int
+    next_due: float | None

@@ -1,0 +1,97 @@
+"""The options of a job: what a task declares, and what `.using(...)` changes for one call."""
+
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
+from typing import Self
+
+from rota.backoff import check_attempts
+from rota.durations import moment, seconds
+from rota.errors import ConfigError
+from rota.job import JobSpec
+
+LONGEST_NAME = 200
+"""Characters a task's or a queue's name may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """Where, when and how often a job runs.
+
+    Args:
+        queue: The queue it waits in.
+        priority: Smaller first; between -32768 and 32767.
+        delay: Seconds (or a timedelta) until it becomes available.
+        at: An aware datetime at which it becomes available.
+        max_attempts: How often it is tried before it is discarded.
+        timeout: Seconds (or a timedelta) one attempt may take.
+
+    Raises:
+        ConfigError: A value is outside its range, or both `delay` and `at` are given.
+    """
+
+    queue: str = "default"
+    priority: int = 0
+    delay: float | timedelta | None = None
+    at: datetime | None = None
+    max_attempts: int = 5
+    timeout: float | timedelta | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.queue, "queue")
+        whole = isinstance(self.priority, int) and not isinstance(self.priority, bool)
+        if not whole or not -32768 <= self.priority <= 32767:
+            message = f"priority: a whole number between -32768 and 32767, not {self.priority!r}"
+            raise ConfigError(message)
+        check_attempts(self.max_attempts, "max_attempts")
+        if self.delay is not None and self.at is not None:
+            message = "delay and at exclude each other; give one of them"
+            raise ConfigError(message)
+        if self.delay is not None:
+            seconds(self.delay, "delay")
+        if self.at is not None:
+            moment(self.at, "at")
+        if self.timeout is not None and seconds(self.timeout, "timeout") == 0:
+            message = "timeout: more than 0 seconds are needed; leave it out for no limit"
+            raise ConfigError(message)
+
+    def using(self, changes: dict[str, object]) -> Self:
+        """The same options with some of them changed.
+
+        Raises:
+            ConfigError: An option is not known, or a value is outside its range.
+        """
+        known = {option.name for option in fields(self)}
+        if unknown := changes.keys() - known:
+            message = (
+                f"unknown option {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}"
+            )
+            raise ConfigError(message)
+        # The later of two `.using()` decides when the job starts.
+        if changes.keys() & {"delay", "at"}:
+            changes = {"delay": None, "at": None, **changes}
+        return replace(self, **changes)  # type: ignore[arg-type]  # __post_init__ checks them
+
+    def spec(self, task: str) -> JobSpec:
+        """The spec of a job of `task` with these options."""
+        delay = None if self.delay is None else seconds(self.delay, "delay")
+        return JobSpec(
+            task=task,
+            queue=self.queue,
+            priority=self.priority,
+            max_attempts=self.max_attempts,
+            timeout=None if self.timeout is None else seconds(self.timeout, "timeout"),
+            delay=delay or None,
+            at=self.at,
+        )
+
+
+def check_name(name: str, what: str) -> str:
+    """Check the name of a queue or a task.
+
+    Raises:
+        ConfigError: It is empty, too long, or holds characters that cannot be stored or printed.
+    """
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+        message = f"{what}: a name of 1 to {LONGEST_NAME} printable characters, not {name!r}"
+        raise ConfigError(message)
+    return name

@@ -1,0 +1,39 @@
+"""What a handler can say about its run, besides a value or an exception.
+
+Each may be returned or raised; both mean the same. They derive from `Exception` only so that they
+can be raised from deep inside a handler.
+"""
+
+from datetime import timedelta
+
+from rota.durations import seconds
+
+
+class Outcome(Exception):  # noqa: N818 - an outcome is not an error
+    """The closed set of answers a handler may give."""
+
+
+class Snooze(Outcome):
+    """Run the job again in `after` seconds (or a timedelta); no attempt is spent."""
+
+    def __init__(self, after: float | timedelta) -> None:
+        self.after = seconds(after, "Snooze")
+        super().__init__(self.after)
+
+
+class Retry(Outcome):
+    """The attempt failed; try again in `after` seconds, or when the task's policy says."""
+
+    def __init__(self, reason: str = "the handler asked for a retry", *,
+                 after: float | timedelta | None = None) -> None:
+        self.reason = reason
+        self.after = None if after is None else seconds(after, "Retry")
+        super().__init__(reason)
+
+
+class Discard(Outcome):
+    """Give the job up for good, and keep it with this reason."""
+
+    def __init__(self, reason: str = "the handler discarded the job") -> None:
+        self.reason = reason
+        super().__init__(reason)

@@ -1,0 +1,114 @@
+"""From the outcome of a run to what is written: the whole retry policy, on one screen.
+
+`decide` is a pure function. Workers call it with what the handler returned or raised; the stores
+write the `Settlement` that comes out, and only if the lease it names is still held.
+"""
+
+from datetime import UTC, datetime, timedelta
+from traceback import format_exception
+from typing import NamedTuple
+
+import msgspec
+
+from rota.backoff import Backoff, RetryPolicy
+from rota.durations import seconds
+from rota.job import ClaimedJob, JobId, LeaseId
+from rota.outcome import Discard, Retry, Snooze
+from rota.states import Move
+
+TRACEBACK_LIMIT = 8_000
+"""Characters of a traceback that are kept: its end, where the cause stands."""
+
+
+class Settlement(NamedTuple):
+    """What is to be written about one run.
+
+    `delay` is in seconds and used by retry, snooze and release; `keep` is how many seconds a
+    completed or cancelled job stays readable (0: it leaves no row behind). `result` and `error`
+    are JSON text.
+    """
+
+    job: JobId
+    lease: LeaseId
+    move: Move
+    delay: float = 0.0
+    keep: float = 0.0
+    result: str | None = None
+    error: str | None = None
+
+
+def completed(job: ClaimedJob, keep: float, result: str | None = None) -> Settlement:
+    """The handler returned."""
+    return Settlement(job.id, job.lease, Move.COMPLETE, 0.0, keep, result)
+
+
+def cancelled(job: ClaimedJob, keep: float) -> Settlement:
+    """Somebody asked for the job to be cancelled, and it has stopped."""
+    return Settlement(job.id, job.lease, Move.CANCEL, 0.0, keep)
+
+
+def released(job: ClaimedJob, delay: float = 0.0) -> Settlement:
+    """The job did not run here; somebody else shall run it. No attempt is spent."""
+    return Settlement(job.id, job.lease, Move.RELEASE, delay)
+
+
+def decide(job: ClaimedJob, raised: BaseException, policy: RetryPolicy) -> Settlement:
+    """What follows from an exception, or from an outcome that was raised or returned."""
+    match raised:
+        case Snooze():
+            return Settlement(job.id, job.lease, Move.SNOOZE, raised.after)
+        case Discard():
+            return _discard(job, raised)
+        case _ if job.attempt >= job.max_attempts:
+            return _discard(job, raised)
+        case Retry(after=float(after)):
+            wait: float | None = after
+        case _:
+            try:
+                wait = _wait(policy, job.attempt, raised)
+            except Exception as broken:
+                # A policy that fails must not cost the job: fall back to the default waits.
+                broken.__context__ = raised
+                raised, wait = broken, Backoff().wait(job.attempt)
+    if wait is None:
+        return _discard(job, raised)
+    return Settlement(job.id, job.lease, Move.RETRY, wait, error=error_text(job.attempt, raised))
+
+
+def _wait(policy: RetryPolicy, attempt: int, raised: BaseException) -> float | None:
+    if isinstance(policy, Backoff):
+        return policy.wait(attempt)
+    wait: float | timedelta | None = policy(attempt, raised)
+    return None if wait is None else seconds(wait, "the retry policy's answer")
+
+
+def _discard(job: ClaimedJob, raised: BaseException) -> Settlement:
+    error = error_text(job.attempt, raised)
+    return Settlement(job.id, job.lease, Move.DISCARD, error=error)
+
+
+def error_text(attempt: int, raised: BaseException) -> str:
+    """One failed attempt as JSON, with its traceback; NUL and lone surrogates are made visible."""
+    traceback = "".join(format_exception(raised))[-TRACEBACK_LIMIT:]
+    try:
+        message = str(raised)
+    except Exception:  # noqa: BLE001 - a broken __str__ must not hide that the job failed
+        message = "(the exception's message cannot be read)"
+    kind = type(raised)
+    return error_json(attempt, f"{kind.__module__}.{kind.__qualname__}", message, traceback)
+
+
+def error_json(attempt: int, exception: str, message: str, traceback: str = "") -> str:
+    """One failed attempt as JSON text."""
+    entry = {
+        "attempt": attempt,
+        "at": datetime.now(UTC),
+        "exception": exception,
+        "message": _storable(message)[:TRACEBACK_LIMIT],
+        "traceback": _storable(traceback),
+    }
+    return msgspec.json.encode(entry).decode()
+
+
+def _storable(text: str) -> str:
+    return text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,1 @@
+"""Where jobs are kept: one seam (`protocol`), one backend per folder."""

@@ -1,0 +1,49 @@
+"""From a URL to the store it names."""
+
+import os
+
+from rota.errors import ConfigError
+from rota.store.protocol import Store
+
+DEFAULT_URL = "sqlite:///rota.db"
+VARIABLE = "ROTA_DATABASE_URL"
+
+
+def default_url() -> str:
+    """The URL in `ROTA_DATABASE_URL`, else that of a file `rota.db` in the current folder."""
+    return os.environ.get(VARIABLE) or DEFAULT_URL
+
+
+def open_store(url: str) -> Store:
+    """The store behind a URL; its backend and driver are imported now, connections opened later.
+
+    Raises:
+        ConfigError: The URL cannot be used, or its driver is not installed.
+    """
+    scheme, separator, _ = url.partition("://")
+    match scheme:
+        case "postgresql" | "postgres" if separator:
+            try:
+                from rota.store.postgres import PostgresStore
+            except ImportError as error:
+                message = "PostgreSQL needs the driver psycopg; install rota[postgres]"
+                raise ConfigError(message) from error
+            return PostgresStore(url)
+        case "sqlite" if separator:
+            from rota.store.sqlite import SqliteStore
+
+            return SqliteStore(url)
+    message = (
+        f"{shown(url)!r} is no URL of a database that Rota knows; "
+        "use postgresql://user@host/database or sqlite:///file.db"
+    )
+    raise ConfigError(message)
+
+
+def shown(url: str) -> str:
+    """A URL fit for messages: without its password."""
+    head, at, tail = url.rpartition("@")
+    if not at or "://" not in head:
+        return url
+    scheme, _, credentials = head.partition("://")
+    return f"{scheme}://{credentials.partition(':')[0]}@{tail}"

@@ -1,0 +1,122 @@
+"""An operation on the database, written once and run on any connection.
+
+An operation is a generator: it yields what it wants done (a `Query`, a `Copy`), receives the rows
+that came back, and returns its result. It never touches a connection, so the same operation runs
+on Rota's own blocking connections and on a caller's, blocking or async (the model is psycopg 3's
+I/O-free generators). A failed request is thrown into the generator at its `yield`.
+
+    def pause(queue: str) -> Steps[bool]:
+        rows = yield PAUSE(queue=queue)
+        return bool(rows)
+"""
+
+import functools
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from importlib.resources import files
+from typing import Any, Generic, ParamSpec, TypeVar
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+Rows = Sequence[tuple[Any, ...]]
+"""What a request gives back; empty where there is nothing to give."""
+
+
+class Begin(Enum):
+    """In what kind of transaction an operation runs on a connection of Rota's own.
+
+    On a caller's connection it always runs inside whatever transaction the caller has.
+    """
+
+    NOTHING = "a single statement: no transaction around it, and durable when it returns"
+    DURABLE = "a transaction that is on disk when it returns"
+    HASTY = "a transaction that a crash of the database server may undo; only repeatable work"
+
+
+class Statement:
+    """One SQL statement from a file, named like its operation.
+
+    The text uses the native named parameters of the backend's driver: `%(name)s` for psycopg,
+    `:name` for SQLite. `numbered` is the same for drivers with `$1` parameters (asyncpg).
+    """
+
+    __slots__ = ("name", "numbered", "order", "text")
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
+        order: list[str] = []
+
+        def number(match: re.Match[str]) -> str:
+            if match[1] not in order:
+                order.append(match[1])
+            return f"${order.index(match[1]) + 1}"
+
+        self.numbered = re.sub(r"%\((\w+)\)s", number, text).replace("%%", "%")
+        self.order = tuple(order)
+
+    def __call__(self, **params: object) -> "Query":
+        """A request to run this statement with these parameters."""
+        return Query(self, params)
+
+    def __repr__(self) -> str:
+        return f"<Statement {self.name}>"
+
+
+def statement(package: str, name: str) -> Statement:
+    """Read `sql/{name}.sql` of a backend's package; header comments are left out."""
+    source = (files(package) / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+    lines = [line for line in source.splitlines() if not line.lstrip().startswith("--")]
+    return Statement(name, "\n".join(lines).strip().removesuffix(";"))
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Run one statement and give back its rows."""
+
+    statement: Statement
+    params: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Stream a block of text rows into a table by PostgreSQL's COPY; gives back no rows."""
+
+    statement: Statement
+    block: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apart(Generic[T]):
+    """Run another operation now, outside of the caller's transaction; gives back `[(result,)]`."""
+
+    operation: "Operation[T]"
+
+
+Request = Query | Copy | Apart[Any]
+Steps = Generator[Request, Rows, T]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[T]):
+    """The steps of one operation, and the transaction they need."""
+
+    name: str
+    steps: Steps[T]
+    begin: Begin
+
+
+def operation(begin: Begin) -> Callable[[Callable[P, Steps[T]]], Callable[P, Operation[T]]]:
+    """Make a generator function build operations of its name."""
+
+    def wrap(function: Callable[P, Steps[T]]) -> Callable[P, Operation[T]]:
+        @functools.wraps(function)
+        def build(*args: P.args, **kwargs: P.kwargs) -> Operation[T]:
+            return Operation(function.__name__, function(*args, **kwargs), begin)
+
+        return build
+
+    return wrap

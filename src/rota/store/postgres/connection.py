@@ -1,0 +1,217 @@
+"""Rota's own connections to PostgreSQL: blocking psycopg, one thread at a time.
+
+psycopg's blocking connections cost about half of its async ones per statement, so even the async
+parts of Rota reach the database through a thread.
+"""
+
+import contextlib
+import os
+from collections.abc import Mapping
+from typing import Any, LiteralString, NoReturn, TypeVar, cast
+
+import psycopg
+from psycopg import errors as pg
+
+from rota.errors import (
+    ConfigError,
+    RotaError,
+    SchemaMissing,
+    StoreError,
+    StoreUnavailable,
+)
+from rota.store.execute import drive
+from rota.store.opening import shown
+from rota.store.operation import Apart, Begin, Copy, Operation, Query, Request, Rows
+
+T = TypeVar("T")
+
+# Claims and settlements must walk their indexes whatever the statistics say: with few distinct
+# transaction ids the planner believes that one row is left and sorts the whole backlog instead.
+# The penalties these settings put on other plans would make JIT start, hence jit = off. SET LOCAL,
+# because behind a transaction pooler a plain SET would stay with somebody else.
+_PLANNER = (
+    "SET LOCAL jit = off; SET LOCAL plan_cache_mode = force_generic_plan; "
+    "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
+    "SET LOCAL enable_sort = off; SET LOCAL enable_hashjoin = off; "
+    "SET LOCAL enable_mergejoin = off"
+)
+_BEGIN = {
+    Begin.DURABLE: f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_PLANNER}",
+    Begin.HASTY: (
+        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
+        f"SET LOCAL synchronous_commit = off; {_PLANNER}"
+    ),
+}
+
+OPERATION_TIMEOUT = 10.0
+"""Seconds within which a connection must be made."""
+
+
+class LockTimeout(StoreError):
+    """A lock was not to be had within the `lock_timeout`; housekeeping tries again later."""
+
+
+class PostgresConnection:
+    """One connection; see `rota.store.protocol.Connection`."""
+
+    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
+        self._url = url
+        self._options = options
+        self._raw: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._pid = 0
+
+    def run(self, operation: Operation[T]) -> T:
+        """Run an operation in the kind of transaction it asks for."""
+        raw = self.raw()
+        begin = _BEGIN.get(operation.begin)
+        try:
+            if begin is None:
+                return drive(operation.steps, self._execute)
+            raw.execute(cast("LiteralString", begin), prepare=False)
+            result = drive(operation.steps, self._execute)
+            raw.execute("COMMIT", prepare=False)
+        except BaseException as error:
+            self._recover(raw)
+            if isinstance(error, psycopg.Error):
+                _raise(error, self._url)
+            raise
+        return result
+
+    def raw(self) -> psycopg.Connection[tuple[Any, ...]]:
+        """The driver's connection, opened if need be.
+
+        Raises:
+            StoreUnavailable: The server cannot be reached.
+            ConfigError: The server refuses the user, the database, or a parameter of the URL.
+        """
+        if self._raw is not None and self._pid != os.getpid():
+            # Inherited by a fork: the parent goes on using it, so it must not even be closed here.
+            self._raw = None
+        if self._raw is None or self._raw.closed:
+            try:
+                self._raw = psycopg.connect(
+                    self._url, autocommit=True, **{"connect_timeout": 10, **self._options}
+                )
+            except psycopg.Error as error:
+                _raise(error, self._url)
+            self._pid = os.getpid()
+        return self._raw
+
+    def close(self) -> None:
+        """End the connection; running another operation opens it again."""
+        if self._raw is not None and self._pid == os.getpid():
+            self._raw.close()
+        self._raw = None
+
+    def _execute(self, request: Request) -> Rows:
+        try:
+            match request:
+                case Query(statement, params):
+                    cursor = self.raw().execute(
+                        cast("LiteralString", statement.text), params or None
+                    )
+                    return cursor.fetchall() if cursor.description else ()
+                case Copy(statement, block):
+                    with self.raw().cursor().copy(cast("LiteralString", statement.text)) as copy:
+                        copy.write(block)
+                    return ()
+                case Apart(operation):
+                    return self._apart(operation)
+        except psycopg.Error as error:
+            _raise(error, self._url)
+
+    def _apart(self, operation: Operation[Any]) -> Rows:
+        if self.raw().info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
+            return [(self.run(operation),)]
+        other = PostgresConnection(self._url, self._options)
+        try:
+            return [(other.run(operation),)]
+        finally:
+            other.close()
+
+    def _recover(self, raw: psycopg.Connection[tuple[Any, ...]]) -> None:
+        # After an interruption in mid-protocol only a new connection is known to be in order.
+        status = raw.info.transaction_status
+        if status in {
+            psycopg.pq.TransactionStatus.INTRANS,
+            psycopg.pq.TransactionStatus.INERROR,
+        }:
+            with contextlib.suppress(psycopg.Error):
+                raw.execute("ROLLBACK", prepare=False)
+                return
+        elif status == psycopg.pq.TransactionStatus.IDLE:
+            return
+        self.close()
+
+
+def _raise(error: psycopg.Error, url: str) -> NoReturn:
+    raise translate(error, url) from error
+
+
+def translate(error: psycopg.Error, url: str) -> RotaError:
+    """The error of Rota's own tree that a driver's error means."""
+    said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    match error:
+        case pg.UndefinedTable() | pg.InvalidSchemaName() | pg.UndefinedColumn():
+            return SchemaMissing(
+                f"the database has no Rota tables, or not those this Rota needs ({said}); "
+                "run `rota migrate`"
+            )
+        case pg.LockNotAvailable():
+            return LockTimeout(said)
+        case pg.ReadOnlySqlTransaction():
+            return StoreError(f"{shown(url)} takes no writes: {said}. Use the primary server's URL")
+        case (
+            pg.InvalidPassword()
+            | pg.InvalidAuthorizationSpecification()
+            | pg.InvalidCatalogName()
+            | pg.InsufficientPrivilege()
+        ):
+            return ConfigError(f"{shown(url)} refuses: {said}")
+        case pg.DeadlockDetected() | pg.SerializationFailure():
+            return StoreUnavailable(f"the database asks to try again: {said}")
+        case psycopg.OperationalError() | psycopg.InterfaceError():
+            if error.sqlstate is None and _misspelt(said):
+                return ConfigError(f"{shown(url)} cannot be used: {said}")
+            return StoreUnavailable(f"{shown(url)} is not to be reached: {said}")
+        case psycopg.ProgrammingError() if error.sqlstate is None:
+            return ConfigError(f"{shown(url)} cannot be used: {said}")
+        case _:
+            return StoreError(said)
+
+
+def _misspelt(said: str) -> bool:
+    # libpq reports what it cannot connect with as plain text, without a code.
+    return any(
+        part in said
+        for part in (
+            "invalid", "password authentication failed", "does not exist", "no password supplied",
+        )
+    )
+
+
+class PostgresTransaction:
+    """An open transaction of Rota's own; see `rota.store.protocol.Transaction`."""
+
+    def __init__(self, connection: PostgresConnection) -> None:
+        self._connection = connection
+        self.connection = connection.raw()
+        self._run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+
+    def commit(self) -> None:
+        """Make everything done in it permanent."""
+        self._run("COMMIT")
+
+    def rollback(self) -> None:
+        """Undo everything done in it; a connection that is gone has done so already."""
+        if not self.connection.closed:
+            self._run("ROLLBACK")
+
+    def _run(self, sql: LiteralString) -> None:
+        try:
+            self.connection.execute(sql, prepare=False)
+        except psycopg.Error as error:
+            _raise(error, self._connection._url)  # noqa: SLF001 - of the same module
+
+
+__all__ = ["LockTimeout", "PostgresConnection", "PostgresTransaction", "translate"]

@@ -1,0 +1,103 @@
+"""Acting on jobs by hand: cancel, retry, delete, pause.
+
+These are off the normal path and lock accordingly: jobs that lie in the log are changed under
+their lanes' locks, in short transactions of Rota's own. A job may move on between two statements
+(be staged, claimed, settled), so `cancel` looks again until every job is where nothing moves it.
+"""
+
+from collections.abc import Sequence
+
+from rota.job import JobId
+from rota.states import State
+from rota.store.operation import Begin, Steps, operation
+from rota.store.postgres.enqueue import ENSURE_QUEUE
+from rota.store.postgres.lookup import GET
+from rota.store.postgres.statements import sql
+
+CANCEL_TIMER = sql("cancel_timer")
+CANCEL_ASK = sql("cancel_ask")
+WAITING_LANES_LOCK = sql("waiting_lanes_lock")
+AVAILABLE_CANCEL = sql("available_cancel")
+AVAILABLE_DELETE = sql("available_delete")
+RETRY_TIMER = sql("retry_timer")
+RETRY_FINISHED = sql("retry_finished")
+DISCARDED = sql("discarded")
+DELETE_TIMER = sql("delete_timer")
+DELETE_FINISHED = sql("delete_finished")
+QUEUE_PAUSE = sql("queue_pause")
+WAKE = sql("wake")
+
+LOOKS = 5
+"""How often `cancel` looks for a job that keeps moving. It moves at most once between two."""
+
+
+@operation(Begin.DURABLE)
+def cancel(jobs: Sequence[JobId]) -> Steps[dict[JobId, State]]:
+    """Cancel jobs that have not started, ask running ones to stop."""
+    states = yield from cancel_steps(jobs)
+    if State.RUNNING in states.values():
+        yield WAKE()
+    return states
+
+
+def cancel_steps(jobs: Sequence[JobId]) -> Steps[dict[JobId, State]]:
+    """The steps of `cancel`, for housekeeping too."""
+    states: dict[JobId, State] = {}
+    moving = list(jobs)
+    for _ in range(LOOKS):
+        yield CANCEL_TIMER(jobs=moving)
+        yield WAITING_LANES_LOCK(jobs=moving)
+        yield AVAILABLE_CANCEL(jobs=moving)
+        yield CANCEL_ASK(jobs=moving)
+        rows = yield GET(jobs=moving)
+        states.update({JobId(row[0]): State(row[5]) for row in rows})
+        settled = {job for job, state in states.items() if state.finished}
+        settled |= {job for job, state in states.items() if state is State.RUNNING}
+        moving = [job for job in states if job not in settled]
+        if not moving:
+            break
+    return states
+
+
+@operation(Begin.DURABLE)
+def retry(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
+    """Make finished and waiting jobs available now, with all their attempts."""
+    rows = [*(yield RETRY_TIMER(jobs=list(jobs))), *(yield RETRY_FINISHED(jobs=list(jobs)))]
+    if rows:
+        yield WAKE()
+    return [JobId(row[0]) for row in rows]
+
+
+@operation(Begin.DURABLE)
+def retry_discarded(queue: str | None, task: str | None) -> Steps[list[JobId]]:
+    """Make every discarded job (of a queue, of a task) available again."""
+    found = yield DISCARDED(queue=queue, task=task)
+    rows = yield RETRY_FINISHED(jobs=[row[0] for row in found])
+    if rows:
+        yield WAKE()
+    return [JobId(row[0]) for row in rows]
+
+
+@operation(Begin.DURABLE)
+def delete(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
+    """Remove jobs that are not running."""
+    gone = [row[0] for row in (yield DELETE_TIMER(jobs=list(jobs)))]
+    yield WAITING_LANES_LOCK(jobs=list(jobs))
+    gone += [row[0] for row in (yield AVAILABLE_DELETE(jobs=list(jobs)))]
+    gone += [row[0] for row in (yield DELETE_FINISHED(jobs=list(jobs)))]
+    return [JobId(job) for job in gone]
+
+
+@operation(Begin.DURABLE)
+def pause(queue: str) -> Steps[bool]:
+    """Stop claims from a queue; false if it was paused already."""
+    yield ENSURE_QUEUE(queue=queue)
+    return bool((yield QUEUE_PAUSE(queue=queue, paused=True)))
+
+
+@operation(Begin.DURABLE)
+def resume(queue: str) -> Steps[bool]:
+    """Allow claims from a queue again; false if it was not paused."""
+    rows = yield QUEUE_PAUSE(queue=queue, paused=False)
+    yield WAKE()
+    return bool(rows)

@@ -1,0 +1,221 @@
+"""The rings: where new rows go, and how used-up segments become empty again.
+
+    ┌─▶ log_0 ─▶ log_1 ─▶ log_2 ─▶ log_3 ─┐      new rows go to the current segment;
+    └──────────────◀──────────────────────┘      the next one must be empty before it is current
+
+A segment is emptied by TRUNCATE, which gives the space back even while an old snapshot is held, as
+vacuum cannot. It happens only when every row of the segment has been handed out and is not leased
+any more, checked again under the segment's exclusive lock. A few leased rows do not pin a segment:
+they are copied forward and keep their place in log order. The lock is asked for with a timeout of
+50 ms and given up at once otherwise; then the ring waits, the current segment grows, and nothing is
+lost.
+
+The cursor's two tables turn the same way. The ring of finished jobs turns by age; a segment is
+truncated when the retention of all its jobs is over.
+
+Known weakness: a transaction that has touched a segment (a producer that has not committed, a
+`pg_dump`) keeps it from being truncated until it ends; the space is given back after that.
+"""
+
+from rota.store.operation import Apart, Begin, Operation, Statement, Steps, operation
+from rota.store.postgres.connection import LockTimeout
+from rota.store.postgres.control import cancel_steps
+from rota.store.postgres.settle import CANCEL_FORGET
+from rota.store.postgres.statements import sql
+
+LOG_SEGMENTS = 4
+CURSOR_SLOTS = 2
+FINISHED_SEGMENTS = 6
+
+LOG_SIZE = 32 * 1024 * 1024
+"""Bytes from which on the current segment of the log is left."""
+
+LOG_AGE = 600.0
+"""Seconds after which a current segment of the log that is not empty is left."""
+
+CURSOR_SIZE = 4 * 1024 * 1024
+"""Bytes from which on the current cursor table is left."""
+
+FINISHED_SIZE = 1024 * 1024 * 1024
+"""Bytes from which on the current segment of finished jobs is left."""
+
+FINISHED_AGE = 6 * 3600.0
+"""Seconds after which a segment of finished jobs is left: four of them span a day."""
+
+COPY_FORWARD = 2000
+"""So many leased rows are copied forward at the most."""
+
+TURN_LOCK = sql("turn_lock")
+LOG_STATE = sql("log_segments")
+LOG_TURN = sql("log_turn")
+FINISHED_STATE = sql("finished_segments")
+FINISHED_TURN = sql("finished_turn")
+FINISHED_KEPT = sql("finished_kept")
+CURSOR_STATE = sql("cursor_slots")
+CURSOR_TURN = sql("cursor_turn")
+CURSOR_COPY_FORWARD = sql("cursor_copy_forward")
+LANES_LOCK = sql("lanes_lock")
+LOCK_WAIT = sql("lock_wait")
+UNCLAIMED = sql("segment_unclaimed")
+LEASED = sql("segment_leased")
+COPY_FORWARD_SQL = sql("segment_copy_forward")
+HEARTBEAT_TRIM = sql("heartbeat_trim")
+MARK_TRIM = sql("mark_trim")
+CANCEL_LEFT = sql("cancel_left")
+
+
+def _each(verb: str, table: str, count: int) -> tuple[Statement, ...]:
+    # Names of tables cannot be parameters; these are made of constants of this file alone.
+    return tuple(
+        Statement(f"{table}_{number}", verb.format(f"rota.{table}_{number}"))
+        for number in range(count)
+    )
+
+
+_EXCLUSIVE = "LOCK TABLE {} IN ACCESS EXCLUSIVE MODE"
+LOG_LOCK = _each(_EXCLUSIVE, "log", LOG_SEGMENTS)
+LOG_TRUNCATE = _each("TRUNCATE {}", "log", LOG_SEGMENTS)
+CURSOR_LOCK = _each(_EXCLUSIVE, "cursor", CURSOR_SLOTS)
+CURSOR_TRUNCATE = _each("TRUNCATE {}", "cursor", CURSOR_SLOTS)
+FINISHED_LOCK = _each(_EXCLUSIVE, "finished", FINISHED_SEGMENTS)
+FINISHED_TRUNCATE = _each("TRUNCATE {}", "finished", FINISHED_SEGMENTS)
+
+
+@operation(Begin.NOTHING)
+def tidy() -> Steps[list[str]]:
+    """One round of housekeeping, in short transactions; what was done."""
+    done: list[str] = []
+    for part in (turn_log, turn_cursor, turn_finished):
+        [(did,)] = yield Apart(part())
+        done += did
+    for state, empty in ((LOG_STATE, empty_log), (FINISHED_STATE, empty_finished)):
+        for number, size, current, _ in (yield state()):
+            if size and not current:
+                done += yield from _try(empty(number))
+    [(did,)] = yield Apart(trim())
+    return done + did
+
+
+def _try(part: Operation[list[str]]) -> Steps[list[str]]:
+    try:
+        [(did,)] = yield Apart(part)
+    except LockTimeout:
+        return []
+    done: list[str] = did
+    return done
+
+
+@operation(Begin.HASTY)
+def turn_log() -> Steps[list[str]]:
+    """Move the log on to its next segment, if the current one is large or old."""
+    return (yield from _turn(LOG_STATE, LOG_TURN, LOG_SIZE, LOG_AGE, "log"))
+
+
+@operation(Begin.HASTY)
+def turn_finished() -> Steps[list[str]]:
+    """Move the ring of finished jobs on, if its current segment is large or old."""
+    return (
+        yield from _turn(FINISHED_STATE, FINISHED_TURN, FINISHED_SIZE, FINISHED_AGE, "finished")
+    )
+
+
+def _turn(
+    state: Statement, turn: Statement, largest: int, oldest: float, ring: str
+) -> Steps[list[str]]:
+    [(mine,)] = yield TURN_LOCK()
+    if not mine:
+        return []
+    segments = list((yield state()))
+    current = next(number for number, _, is_current, _ in segments if is_current)
+    _, size, _, age = segments[current]
+    _, next_size, _, _ = segments[(current + 1) % len(segments)]
+    if next_size or not (size >= largest or (size and (age or 0) >= oldest)):
+        return []
+    yield turn()
+    return [f"{ring}: segment {current} is left with {size} bytes"]
+
+
+@operation(Begin.HASTY)
+def turn_cursor() -> Steps[list[str]]:
+    """Move the cursor to its other table, or empty the one that was left."""
+    [(mine,)] = yield TURN_LOCK()
+    if not mine:
+        return []
+    slots = yield CURSOR_STATE()
+    current, size = next((number, size) for number, size, is_current in slots if is_current)
+    other, left = next((number, size) for number, size, is_current in slots if not is_current)
+    if left:
+        return (yield from _empty_cursor(other))
+    if size < CURSOR_SIZE:
+        return []
+    yield CURSOR_TURN()
+    return [f"cursor: table {current} is left with {size} bytes"]
+
+
+def _empty_cursor(slot: int) -> Steps[list[str]]:
+    # The lanes first: a claim that waits for its lane holds no lock on the cursor yet.
+    try:
+        yield LOCK_WAIT()
+        yield LANES_LOCK()
+        yield CURSOR_LOCK[slot]()
+    except LockTimeout:
+        return []
+    yield CURSOR_COPY_FORWARD()
+    yield CURSOR_TRUNCATE[slot]()
+    return [f"cursor: table {slot} is empty again"]
+
+
+@operation(Begin.HASTY)
+def empty_log(segment: int) -> Steps[list[str]]:
+    """Truncate a segment of the log if all its rows were handed out and settled.
+
+    Raises:
+        LockTimeout: Somebody uses the segment.
+    """
+    [(unclaimed,)] = yield UNCLAIMED(segment=segment)
+    if unclaimed:
+        return []
+    [(leased,)] = yield LEASED(segment=segment)
+    if leased > COPY_FORWARD:
+        return []
+    # These reads hold the segment's weak lock now; one transaction's own locks do not conflict.
+    yield LOCK_WAIT()
+    yield LOG_LOCK[segment]()
+    [(unclaimed,)] = yield UNCLAIMED(segment=segment)
+    if unclaimed:
+        return []
+    yield COPY_FORWARD_SQL(segment=segment)
+    yield LOG_TRUNCATE[segment]()
+    return [f"log: segment {segment} is empty again"]
+
+
+@operation(Begin.HASTY)
+def empty_finished(segment: int) -> Steps[list[str]]:
+    """Truncate a segment of finished jobs if their retention is over.
+
+    Raises:
+        LockTimeout: Somebody uses the segment.
+    """
+    [(kept,)] = yield FINISHED_KEPT(segment=segment)
+    if kept:
+        return []
+    yield LOCK_WAIT()
+    yield FINISHED_LOCK[segment]()
+    [(kept,)] = yield FINISHED_KEPT(segment=segment)
+    if kept:
+        return []
+    yield FINISHED_TRUNCATE[segment]()
+    return [f"finished: segment {segment} is empty again"]
+
+
+@operation(Begin.HASTY)
+def trim() -> Steps[list[str]]:
+    """Forget old signs of life and marks; finish cancellations that were overtaken."""
+    yield HEARTBEAT_TRIM()
+    yield MARK_TRIM()
+    left = [row[0] for row in (yield CANCEL_LEFT())]
+    if not left:
+        return []
+    states = yield from cancel_steps(left)
+    yield CANCEL_FORGET(jobs=[job for job in left if job not in states or states[job].finished])
+    return [f"cancelled {len(left)} job(s) that had moved on"]

@@ -1,0 +1,98 @@
+"""Settling: writing what came of the jobs a session holds, and only of those.
+
+The fence is the lease's row. `settle_fence.sql` takes the settled jobs out of their leases where
+the session still holds them; a rescue deletes these rows. Whoever locks the row first wins, and the
+other one finds nothing. What the fence refused is not written anywhere.
+"""
+
+from collections.abc import Sequence
+
+from rota.job import JobId, SessionId
+from rota.settlement import Settlement
+from rota.states import Move, State
+from rota.store.operation import Begin, Steps, operation
+from rota.store.postgres.statements import sql
+
+SETTLE_FENCE = sql("settle_fence")
+SETTLE_FINISH = sql("settle_finish")
+SETTLE_WAIT = sql("settle_wait")
+APPEND_AGAIN = sql("append_again")
+CANCEL_FORGET = sql("cancel_forget")
+
+_FINISHED = {
+    Move.COMPLETE: State.COMPLETED,
+    Move.DISCARD: State.DISCARDED,
+    Move.CANCEL: State.CANCELLED,
+}
+_WAITING = {Move.RETRY: State.RETRYABLE, Move.SNOOZE: State.SCHEDULED, Move.RELEASE: State.SCHEDULED}
+
+CANCELLED_KEEP = 86400.0
+"""Seconds that a job stays readable which was cancelled while it was on its way elsewhere."""
+
+
+@operation(Begin.DURABLE)
+def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[JobId]]:
+    """Write settlements; see `rota.store.protocol.Store.settle`."""
+    if not settlements:
+        return []
+    leases = [one.lease for one in settlements]
+    rows = yield SETTLE_FENCE(
+        session=session,
+        leases=leases,
+        jobs=[one.job for one in settlements],
+        distinct=list(set(leases)),
+    )
+    held = {lease for lease, _, _ in rows}
+    strangers = {(lease, job) for lease, others, _ in rows for job in others}
+    unwanted = {job for _, _, jobs in rows for job in jobs}
+    accepted = []
+    refused = []
+    seen: set[JobId] = set()
+    for one in settlements:
+        if one.lease not in held or (one.lease, one.job) in strangers or one.job in seen:
+            refused.append(one.job)
+        else:
+            seen.add(one.job)
+            accepted.append(_cancel_instead(one) if one.job in unwanted else one)
+    yield from _write(accepted)
+    if unwanted:
+        yield CANCEL_FORGET(jobs=list(unwanted))
+    return refused
+
+
+def _cancel_instead(one: Settlement) -> Settlement:
+    # A job that would come back, although somebody wants it cancelled, is cancelled now.
+    if one.move in _WAITING:
+        return one._replace(move=Move.CANCEL, keep=CANCELLED_KEEP)
+    return one
+
+
+def _write(settlements: Sequence[Settlement]) -> Steps[None]:
+    finished = [
+        one
+        for one in settlements
+        if one.move in _FINISHED and (one.keep > 0 or one.move is Move.DISCARD)
+    ]
+    if finished:
+        yield SETTLE_FINISH(
+            jobs=[one.job for one in finished],
+            states=[_FINISHED[one.move].value for one in finished],
+            keeps=[one.keep for one in finished],
+            results=[one.result for one in finished],
+            errors=[one.error for one in finished],
+        )
+    if again := [one.job for one in settlements if one.move is Move.RELEASE and one.delay <= 0]:
+        yield APPEND_AGAIN(jobs=again)
+    waiting = [
+        one
+        for one in settlements
+        if one.move in _WAITING and (one.delay > 0 or one.move is not Move.RELEASE)
+    ]
+    if waiting:
+        yield SETTLE_WAIT(
+            jobs=[one.job for one in waiting],
+            states=[_WAITING[one.move].value for one in waiting],
+            delays=[one.delay for one in waiting],
+            spents=[int(one.move is Move.RETRY) for one in waiting],
+            errors=[one.error for one in waiting],
+        )

@@ -1,0 +1,12 @@
+-- Append jobs that were leased to the log once more, in the order given, without spending an
+-- attempt: a release. They take their turn behind what is there now.
+INSERT INTO rota.log (id, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts, task,
+                      args, errors)
+SELECT job.id, job.enqueued_at, job.lane, job.entry + 1, job.timeout,
+       (SELECT last_value %% 4 FROM rota.log_turn), job.attempt, job.max_attempts, job.task,
+       job.args, job.errors
+FROM unnest(%(jobs)s::int8[]) AS back (id)
+CROSS JOIN LATERAL (
+    SELECT entry.* FROM rota.log AS entry WHERE entry.id = back.id
+    ORDER BY entry.id DESC, entry.entry DESC LIMIT 1
+) AS job

@@ -1,0 +1,16 @@
+-- Remove available jobs from the log; see available_cancel.sql.
+WITH waiting AS MATERIALIZED (
+    SELECT entry.segment, entry.ctid AS place
+    FROM rota.log AS entry
+    CROSS JOIN LATERAL (
+        SELECT place.xid, place.id, place.hole_xids, place.hole_ids
+        FROM rota.cursor AS place WHERE place.lane = entry.lane
+        ORDER BY place.lane DESC, place.seq DESC LIMIT 1
+    ) AS place
+    WHERE entry.id = ANY (%(jobs)s::int8[])
+      AND ((entry.xid, entry.id) > (place.xid, place.id)
+        OR entry.id > place.hole_ids[array_position(place.hole_xids, entry.xid)])
+)
+DELETE FROM rota.log AS job USING waiting
+WHERE job.segment = waiting.segment AND job.ctid = waiting.place
+RETURNING job.id

@@ -1,0 +1,10 @@
+-- The first half of a claim: lock the lane, so that the next statement's snapshot is taken after
+-- every other claim of this lane has ended. A statement that waits for a lock keeps its old
+-- snapshot, hence two statements. FOR NO KEY UPDATE makes no row version. Holds no lock on any
+-- segment while it waits. Only the first lane of a claim is waited for (claim_try_lock.sql takes
+-- the others), so two claims that walk their lanes in different orders cannot deadlock.
+SELECT lane.queue, lane.priority
+FROM rota.lane
+JOIN rota.queue ON queue.name = lane.queue
+WHERE lane.id = %(lane)s::int4 AND NOT queue.paused
+FOR NO KEY UPDATE OF lane

@@ -1,0 +1,24 @@
+-- Which lanes of these queues have something to claim, in the order of a claim.
+-- Locks nothing and writes nothing: a lane with nothing new costs a probe of cursor_order's right
+-- end, one of log_order past the cursor, and one of log_order per hole that has ended.
+SELECT lane.id
+FROM rota.lane
+JOIN rota.queue ON queue.name = lane.queue
+CROSS JOIN LATERAL (
+    SELECT place.xid, place.id, place.hole_xids, place.hole_ids
+    FROM rota.cursor AS place WHERE place.lane = lane.id
+    ORDER BY place.lane DESC, place.seq DESC LIMIT 1
+) AS place
+WHERE lane.queue = ANY (%(queues)s::text[]) AND NOT queue.paused
+  AND (coalesce((
+        SELECT true FROM rota.log AS job
+        WHERE job.lane = lane.id AND (job.xid, job.id) > (place.xid, place.id)
+        ORDER BY job.lane, job.xid, job.id LIMIT 1), false)
+    OR coalesce((
+        SELECT true
+        FROM unnest(place.hole_xids, place.hole_ids) AS hole (xid, id)
+        CROSS JOIN LATERAL (
+            SELECT FROM rota.log AS job
+            WHERE job.lane = lane.id AND job.xid = hole.xid AND job.id > hole.id LIMIT 1) AS job
+        LIMIT 1), false))
+ORDER BY lane.priority, array_position(%(queues)s::text[], lane.queue)

@@ -1,0 +1,2 @@
+-- Append jobs to the log by COPY, in text format.
+COPY rota.log (id, lane, segment, max_attempts, timeout, task, args) FROM STDIN

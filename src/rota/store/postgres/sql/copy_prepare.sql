@@ -1,0 +1,11 @@
+-- What a COPY into the log needs to know: the lane, the segment, and an id for every job.
+-- Wakes a sleeping worker like enqueue.sql; the notification goes out with the commit.
+SELECT lane.id, (SELECT last_value %% 4 FROM rota.log_turn) AS segment,
+       ARRAY(SELECT nextval('rota.job_id') FROM generate_series(1, %(count)s::int8)) AS ids,
+       CASE WHEN pg_try_advisory_lock(7682001, hashtext(%(queue)s))
+            THEN pg_advisory_unlock(7682001, hashtext(%(queue)s)) IS NULL
+            ELSE pg_notify('rota', %(queue)s) IS NULL END
+FROM (SELECT coalesce(%(lane)s::int4, (
+        SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2))
+) AS lane (id)
+WHERE lane.id IS NOT NULL

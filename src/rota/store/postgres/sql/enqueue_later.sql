@@ -1,0 +1,20 @@
+-- Store jobs whose time has not come (`delay` in seconds, or `at`); ids in the order of the args.
+-- Locks: nothing that another producer waits for. Workers are woken to learn the new due time.
+WITH lane AS (
+    SELECT coalesce(%(lane)s::int4, (
+        SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2)) AS id
+), job AS (
+    INSERT INTO rota.timer (id, lane, run_at, max_attempts, timeout, task, args)
+    SELECT nextval('rota.job_id'), lane.id,
+           coalesce(%(at)s::timestamptz,
+                    clock_timestamp() + make_interval(secs => %(delay)s::float8)),
+           %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, entry.args::json
+    FROM lane, unnest(%(args)s::text[]) AS entry (args)
+    WHERE lane.id IS NOT NULL
+    RETURNING id
+), wake AS (
+    SELECT CASE WHEN pg_try_advisory_lock(7682001, hashtext(%(queue)s))
+                THEN pg_advisory_unlock(7682001, hashtext(%(queue)s)) IS NULL
+                ELSE pg_notify('rota', %(queue)s) IS NULL END AS sent
+)
+SELECT job.id, wake.sent FROM job, wake ORDER BY job.id

@@ -1,0 +1,18 @@
+-- Append many jobs of one spec to the log; ids come back in the order of the args.
+-- Locks and waking as in enqueue.sql.
+WITH lane AS (
+    SELECT coalesce(%(lane)s::int4, (
+        SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2)) AS id
+), job AS (
+    INSERT INTO rota.log (id, lane, segment, max_attempts, timeout, task, args)
+    SELECT nextval('rota.job_id'), lane.id, (SELECT last_value %% 4 FROM rota.log_turn),
+           %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, entry.args::json
+    FROM lane, unnest(%(args)s::text[]) AS entry (args)
+    WHERE lane.id IS NOT NULL
+    RETURNING id
+), wake AS (
+    SELECT CASE WHEN pg_try_advisory_lock(7682001, hashtext(%(queue)s))
+                THEN pg_advisory_unlock(7682001, hashtext(%(queue)s)) IS NULL
+                ELSE pg_notify('rota', %(queue)s) IS NULL END AS sent
+)
+SELECT job.id, wake.sent FROM job, wake ORDER BY job.id

@@ -1,0 +1,2 @@
+-- Hear of commits that made jobs available.
+LISTEN rota

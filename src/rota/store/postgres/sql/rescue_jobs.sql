@@ -1,0 +1,36 @@
+-- Decide what becomes of rescued jobs: the attempt is spent and noted. Those somebody wanted
+-- cancelled are cancelled, those without another attempt are discarded, the others are appended
+-- to the log again. Gives each job with its new state.
+WITH job AS MATERIALIZED (
+    SELECT entry.*, coalesce(entry.errors, '[]') || jsonb_build_object(
+               'attempt', entry.attempt + 1, 'at', now(), 'exception', 'rota.WorkerDied',
+               'message', 'the worker ' || %(worker)s::text || ' died or was cut off during this attempt',
+               'traceback', '') AS noted,
+           EXISTS (SELECT FROM rota.cancel_request AS request WHERE request.job = taken.id) AS unwanted
+    FROM unnest(%(jobs)s::int8[]) AS taken (id)
+    CROSS JOIN LATERAL (
+        SELECT entry.* FROM rota.log AS entry WHERE entry.id = taken.id
+        ORDER BY entry.id DESC, entry.entry DESC LIMIT 1
+    ) AS entry
+), back AS (
+    INSERT INTO rota.log (id, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts,
+                          task, args, errors)
+    SELECT id, enqueued_at, lane, entry + 1, timeout, (SELECT last_value %% 4 FROM rota.log_turn),
+           attempt + 1, max_attempts, task, args, noted
+    FROM job WHERE NOT unwanted AND attempt + 1 < max_attempts
+    ORDER BY xid, id
+    RETURNING id
+), ended AS (
+    INSERT INTO rota.finished (id, enqueued_at, keep_until, timeout, segment, priority, entry,
+                               attempt, max_attempts, state, queue, task, args, errors)
+    SELECT job.id, job.enqueued_at,
+           CASE WHEN unwanted THEN now() + interval '1 day' ELSE 'infinity' END, job.timeout,
+           CASE WHEN unwanted THEN (SELECT last_value %% 6 FROM rota.finished_turn) ELSE -1 END,
+           lane.priority, job.entry, job.attempt + 1, job.max_attempts,
+           CASE WHEN unwanted THEN 'cancelled' ELSE 'discarded' END, lane.queue, job.task, job.args,
+           noted
+    FROM job JOIN rota.lane ON lane.id = job.lane
+    WHERE unwanted OR job.attempt + 1 >= job.max_attempts
+    RETURNING id, state
+)
+SELECT id, 'available' FROM back UNION ALL SELECT id, state FROM ended

@@ -1,0 +1,18 @@
+-- Take the leases of locked sessions that are still without a sign of life: a renewal may have
+-- been committed after the snapshot of rescue_lock.sql. Leases are locked by their ids' order.
+WITH dead AS MATERIALIZED (
+    SELECT session.id, session.host, session.pid FROM rota.session
+    WHERE session.id = ANY (%(sessions)s::int8[]) AND NOT EXISTS (
+        SELECT FROM rota.heartbeat
+        WHERE heartbeat.session = session.id
+          AND heartbeat.at > clock_timestamp() - session.timeout)
+), taken AS (
+    DELETE FROM rota.lease USING dead WHERE lease.session = dead.id
+    RETURNING lease.session, lease.jobs
+)
+SELECT dead.id, dead.host || ':' || dead.pid,
+       coalesce(array_agg(job) FILTER (WHERE job IS NOT NULL), '{}')
+FROM dead
+LEFT JOIN taken ON taken.session = dead.id
+LEFT JOIN LATERAL unnest(taken.jobs) AS job ON true
+GROUP BY dead.id, dead.host, dead.pid

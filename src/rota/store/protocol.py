@@ -1,0 +1,222 @@
+"""The seam: every operation a backend offers. The rest of Rota knows nothing else of databases.
+
+A `Store` builds operations; a `Connection` runs them. All operations act on batches and say which
+ids they changed; what they did not change is not in the answer. A backend may need one statement
+or ten for an operation, and may keep jobs as a log (PostgreSQL) or as rows (SQLite): one
+conformance suite, `tests/store`, holds for all of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeVar
+
+from rota.job import (
+    ClaimedJob,
+    JobFilter,
+    JobId,
+    JobRecord,
+    JobSpec,
+    QueueRecord,
+    Renewal,
+    Rescue,
+    SessionId,
+    SessionInfo,
+    Staging,
+)
+from rota.settlement import Settlement
+from rota.states import State
+from rota.store.operation import Operation
+
+T = TypeVar("T")
+
+
+class Connection(Protocol):
+    """A blocking connection of Rota's own; one thread uses it at a time.
+
+    It connects when it is first used, and again after it was lost. Driver errors surface as
+    `StoreError`: `StoreUnavailable` where trying again later makes sense.
+    """
+
+    def run(self, operation: Operation[T]) -> T:
+        """Run an operation in the kind of transaction it asks for.
+
+        Raises:
+            StoreUnavailable: The database cannot be reached. The outcome of an operation that was
+                under way is not known.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the connection; running another operation opens it again."""
+        ...
+
+
+class Transaction(Protocol):
+    """An open transaction of Rota's own."""
+
+    connection: object
+    """The driver's connection, for the user's own statements."""
+
+    def commit(self) -> None:
+        """Make everything done in it permanent, and end it."""
+        ...
+
+    def rollback(self) -> None:
+        """Undo everything done in it, and end it."""
+        ...
+
+
+class Waker(Protocol):
+    """Tells a worker that has nothing to do that there may be something now."""
+
+    def wait(self, timeout: float) -> bool:
+        """Sleep until woken or for `timeout` seconds; whether something woke it."""
+        ...
+
+    def busy(self) -> None:
+        """There is work in plenty: nobody needs to wake this worker until it waits again."""
+        ...
+
+    def wake(self) -> None:
+        """Wake the sleeper from another thread of this process."""
+        ...
+
+    def close(self) -> None:
+        """Stop listening."""
+        ...
+
+
+class Store(Protocol):
+    """One database, as Rota sees it."""
+
+    name: str
+    """The backend's name: `postgres` or `sqlite`."""
+
+    # Connections ---------------------------------------------------------------------------
+
+    def connect(self) -> Connection:
+        """A new connection of Rota's own; nothing is opened yet."""
+        ...
+
+    def transaction(self) -> Transaction:
+        """Begin a transaction of Rota's own."""
+        ...
+
+    def waker(self, queues: Sequence[str]) -> Waker:
+        """Something a worker of these queues can sleep on."""
+        ...
+
+    def close(self) -> None:
+        """Close what the store itself keeps open."""
+        ...
+
+    # Asking for work -----------------------------------------------------------------------
+
+    def enqueue(self, spec: JobSpec, args: Sequence[str], *, copy: bool) -> Operation[list[JobId]]:
+        """Store one job per element of `args` (JSON text); their ids, in the same order.
+
+        `copy` says that the connection can do what a `Copy` request asks.
+        """
+        ...
+
+    def get(self, jobs: Sequence[JobId]) -> Operation[list[JobRecord]]:
+        """The jobs with these ids, in the order asked for; ids of no job are left out."""
+        ...
+
+    def list_jobs(self, wanted: JobFilter) -> Operation[list[JobRecord]]:
+        """The newest jobs first, at most `wanted.limit` of them."""
+        ...
+
+    def cancel(self, jobs: Sequence[JobId]) -> Operation[dict[JobId, State]]:
+        """Cancel jobs that have not started, ask running ones to stop.
+
+        Returns the state of each job it found afterwards: `cancelled`, or `running` where the
+        request now waits for the worker, or the finished state in which the job was anyway.
+        """
+        ...
+
+    def retry(self, jobs: Sequence[JobId]) -> Operation[list[JobId]]:
+        """Make jobs available now, with all their attempts: finished ones and waiting ones."""
+        ...
+
+    def retry_discarded(self, queue: str | None, task: str | None) -> Operation[list[JobId]]:
+        """Make every discarded job (of a queue, of a task) available again."""
+        ...
+
+    def delete(self, jobs: Sequence[JobId]) -> Operation[list[JobId]]:
+        """Remove jobs that are not running, and all that is known of them."""
+        ...
+
+    def queues(self) -> Operation[list[QueueRecord]]:
+        """All queues that ever had a job or were paused, by name, with their counts."""
+        ...
+
+    def pause(self, queue: str) -> Operation[bool]:
+        """Stop claims from a queue; false if it was paused already. Creates the queue."""
+        ...
+
+    def resume(self, queue: str) -> Operation[bool]:
+        """Allow claims from a queue again; false if it was not paused."""
+        ...
+
+    # Working -------------------------------------------------------------------------------
+
+    def open_session(self, info: SessionInfo) -> Operation[SessionId]:
+        """Register a worker."""
+        ...
+
+    def renew(self, session: SessionId) -> Operation[Renewal]:
+        """Keep a session alive, and learn which of its jobs shall be cancelled."""
+        ...
+
+    def close_session(self, session: SessionId) -> Operation[None]:
+        """End a session in order; leases it still holds are rescued at once, unspent."""
+        ...
+
+    def claim(
+        self, session: SessionId, queues: Sequence[str], limit: int
+    ) -> Operation[list[ClaimedJob]]:
+        """Lease up to `limit` available jobs of queues that are not paused, in their order.
+
+        Raises:
+            LeaseLost: The session is not alive any more.
+        """
+        ...
+
+    def settle(
+        self, session: SessionId, settlements: Sequence[Settlement]
+    ) -> Operation[list[JobId]]:
+        """Write settlements of jobs that the session still holds under the lease they name.
+
+        Returns the ids it refused: their lease is gone, nothing was written for them.
+        """
+        ...
+
+    def stage(self, limit: int) -> Operation[Staging]:
+        """Make due jobs available, in the order of their time."""
+        ...
+
+    def rescue(self) -> Operation[list[Rescue]]:
+        """Take the jobs of dead sessions back: an attempt is spent, and those without another
+        one are discarded, those asked to be cancelled are cancelled."""
+        ...
+
+    def tidy(self) -> Operation[list[str]]:
+        """One round of housekeeping: turn and truncate, prune what is past its retention.
+
+        Returns what was done, one sentence each, for the log.
+        """
+        ...
+
+    # Schema --------------------------------------------------------------------------------
+
+    def schema_version(self) -> Operation[int]:
+        """The version of Rota's tables in the database; 0 where there are none."""
+        ...
+
+    def migrations(self) -> Mapping[int, str]:
+        """The SQL that leads to each version, from 1 on."""
+        ...
+
+    def migrate(self, version: int, sql: str) -> Operation[None]:
+        """Apply one migration and record its version, in one transaction."""
+        ...

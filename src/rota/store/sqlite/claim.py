@@ -1,0 +1,43 @@
+"""Handing available jobs to a worker under a lease.
+
+One writer at a time means that nothing changes between the statements of a claim. Jobs start by
+priority, then by id. A worker of several queues looks at the next jobs of each queue by itself,
+which the index gives in order, and merges these short lists; one statement over all queues would
+sort their whole backlog.
+"""
+
+from collections.abc import Sequence
+from heapq import merge
+from itertools import islice
+
+from rota.errors import LeaseLost
+from rota.job import ClaimedJob, SessionId
+from rota.store.operation import Begin, Steps, operation
+from rota.store.sqlite.rows import claimed_job
+from rota.store.sqlite.statements import json_list, sql
+
+SESSION_ALIVE = sql("session_alive")
+CLAIM_QUEUES = sql("claim_queues")
+CLAIM_NEXT = sql("claim_next")
+CLAIM_LEASE = sql("claim_lease")
+CLAIM = sql("claim")
+
+
+@operation(Begin.HASTY)
+def claim(session: SessionId, queues: Sequence[str], limit: int) -> Steps[list[ClaimedJob]]:
+    """Lease up to `limit` available jobs of queues that are not paused, in their order."""
+    if not (yield SESSION_ALIVE(session=session)):
+        message = f"session {session} has ended or was rescued; open a new one"
+        raise LeaseLost(message)
+    if limit < 1:
+        return []
+    nexts = []
+    for (queue,) in (yield CLAIM_QUEUES(queues=json_list([*dict.fromkeys(queues)]))):
+        nexts.append((yield CLAIM_NEXT(queue=queue, size=limit)))
+    jobs = [job for _, job in islice(merge(*nexts), limit)]
+    if not jobs:
+        return []
+    [(lease,)] = yield CLAIM_LEASE()
+    rows = yield CLAIM(jobs=json_list(jobs), session=session, lease=lease)
+    claimed = map(claimed_job, rows)
+    return sorted(claimed, key=lambda job: (job.priority, job.id))

@@ -1,0 +1,212 @@
+"""A connection of Rota's own to the database file, and what a transaction means on it.
+
+Every transaction that may write begins with `BEGIN IMMEDIATE`, so it never has to upgrade a lock
+half-way, the one kind of "database is locked" that waiting cannot cure. All other locks are waited
+for here, up to `PATIENCE`; then it is `StoreUnavailable`. Readers never wait for writers (WAL).
+
+SQLite must not be carried across a fork. A child that finds itself with an inherited connection
+opens another one and keeps the old one unclosed: closing it would drop the parent's file locks.
+"""
+
+import os
+import random
+import sqlite3
+import time
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from rota.errors import StoreError
+from rota.store.execute import drive
+from rota.store.operation import Apart, Begin, Copy, Operation, Query, Request, Rows
+from rota.store.sqlite.failures import broken, busy, translated
+from rota.store.sqlite.gate import Gate
+from rota.store.sqlite.signals import SIGNALS
+
+T = TypeVar("T")
+
+PATIENCE = 30.0
+"""Seconds one waits for a lock that somebody else holds."""
+
+OLDEST = (3, 37, 0)
+"""STRICT tables exist from this version on."""
+
+FULL: Final = "FULL"
+NORMAL: Final = "NORMAL"
+
+WAKES = frozenset({"enqueue", "retry", "retry_discarded", "resume", "stage", "rescue"})
+"""The operations after which there may be something to claim for an idle worker."""
+
+_inherited: list[sqlite3.Connection] = []
+
+
+class SqliteConnection:
+    """Runs operations on one database file; see `rota.store.protocol.Connection`."""
+
+    def __init__(self, path: str, *, patience: float = PATIENCE) -> None:
+        self.path = path
+        self._patience = patience
+        self._gate = Gate(path)
+        self._database: sqlite3.Connection | None = None
+        self._pid = 0
+        self._synchronous = ""
+        self._doing = ""
+
+    def run(self, operation: Operation[T]) -> T:
+        """Run an operation in the kind of transaction it asks for."""
+        self._doing = operation.name
+        match operation.begin:
+            case Begin.NOTHING:
+                result = drive(operation.steps, self._execute_alone)
+            case Begin.DURABLE:
+                result = self._run_in_transaction(operation, FULL)
+            case Begin.HASTY:
+                result = self._run_in_transaction(operation, NORMAL)
+        if operation.name in WAKES:
+            SIGNALS.wake(self.path)
+        return result
+
+    def close(self) -> None:
+        """End the connection; running another operation opens it again."""
+        database, self._database = self._database, None
+        if database is not None and self._pid == os.getpid():
+            # The last connection to close makes a checkpoint, so this is a turn like any other.
+            self._gate.enter()
+            try:
+                database.close()
+            finally:
+                self._gate.leave()
+        elif database is not None:
+            _inherited.append(database)
+        self._gate.close()
+
+    # Transactions ----------------------------------------------------------------------------
+
+    def begin(self, synchronous: str) -> sqlite3.Connection:
+        """Begin a transaction that may write, with the gate held; the driver's connection."""
+        database = self.database()
+        self._gate.enter()
+        try:
+            self._set_synchronous(database, synchronous)
+            self._patiently(lambda: database.execute("BEGIN IMMEDIATE"))
+        except BaseException:
+            self._gate.leave()
+            raise
+        return database
+
+    def commit(self) -> None:
+        """Make the transaction permanent and let others write."""
+        database = self.database()
+        try:
+            if database.in_transaction:
+                self._patiently(lambda: database.execute("COMMIT"))
+        except BaseException:
+            self.rollback()
+            raise
+        self._gate.leave()
+
+    def rollback(self) -> None:
+        """Undo the transaction, if there still is one, and let others write."""
+        database = self._database
+        try:
+            if database is not None and database.in_transaction:
+                database.execute("ROLLBACK")
+        except sqlite3.Error:
+            self._discard()
+        finally:
+            self._gate.leave()
+
+    def _run_in_transaction(self, operation: Operation[T], synchronous: str) -> T:
+        self.begin(synchronous)
+        try:
+            result = drive(operation.steps, self._execute)
+        except BaseException:
+            self.rollback()
+            raise
+        self.commit()
+        return result
+
+    # Requests --------------------------------------------------------------------------------
+
+    def _execute_alone(self, request: Request) -> Rows:
+        """A request outside of a transaction."""
+        match request:
+            case Apart():
+                return [(self.run(request.operation),)]
+            case Query() if request.statement.text.startswith(("SELECT", "WITH")):
+                return self._execute(request)
+            case _:
+                database = self.database()
+                self._gate.enter()
+                try:
+                    self._set_synchronous(database, FULL)
+                    return self._execute(request)
+                finally:
+                    self._gate.leave()
+
+    def _execute(self, request: Request) -> Rows:
+        match request:
+            case Query():
+                database, text, params = self.database(), request.statement.text, request.params
+                rows: Rows = self._patiently(lambda: database.execute(text, params).fetchall())
+                return rows
+            case Copy() | Apart():
+                message = f"SQLite cannot do {type(request).__name__} inside a transaction"
+                raise StoreError(message)
+
+    def _patiently(self, call: Callable[[], T]) -> T:
+        """Call until nobody else's lock is in the way; raises Rota's errors."""
+        deadline = 0.0
+        while True:
+            try:
+                return call()
+            except sqlite3.Error as error:
+                deadline = deadline or time.monotonic() + self._patience
+                if busy(error) and time.monotonic() < deadline:
+                    time.sleep(random.uniform(0.0005, 0.004))  # noqa: S311 - no secret
+                    continue
+                if broken(error):
+                    self._discard()
+                raise translated(error, self.path, self._doing) from error
+
+    # The connection itself -------------------------------------------------------------------
+
+    def database(self) -> sqlite3.Connection:
+        """The driver's connection; opened when needed, and again in a forked child."""
+        if self._database is not None:
+            if self._pid == os.getpid():
+                return self._database
+            _inherited.append(self._database)
+        self._database, self._pid, self._synchronous = None, os.getpid(), ""
+        if sqlite3.sqlite_version_info < OLDEST:
+            message = f"SQLite 3.37 or later is needed, this Python has {sqlite3.sqlite_version}"
+            raise StoreError(message)
+        database = self._patiently(self._connect)
+        self._database = database
+        return database
+
+    def _connect(self) -> sqlite3.Connection:
+        database = sqlite3.connect(
+            self.path, timeout=0, isolation_level=None, check_same_thread=False
+        )
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA journal_size_limit = 67108864")
+            database.execute("PRAGMA cache_size = -16384")
+            # Deleted rows need not be overwritten; Debian's builds do so unless told.
+            database.execute("PRAGMA secure_delete = OFF")
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _set_synchronous(self, database: sqlite3.Connection, synchronous: str) -> None:
+        if self._synchronous != synchronous:
+            pragma: Any = {FULL: "PRAGMA synchronous = FULL", NORMAL: "PRAGMA synchronous = NORMAL"}
+            self._patiently(lambda: database.execute(pragma[synchronous]))
+            self._synchronous = synchronous
+
+    def _discard(self) -> None:
+        """Close a connection that has failed; the next operation opens another one."""
+        database, self._database = self._database, None
+        if database is not None and self._pid == os.getpid():
+            database.close()

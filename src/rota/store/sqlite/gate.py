@@ -1,0 +1,102 @@
+"""The gate: a lock file next to the database, at which writers take turns.
+
+SQLite's own way of waiting for a lock is to sleep and try again, longer each time, so a process
+that writes all the time starves the others (4000 to 0 was measured for two workers). A writer
+therefore holds this lock while it holds SQLite's. It also keeps two of Rota's connections from
+writing and checkpointing at the same instant, which loses commits in SQLite before 3.51.3
+(sqlite.org/wal.html, "the WAL-reset bug").
+
+Correctness never depends on it. A holder that was stopped must not stop the others, so after
+`PATIENCE` one goes on without the gate, and while nobody has got through it since, hardly waits
+for it at all. The kernel opens it when its holder dies. Where there are no such locks, or the
+folder is read-only, there is no gate.
+"""
+
+import os
+import sys
+import time
+
+if sys.platform != "win32":
+    import fcntl
+
+PATIENCE = 0.5
+"""Seconds one waits at the gate."""
+
+STUCK_PATIENCE = 0.005
+"""The same, after one has waited in vain."""
+
+NAP = 0.0005
+"""Seconds between two tries."""
+
+
+class Gate:
+    """The gate as one connection sees it. Not for several threads at once."""
+
+    def __init__(self, database: str) -> None:
+        self._path = database + "-gate"
+        self._file: int | None = None
+        self._pid = 0
+        self._patience = PATIENCE
+        self.held = False
+
+    def enter(self) -> None:
+        """Wait for one's turn, but not for long."""
+        file = self._open()
+        if file is None or self.held:
+            return
+        deadline = time.monotonic() + self._patience
+        while not self._lock(file):
+            if time.monotonic() >= deadline:
+                self._patience = STUCK_PATIENCE
+                return
+            time.sleep(NAP)
+        self._patience = PATIENCE
+        self.held = True
+
+    def leave(self) -> None:
+        """Let the next one through."""
+        if self.held and self._file is not None and self._pid == os.getpid():
+            self._unlock(self._file)
+        self.held = False
+
+    def close(self) -> None:
+        """Forget the lock file."""
+        self.leave()
+        if self._file is not None:
+            # In a forked child this closes a copy, which unlocks nothing.
+            os.close(self._file)
+            self._file = None
+
+    def _open(self) -> int | None:
+        if self._pid != os.getpid():
+            # After a fork the file is shared with the parent, and so are its locks.
+            self.held = False
+            self.close()
+            self._pid = os.getpid()
+        if self._file is None and sys.platform != "win32":
+            try:
+                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            except OSError:
+                return None
+        return self._file
+
+    if sys.platform != "win32":
+
+        def _lock(self, file: int) -> bool:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            except OSError:  # a file system without such locks
+                return True
+            return True
+
+        def _unlock(self, file: int) -> None:
+            fcntl.flock(file, fcntl.LOCK_UN)
+    else:
+
+        def _lock(self, file: int) -> bool:
+            return True
+
+        def _unlock(self, file: int) -> None:
+            pass

@@ -1,0 +1,61 @@
+"""Workers' sessions: their signs of life, and what happens when they stop.
+
+A session without a sign of life for its timeout is ended by whoever rescues next. From that moment
+on it cannot claim, renew or settle: its row says that it has ended, and its jobs no longer carry
+its name. Until then it may renew, however late. All clocks are SQLite's, that is the machine's;
+one that jumps forward by more than a timeout makes workers look dead, and their jobs run again.
+"""
+
+from rota.job import JobId, Renewal, Rescue, SessionId, SessionInfo
+from rota.store.operation import Begin, Steps, operation
+from rota.store.sqlite.statements import json_list, sql
+
+SESSION_OPEN = sql("session_open")
+SESSION_RENEW = sql("session_renew")
+SESSION_CANCELS = sql("session_cancels")
+SESSION_END = sql("session_end")
+SESSION_RELEASE = sql("session_release")
+RESCUE_SESSIONS = sql("rescue_sessions")
+RESCUE_JOBS = sql("rescue_jobs")
+
+
+@operation(Begin.HASTY)
+def open_session(info: SessionInfo) -> Steps[SessionId]:
+    """Register a worker."""
+    rows = yield SESSION_OPEN(
+        host=info.host, pid=info.pid, queues=json_list(info.queues), timeout=info.timeout
+    )
+    return SessionId(rows[0][0])
+
+
+@operation(Begin.HASTY)
+def renew(session: SessionId) -> Steps[Renewal]:
+    """Keep a session alive, and learn which of its jobs shall be cancelled."""
+    if not (yield SESSION_RENEW(session=session)):
+        return Renewal(alive=False)
+    rows = yield SESSION_CANCELS(session=session)
+    return Renewal(alive=True, cancel=frozenset(JobId(row[0]) for row in rows))
+
+
+@operation(Begin.HASTY)
+def close_session(session: SessionId) -> Steps[None]:
+    """End a session in order; what it still holds goes back, and no attempt is spent."""
+    if (yield SESSION_END(session=session)):
+        yield SESSION_RELEASE(session=session)
+
+
+@operation(Begin.HASTY)
+def rescue() -> Steps[list[Rescue]]:
+    """Take the jobs of dead sessions back."""
+    rescues = []
+    for session, worker in (yield RESCUE_SESSIONS()):
+        rows = yield RESCUE_JOBS(session=session, worker=worker)
+        rescues.append(
+            Rescue(
+                session,
+                worker,
+                available=tuple(sorted(job for job, state in rows if state == "available")),
+                discarded=tuple(sorted(job for job, state in rows if state == "discarded")),
+            )
+        )
+    return rescues

@@ -1,0 +1,7 @@
+-- The next jobs of one queue in the order in which they start. Locks nothing.
+-- Walks: rota_job_available from the queue's first entry on; sorts nothing, reads no row.
+SELECT priority, id
+FROM rota_job
+WHERE state = 'available' AND queue = :queue
+ORDER BY priority, id
+LIMIT :size;

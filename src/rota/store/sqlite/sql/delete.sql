@@ -1,0 +1,5 @@
+-- Remove those of these jobs (a JSON array of ids) that are not running; gives their ids.
+-- Locks: the database. Walks: rota_job by its primary key.
+DELETE FROM rota_job
+WHERE id IN (SELECT value FROM json_each(:jobs)) AND +state <> 'running'
+RETURNING id;

@@ -1,0 +1,9 @@
+-- The ids of the newest jobs that ended in `state` (of a queue, of a task; null means any), without
+-- those past their retention. Locks nothing. Walks: rota_job_finished, backwards; sorts nothing.
+SELECT id
+FROM rota_job INDEXED BY rota_job_finished
+WHERE state = :state AND finished_at IS NOT NULL
+  AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task)
+  AND (keep_until IS NULL OR keep_until > (julianday('now') - 2440587.5) * 86400.0)
+ORDER BY id DESC
+LIMIT :size;

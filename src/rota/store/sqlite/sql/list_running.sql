@@ -1,0 +1,8 @@
+-- The ids of the newest running jobs (of a queue, of a task; null means any). Locks nothing.
+-- Walks: rota_job_running as a whole, and keeps the newest.
+SELECT id
+FROM rota_job INDEXED BY rota_job_running
+WHERE session IS NOT NULL
+  AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task)
+ORDER BY id DESC
+LIMIT :size;

@@ -1,0 +1,20 @@
+-- Take back what a dead session holds. The attempt is spent and noted. Jobs that somebody wants
+-- cancelled are cancelled (and kept for a day), those without another attempt are discarded, the
+-- others are available again. Gives each job with its new state.
+-- Locks: the database. Walks: rota_job_running.
+WITH moment (now) AS (SELECT (julianday('now') - 2440587.5) * 86400.0)
+UPDATE rota_job
+SET state = CASE WHEN cancel_requested THEN 'cancelled'
+                 WHEN attempt >= max_attempts THEN 'discarded'
+                 ELSE 'available' END,
+    finished_at = CASE WHEN cancel_requested OR attempt >= max_attempts
+                       THEN (SELECT now FROM moment) END,
+    keep_until = CASE WHEN cancel_requested THEN (SELECT now FROM moment) + 86400.0 END,
+    errors = json_insert(coalesce(errors, '[]'), '$[#]', json_object(
+        'attempt', attempt, 'at', strftime('%Y-%m-%dT%H:%M:%fZ', 'now'),
+        'exception', 'rota.WorkerDied',
+        'message', 'the worker ' || :worker || ' died or was cut off during this attempt',
+        'traceback', '')),
+    lease = NULL, session = NULL, cancel_requested = 0
+WHERE session = :session
+RETURNING id, state;

@@ -1,0 +1,25 @@
+-- Let jobs that the session still holds under these leases wait for another run; gives the ids of
+-- those it did. Where somebody asked for it, the job is cancelled instead and kept for a day.
+-- `settled` is a JSON array of [job, lease, state, delay in seconds, attempts given back, error].
+-- Locks: the database. Walks: rota_job by its primary key, see settle_finish.sql.
+WITH moment (now) AS (SELECT (julianday('now') - 2440587.5) * 86400.0)
+UPDATE rota_job
+SET state = CASE WHEN cancel_requested THEN 'cancelled' ELSE settled.state END,
+    scheduled_at = CASE WHEN NOT cancel_requested AND settled.state <> 'available'
+                        THEN settled.now + settled.delay END,
+    finished_at = CASE WHEN cancel_requested THEN settled.now END,
+    keep_until = CASE WHEN cancel_requested THEN settled.now + 86400.0 END,
+    attempt = attempt - settled.unspent,
+    errors = CASE WHEN settled.error IS NULL THEN errors
+                  ELSE json_insert(coalesce(errors, '[]'), '$[#]', json(settled.error)) END,
+    lease = NULL, session = NULL, cancel_requested = 0
+FROM (
+    SELECT json_extract(value, '$[0]') AS job, json_extract(value, '$[1]') AS lease,
+           json_extract(value, '$[2]') AS state, json_extract(value, '$[3]') AS delay,
+           json_extract(value, '$[4]') AS unspent, json_extract(value, '$[5]') AS error, moment.now
+    FROM json_each(:settled) CROSS JOIN moment
+) AS settled
+WHERE rota_job.id = settled.job
+  AND +rota_job.lease = settled.lease
+  AND +rota_job.session = :session
+RETURNING id;

@@ -1,0 +1,100 @@
+"""The SQLite store: a file, and the operations on it.
+
+One machine, a local disk, one writer at a time. What it costs: a write transaction is durable in
+one flush (enqueue) or in none of its own (claim, settle: a power cut may undo the last of them, and
+these jobs run again; a crash of processes undoes nothing).
+"""
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+
+from rota.store.migrate import read_migrations
+from rota.store.sqlite import claim as claiming
+from rota.store.sqlite import control, lookup, schema, sessions
+from rota.store.sqlite import enqueue as enqueuing
+from rota.store.sqlite import queues as counting
+from rota.store.sqlite import settle as settling
+from rota.store.sqlite import stage as staging
+from rota.store.sqlite import tidy as tidying
+from rota.store.sqlite.connection import PATIENCE, SqliteConnection
+from rota.store.sqlite.transaction import SqliteTransaction
+from rota.store.sqlite.url import database_path
+from rota.store.sqlite.waker import SqliteWaker
+
+
+class SqliteStore:
+    """Jobs in a SQLite file; see `rota.store.protocol.Store`.
+
+    Args:
+        path_or_url: A path, or a URL such as `sqlite:///rota.db` or `sqlite:////srv/rota.db`.
+        patience: Seconds to wait for a lock that somebody else holds.
+
+    Raises:
+        ConfigError: It names no file that several connections can share.
+    """
+
+    name = "sqlite"
+
+    def __init__(self, path_or_url: str | os.PathLike[str], *, patience: float = PATIENCE) -> None:
+        self.path = database_path(path_or_url)
+        self._patience = patience
+        self._spare: SqliteConnection | None = None
+        self._lock = threading.Lock()
+
+    def connect(self) -> SqliteConnection:
+        """A new connection of Rota's own; nothing is opened yet."""
+        return SqliteConnection(self.path, patience=self._patience)
+
+    def transaction(self) -> SqliteTransaction:
+        """Begin a transaction of Rota's own."""
+        with self._lock:
+            connection, self._spare = self._spare or self.connect(), None
+        return SqliteTransaction(connection, self._keep)
+
+    def waker(self, queues: Sequence[str]) -> SqliteWaker:
+        """Something a worker of these queues can sleep on."""
+        return SqliteWaker(self.connect(), queues)
+
+    def close(self) -> None:
+        """Close what the store itself keeps open."""
+        with self._lock:
+            spare, self._spare = self._spare, None
+        if spare is not None:
+            spare.close()
+
+    def _keep(self, connection: SqliteConnection) -> None:
+        """Keep the connection of a transaction for the next one: opening takes a while."""
+        with self._lock:
+            if self._spare is None:
+                self._spare = connection
+                return
+        connection.close()
+
+    enqueue = staticmethod(enqueuing.enqueue)
+    get = staticmethod(lookup.get)
+    list_jobs = staticmethod(lookup.list_jobs)
+    cancel = staticmethod(control.cancel)
+    retry = staticmethod(control.retry)
+    retry_discarded = staticmethod(control.retry_discarded)
+    delete = staticmethod(control.delete)
+    queues = staticmethod(counting.queues)
+    pause = staticmethod(counting.pause)
+    resume = staticmethod(counting.resume)
+
+    open_session = staticmethod(sessions.open_session)
+    renew = staticmethod(sessions.renew)
+    close_session = staticmethod(sessions.close_session)
+    claim = staticmethod(claiming.claim)
+    settle = staticmethod(settling.settle)
+    stage = staticmethod(staging.stage)
+    rescue = staticmethod(sessions.rescue)
+    tidy = staticmethod(tidying.tidy)
+
+    schema_version = staticmethod(schema.schema_version)
+    migrate = staticmethod(schema.migrate)
+
+    @staticmethod
+    def migrations() -> Mapping[int, str]:
+        """The SQL that leads to each version, from 1 on."""
+        return read_migrations("rota.store.sqlite")

@@ -1,0 +1,43 @@
+"""Housekeeping: removing what is past its retention, in batches that nobody waits long for.
+
+`tidy` has no transaction of its own; each batch is an operation `Apart`, hence a short one.
+"""
+
+from rota.store.operation import Apart, Begin, Statement, Steps, operation
+from rota.store.sqlite.statements import sql
+
+PRUNE_JOBS = sql("prune_jobs")
+PRUNE_SESSIONS = sql("prune_sessions")
+CHECKPOINT = sql("checkpoint")
+
+BATCH = 1_000
+"""Rows one transaction removes."""
+
+BATCHES = 100
+"""Transactions one round makes for each kind of row; the next round goes on."""
+
+
+@operation(Begin.NOTHING)
+def tidy() -> Steps[list[str]]:
+    """One round of housekeeping; what was done, one sentence each."""
+    done = []
+    for what, statement in (
+        ("jobs past their retention", PRUNE_JOBS),
+        ("sessions that ended long ago", PRUNE_SESSIONS),
+    ):
+        removed = 0
+        for _ in range(BATCHES):
+            [(count,)] = yield Apart(prune(statement))
+            removed += count
+            if count < BATCH:
+                break
+        if removed:
+            done.append(f"removed {removed} {what}")
+    yield CHECKPOINT()
+    return done
+
+
+@operation(Begin.HASTY)
+def prune(statement: Statement) -> Steps[int]:
+    """Remove one batch; how many rows it had."""
+    return len((yield statement(size=BATCH)))

@@ -1,0 +1,46 @@
+"""A transaction of Rota's own, for callers who have none."""
+
+import sqlite3
+from collections.abc import Callable
+
+from rota.store.sqlite.connection import FULL, SqliteConnection
+from rota.store.sqlite.signals import SIGNALS
+
+
+class SqliteTransaction:
+    """An open transaction; see `rota.store.protocol.Transaction`.
+
+    It keeps other writers of the file waiting until it ends. `give_back` receives the connection
+    then.
+    """
+
+    def __init__(
+        self, own: SqliteConnection, give_back: Callable[[SqliteConnection], None]
+    ) -> None:
+        self._own = own
+        self._give_back = give_back
+        self._open = True
+        self.connection: object = own.begin(FULL)
+
+    def commit(self) -> None:
+        """Make everything done in it permanent, and end it."""
+        if self._open:
+            self._open = False
+            try:
+                self._own.commit()
+            finally:
+                self._return()
+            SIGNALS.wake(self._own.path)
+
+    def rollback(self) -> None:
+        """Undo everything done in it, and end it."""
+        if self._open:
+            self._open = False
+            self._own.rollback()
+            self._return()
+
+    def _return(self) -> None:
+        database = self._own.database()
+        # What the caller may have set for its own statements.
+        database.row_factory, database.text_factory = None, str
+        self._give_back(self._own)

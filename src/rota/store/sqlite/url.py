@@ -1,0 +1,45 @@
+"""From a URL to the file it names."""
+
+import os
+from urllib.parse import unquote
+
+from rota.errors import ConfigError
+
+PREFIX = "sqlite://"
+
+
+def database_path(path_or_url: str | os.PathLike[str]) -> str:
+    """The absolute path of the database file.
+
+    `sqlite:///rota.db` lies in the current folder, `sqlite:////srv/rota.db` is absolute; anything
+    without `sqlite://` is a path. The current folder is looked at once, here.
+
+    Raises:
+        ConfigError: It names no file.
+    """
+    given = os.fspath(path_or_url)
+    name = _from_url(given) if given.startswith(PREFIX) else given
+    if ":memory:" in name or not name.strip("/"):
+        message = (
+            f"{given!r}: Rota needs a file, because several connections share it; "
+            "use sqlite:///rota.db, or a file in a temporary folder for tests"
+        )
+        raise ConfigError(message)
+    if "\0" in name or os.path.isdir(name):
+        message = f"{given!r} names a folder or cannot be a file's name; use sqlite:///rota.db"
+        raise ConfigError(message)
+    return os.path.abspath(name)
+
+
+def _from_url(url: str) -> str:
+    rest, question, options = url.removeprefix(PREFIX).partition("?")
+    if question:
+        message = f"{url!r}: SQLite URLs have no options, and this one has {options!r}"
+        raise ConfigError(message)
+    if not rest.startswith("/"):
+        message = (
+            f"{url!r}: three slashes come before a file in the current folder (sqlite:///rota.db), "
+            "four before an absolute path (sqlite:////srv/rota.db)"
+        )
+        raise ConfigError(message)
+    return unquote(rest[1:])

@@ -1,0 +1,94 @@
+"""Waking workers: at once inside one process, by looking at the file from others.
+
+In a process, an operation that made jobs available sets the flags of the wakers of that database
+(`signals`). For what other processes did, a waker asks SQLite whether the database has changed
+(`PRAGMA data_version`: microseconds, and nothing of the file is read) and, only if so, whether
+there is a job to claim: another worker's commits must not wake this one. It asks every 2 ms at
+first and ever more rarely, down to every 25 ms.
+"""
+
+import threading
+from collections.abc import Sequence
+from time import monotonic
+
+from rota.errors import StoreError
+from rota.store.operation import Begin, Statement, Steps, operation
+from rota.store.sqlite.claim import CLAIM_QUEUES
+from rota.store.sqlite.connection import SqliteConnection
+from rota.store.sqlite.signals import SIGNALS
+from rota.store.sqlite.statements import json_list, sql
+
+DATA_VERSION = sql("data_version")
+
+SHORTEST = 0.002
+LONGEST = 0.025
+GROWTH = 1.25
+
+
+class SqliteWaker:
+    """Something a worker of some queues can sleep on; see `rota.store.protocol.Waker`."""
+
+    def __init__(self, connection: SqliteConnection, queues: Sequence[str]) -> None:
+        self._connection = connection
+        self._queues = json_list([*dict.fromkeys(queues)])
+        self._flag = threading.Event()
+        self._lock = threading.Lock()
+        self._version: int | None = None
+        self._closed = False
+        SIGNALS.add(connection.path, self._flag)
+
+    def wait(self, timeout: float) -> bool:
+        """Sleep until woken or for `timeout` seconds; whether something woke it."""
+        deadline = monotonic() + timeout
+        nap = SHORTEST
+        while not self._flag.is_set():
+            if self._found():
+                return True
+            left = deadline - monotonic()
+            if left <= 0:
+                return False
+            self._flag.wait(min(nap, left))
+            nap = min(nap * GROWTH, LONGEST)
+        self._flag.clear()
+        return True
+
+    def wake(self) -> None:
+        """Wake the sleeper from another thread of this process."""
+        self._flag.set()
+
+    def close(self) -> None:
+        """Stop listening."""
+        SIGNALS.remove(self._connection.path, self._flag)
+        with self._lock:
+            self._closed = True
+            self._connection.close()
+        self._flag.set()
+
+    def _found(self) -> bool:
+        """Whether the database has changed since the last look, and there is a job to claim."""
+        with self._lock:
+            if self._closed:
+                return False
+            try:
+                version = self._connection.run(data_version())
+                if version == self._version:
+                    return False
+                found = self._connection.run(claimable(self._queues))
+            except StoreError:
+                # Not a sleeper's business: the worker's own connection will say so.
+                return False
+            self._version = version
+            return found
+
+
+@operation(Begin.NOTHING)
+def data_version() -> Steps[int]:
+    """A number that changes when another connection has committed something."""
+    [(version,)] = yield DATA_VERSION()
+    return int(version)
+
+
+@operation(Begin.NOTHING)
+def claimable(queues: str) -> Steps[bool]:
+    """Whether any of these queues (JSON) is not paused and has a job that is available."""
+    return bool((yield CLAIM_QUEUES(queues=queues)))
