@@ -4,7 +4,7 @@ A parameter annotated `Context` receives one; it is no part of the job's args.
 """
 
 import threading
-from datetime import datetime
+from datetime import UTC, datetime
 
 from rota.job import ClaimedJob, JobId
 
@@ -51,7 +51,7 @@ class Context:
     @property
     def enqueued_at(self) -> datetime:
         """When the job was enqueued."""
-        return self._job.enqueued_at
+        return datetime.fromtimestamp(self._job.enqueued_at, UTC)
 
     @property
     def timeout(self) -> float | None:

@@ -44,7 +44,11 @@ class JobSpec:
 
 
 class ClaimedJob(NamedTuple):
-    """One job in the hands of a worker. `attempt` counts from 1 and includes this run."""
+    """One job in the hands of a worker. `attempt` counts from 1 and includes this run.
+
+    `enqueued_at` is in seconds since the epoch: making a datetime of it would cost more than the
+    rest of the row, and few handlers look.
+    """
 
     id: JobId
     lease: LeaseId
@@ -55,7 +59,7 @@ class ClaimedJob(NamedTuple):
     attempt: int
     max_attempts: int
     timeout: float | None
-    enqueued_at: datetime
+    enqueued_at: float
 
 
 @dataclass(frozen=True, slots=True)

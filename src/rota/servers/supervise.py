@@ -191,7 +191,8 @@ class Server:
         package = root.parent
         copy = self.home / "software" / package.name / root.name
         for part in ("bin", "lib", "share"):
-            _copy_readable(root / part, copy / part)
+            if (root / part).is_dir():
+                _copy_readable(root / part, copy / part)
         libraries = package.with_name(f"{package.name}.libs")
         if libraries.is_dir():
             _copy_readable(libraries, self.home / "software" / libraries.name)

@@ -7,13 +7,15 @@ other one finds nothing. What the fence refused is not written anywhere.
 
 from collections.abc import Sequence
 
-from rota.job import JobId, SessionId
+from rota.job import JobId, LeaseId, SessionId
 from rota.settlement import Settlement
 from rota.states import Move, State
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.statements import sql
 
+SETTLE_WHOLE = sql("settle_whole")
 SETTLE_FENCE = sql("settle_fence")
+SETTLE_COMPLETE = sql("settle_complete")
 SETTLE_FINISH = sql("settle_finish")
 SETTLE_WAIT = sql("settle_wait")
 APPEND_AGAIN = sql("append_again")
@@ -33,8 +35,28 @@ CANCELLED_KEEP = 86400.0
 @operation(Begin.DURABLE)
 def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[JobId]]:
     """Write settlements; see `rota.store.protocol.Store.settle`."""
-    if not settlements:
-        return []
+    by_lease: dict[LeaseId, list[Settlement]] = {}
+    for one in settlements:
+        by_lease.setdefault(one.lease, []).append(one)
+    accepted: list[Settlement] = []
+    partly: list[Settlement] = []
+    for lease, group in by_lease.items():
+        jobs = sorted(one.job for one in group)
+        whole = yield SETTLE_WHOLE(lease=lease, session=session, jobs=jobs)
+        (accepted if whole else partly).extend(group)
+    refused: list[JobId] = []
+    unwanted: set[JobId] = set()
+    if partly:
+        partly, refused, unwanted = yield from _fence(session, partly)
+    yield from _write([*accepted, *partly])
+    if unwanted:
+        yield CANCEL_FORGET(jobs=list(unwanted))
+    return refused
+
+
+def _fence(
+    session: SessionId, settlements: Sequence[Settlement]
+) -> Steps[tuple[list[Settlement], list[JobId], set[JobId]]]:
     leases = [one.lease for one in settlements]
     rows = yield SETTLE_FENCE(
         session=session,
@@ -54,10 +76,7 @@ def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[
         else:
             seen.add(one.job)
             accepted.append(_cancel_instead(one) if one.job in unwanted else one)
-    yield from _write(accepted)
-    if unwanted:
-        yield CANCEL_FORGET(jobs=list(unwanted))
-    return refused
+    return accepted, refused, unwanted
 
 
 def _cancel_instead(one: Settlement) -> Settlement:
@@ -68,11 +87,26 @@ def _cancel_instead(one: Settlement) -> Settlement:
 
 
 def _write(settlements: Sequence[Settlement]) -> Steps[None]:
-    finished = [
-        one
-        for one in settlements
-        if one.move in _FINISHED and (one.keep > 0 or one.move is Move.DISCARD)
-    ]
+    plain: dict[float, list[JobId]] = {}
+    finished: list[Settlement] = []
+    again: list[JobId] = []
+    waiting: list[Settlement] = []
+    for one in settlements:
+        match one.move:
+            case Move.COMPLETE if one.result is None:
+                plain.setdefault(one.keep, []).append(one.job)
+            case Move.DISCARD:
+                finished.append(one)
+            case Move.COMPLETE | Move.CANCEL:
+                if one.keep > 0:
+                    finished.append(one)
+            case Move.RELEASE if one.delay <= 0:
+                again.append(one.job)
+            case _:
+                waiting.append(one)
+    for keep, jobs in plain.items():
+        if keep > 0:
+            yield SETTLE_COMPLETE(jobs=jobs, keep=keep)
     if finished:
         yield SETTLE_FINISH(
             jobs=[one.job for one in finished],
@@ -81,13 +115,8 @@ def _write(settlements: Sequence[Settlement]) -> Steps[None]:
             results=[one.result for one in finished],
             errors=[one.error for one in finished],
         )
-    if again := [one.job for one in settlements if one.move is Move.RELEASE and one.delay <= 0]:
+    if again:
         yield APPEND_AGAIN(jobs=again)
-    waiting = [
-        one
-        for one in settlements
-        if one.move in _WAITING and (one.delay > 0 or one.move is not Move.RELEASE)
-    ]
     if waiting:
         yield SETTLE_WAIT(
             jobs=[one.job for one in waiting],

@@ -13,9 +13,9 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Final, Literal, TypeVar
 
-from rota.errors import StoreError
+from rota.errors import StoreError, StoreUnavailable
 from rota.store.execute import drive
 from rota.store.operation import Apart, Begin, Copy, Operation, Query, Request, Rows
 from rota.store.sqlite.failures import broken, busy, translated
@@ -30,11 +30,17 @@ PATIENCE = 30.0
 OLDEST = (3, 37, 0)
 """STRICT tables exist from this version on."""
 
+Synchronous = Literal["FULL", "NORMAL"]
 FULL: Final = "FULL"
 NORMAL: Final = "NORMAL"
 
-WAKES = frozenset({"enqueue", "retry", "retry_discarded", "resume", "stage", "rescue"})
+WAKES = frozenset(
+    {"close_session", "enqueue", "rescue", "resume", "retry", "retry_discarded", "stage"}
+)
 """The operations after which there may be something to claim for an idle worker."""
+
+WRITES = frozenset({"checkpoint"})
+"""The only statement that writes without a transaction around it; it takes its turn too."""
 
 _inherited: list[sqlite3.Connection] = []
 
@@ -48,6 +54,7 @@ class SqliteConnection:
         self._gate = Gate(path)
         self._database: sqlite3.Connection | None = None
         self._pid = 0
+        self._file: tuple[int, int] | None = None
         self._synchronous = ""
         self._doing = ""
 
@@ -81,11 +88,13 @@ class SqliteConnection:
 
     # Transactions ----------------------------------------------------------------------------
 
-    def begin(self, synchronous: str) -> sqlite3.Connection:
+    def begin(self, synchronous: Synchronous) -> sqlite3.Connection:
         """Begin a transaction that may write, with the gate held; the driver's connection."""
-        database = self.database()
         self._gate.enter()
         try:
+            database = self._unmoved()
+            if database.in_transaction:  # left behind by an interrupt
+                self._patiently(lambda: database.execute("ROLLBACK"))
             self._set_synchronous(database, synchronous)
             self._patiently(lambda: database.execute("BEGIN IMMEDIATE"))
         except BaseException:
@@ -96,9 +105,15 @@ class SqliteConnection:
     def commit(self) -> None:
         """Make the transaction permanent and let others write."""
         database = self.database()
+        if not database.in_transaction:
+            self.rollback()
+            message = (
+                "the transaction has ended before it was committed: by a statement of your own "
+                "(leave COMMIT and ROLLBACK to Rota), or by SQLite after an error"
+            )
+            raise StoreError(message)
         try:
-            if database.in_transaction:
-                self._patiently(lambda: database.execute("COMMIT"))
+            self._patiently(lambda: database.execute("COMMIT"))
         except BaseException:
             self.rollback()
             raise
@@ -115,7 +130,7 @@ class SqliteConnection:
         finally:
             self._gate.leave()
 
-    def _run_in_transaction(self, operation: Operation[T], synchronous: str) -> T:
+    def _run_in_transaction(self, operation: Operation[T], synchronous: Synchronous) -> T:
         self.begin(synchronous)
         try:
             result = drive(operation.steps, self._execute)
@@ -132,9 +147,7 @@ class SqliteConnection:
         match request:
             case Apart():
                 return [(self.run(request.operation),)]
-            case Query() if request.statement.text.startswith(("SELECT", "WITH")):
-                return self._execute(request)
-            case _:
+            case Query() if request.statement.name in WRITES:
                 database = self.database()
                 self._gate.enter()
                 try:
@@ -142,6 +155,8 @@ class SqliteConnection:
                     return self._execute(request)
                 finally:
                     self._gate.leave()
+            case _:
+                return self._execute(request)
 
     def _execute(self, request: Request) -> Rows:
         match request:
@@ -180,8 +195,8 @@ class SqliteConnection:
         if sqlite3.sqlite_version_info < OLDEST:
             message = f"SQLite 3.37 or later is needed, this Python has {sqlite3.sqlite_version}"
             raise StoreError(message)
-        database = self._patiently(self._connect)
-        self._database = database
+        self._database = database = self._patiently(self._connect)
+        self._file = self._stat()
         return database
 
     def _connect(self) -> sqlite3.Connection:
@@ -199,10 +214,31 @@ class SqliteConnection:
             raise
         return database
 
-    def _set_synchronous(self, database: sqlite3.Connection, synchronous: str) -> None:
+    def _unmoved(self) -> sqlite3.Connection:
+        """`database`, after a look whether its file is still where it was.
+
+        SQLite would go on writing to a file that was deleted, and nobody would ever read that.
+        """
+        database = self.database()
+        if self._stat() != self._file:
+            self._discard()
+            message = (
+                f"{self.path} was deleted or replaced while it was in use; "
+                "jobs must not be lost silently, so nothing was written"
+            )
+            raise StoreUnavailable(message)
+        return database
+
+    def _stat(self) -> tuple[int, int] | None:
+        try:
+            status = os.stat(self.path)  # noqa: PTH116 - once per transaction, so the quick way
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
+
+    def _set_synchronous(self, database: sqlite3.Connection, synchronous: Synchronous) -> None:
         if self._synchronous != synchronous:
-            pragma: Any = {FULL: "PRAGMA synchronous = FULL", NORMAL: "PRAGMA synchronous = NORMAL"}
-            self._patiently(lambda: database.execute(pragma[synchronous]))
+            self._patiently(lambda: database.execute(f"PRAGMA synchronous = {synchronous}"))
             self._synchronous = synchronous
 
     def _discard(self) -> None:

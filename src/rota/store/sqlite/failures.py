@@ -7,21 +7,51 @@ from rota.errors import SchemaMissing, SchemaOutdated, StoreError, StoreUnavaila
 _PRIMARY = 0xFF
 """SQLite keeps the kind of an error in the lowest byte of its code, and details above it."""
 
+_BUSY = (
+    "another process has kept {path} locked for too long ({doing}); look for a transaction that "
+    "was left open, or a process that was stopped"
+)
+_READONLY = (
+    "{path} is read-only for this process ({doing}); it must be allowed to write the file and its "
+    "folder"
+)
 
-def kind(error: sqlite3.Error) -> int:
-    """The primary result code of an error; 0 where it has none."""
-    code: int | None = getattr(error, "sqlite_errorcode", None)
-    return 0 if code is None else code & _PRIMARY
+_CANTOPEN = (
+    "the database file {path} cannot be opened: its folder must exist, and this process must be "
+    "allowed to write there"
+)
+_CORRUPT = (
+    "{path} is damaged ({doing}: {error}); stop all workers, keep a copy of the file, and try the "
+    "command .recover of the sqlite3 shell"
+)
 
+_TEXTS: dict[int, tuple[type[StoreError], str]] = {
+    sqlite3.SQLITE_BUSY: (StoreUnavailable, _BUSY),
+    sqlite3.SQLITE_LOCKED: (StoreUnavailable, _BUSY),
+    sqlite3.SQLITE_CANTOPEN: (
+        StoreUnavailable,
+        _CANTOPEN,
+    ),
+    sqlite3.SQLITE_FULL: (
+        StoreUnavailable,
+        "no space is left for {path}; nothing was stored ({doing})",
+    ),
+    sqlite3.SQLITE_IOERR: (
+        StoreUnavailable,
+        "{path} cannot be read or written ({doing}: {error}); check the disk",
+    ),
+    sqlite3.SQLITE_READONLY: (StoreError, _READONLY),
+    sqlite3.SQLITE_PERM: (StoreError, _READONLY),
+    sqlite3.SQLITE_AUTH: (StoreError, _READONLY),
+    sqlite3.SQLITE_NOTADB: (StoreError, "{path} is not a SQLite database; check the URL"),
+    sqlite3.SQLITE_CORRUPT: (
+        StoreError,
+        _CORRUPT,
+    ),
+}
 
-def busy(error: sqlite3.Error) -> bool:
-    """Whether somebody else holds a lock, so that trying again is all there is to do."""
-    return kind(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-
-
-def broken(error: sqlite3.Error) -> bool:
-    """Whether the connection should not be used again."""
-    return kind(error) in {
+_BROKEN = frozenset(
+    {
         sqlite3.SQLITE_CANTOPEN,
         sqlite3.SQLITE_CORRUPT,
         sqlite3.SQLITE_FULL,
@@ -29,46 +59,35 @@ def broken(error: sqlite3.Error) -> bool:
         sqlite3.SQLITE_NOTADB,
         sqlite3.SQLITE_READONLY,
     }
+)
+
+
+def busy(error: sqlite3.Error) -> bool:
+    """Whether somebody else holds a lock, so that trying again is all there is to do."""
+    return _kind(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+def broken(error: sqlite3.Error) -> bool:
+    """Whether the connection should not be used again."""
+    return _kind(error) in _BROKEN
 
 
 def translated(error: sqlite3.Error, path: str, doing: str) -> StoreError:
-    """What Rota raises instead of a driver's error, while `doing` something on a file."""
-    match kind(error):
-        case sqlite3.SQLITE_CANTOPEN:
-            return StoreUnavailable(
-                f"the database file {path} cannot be opened: its folder must exist, and this "
-                "process must be allowed to write there"
-            )
-        case sqlite3.SQLITE_FULL:
-            return StoreUnavailable(f"no space is left for {path}; nothing was stored ({doing})")
-        case sqlite3.SQLITE_IOERR:
-            return StoreUnavailable(f"{path} cannot be read or written ({doing}): {error}")
-        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return StoreUnavailable(
-                f"another process has kept {path} locked for too long ({doing}); "
-                "look for a transaction that was left open, or a process that was stopped"
-            )
-        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
-            return StoreError(
-                f"{path} is read-only for this process ({doing}); "
-                "it must be allowed to write the file and its folder"
-            )
-        case sqlite3.SQLITE_NOTADB:
-            return StoreError(f"{path} is not a SQLite database; check the URL")
-        case sqlite3.SQLITE_CORRUPT:
-            return StoreError(
-                f"{path} is damaged ({doing}: {error}); stop all workers, keep a copy, and run "
-                "SQLite's .recover on it"
-            )
-        case _:
-            return _by_message(str(error), path, doing)
-
-
-def _by_message(text: str, path: str, doing: str) -> StoreError:
+    """What Rota raises instead of a driver's error that happened while `doing` something."""
+    if known := _TEXTS.get(_kind(error)):
+        raised, text = known
+        return raised(text.format(path=path, doing=doing, error=error))
+    text = str(error)
     if text.startswith("no such table: rota_"):
         return SchemaMissing(f"{path} has no Rota tables yet; run `rota migrate`")
     if text.startswith("no such column:") or " has no column named " in text:
         return SchemaOutdated(
             f"the Rota tables in {path} are of another version ({text}); run `rota migrate`"
         )
-    return StoreError(f"{path} refused {doing}: {text}")
+    return StoreError(f"{path} refused the operation {doing}: {text}")
+
+
+def _kind(error: sqlite3.Error) -> int:
+    """The primary result code of an error; 0 where it has none."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return 0 if code is None else code & _PRIMARY

@@ -95,8 +95,8 @@ class Gate:
             fcntl.flock(file, fcntl.LOCK_UN)
     else:
 
-        def _lock(self, file: int) -> bool:
+        def _lock(self, _file: int) -> bool:
             return True
 
-        def _unlock(self, file: int) -> None:
+        def _unlock(self, _file: int) -> None:
             pass

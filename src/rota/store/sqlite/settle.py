@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 from rota.job import JobId, SessionId
 from rota.settlement import Settlement
-from rota.states import Move
+from rota.states import Move, State
 from rota.store.operation import Begin, Statement, Steps, operation
 from rota.store.sqlite.statements import json_list, sql
 
@@ -20,7 +20,14 @@ SETTLE_FINISH = sql("settle_finish")
 SETTLE_WAIT = sql("settle_wait")
 SETTLE_FORGET = sql("settle_forget")
 
-SPENT, UNSPENT = 0, 1
+_ENDS = {
+    Move.COMPLETE: State.COMPLETED,
+    Move.CANCEL: State.CANCELLED,
+    Move.DISCARD: State.DISCARDED,
+}
+
+_UNSPENT = {Move.RETRY: 0, Move.SNOOZE: 1, Move.RELEASE: 1}
+"""How many attempts a move gives back."""
 
 
 @operation(Begin.HASTY)
@@ -45,24 +52,27 @@ def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[
 
 def _written(one: Settlement) -> tuple[Statement, list[Any]]:
     """The statement that writes a settlement, and its element of that statement's list."""
-    row: list[Any] = [one.job, one.lease]
     match one.move:
         case Move.COMPLETE | Move.CANCEL if one.keep <= 0:
-            return SETTLE_FORGET, row
-        case Move.COMPLETE:
-            return SETTLE_FINISH, [*row, "completed", one.keep, one.result, one.error]
-        case Move.CANCEL:
-            return SETTLE_FINISH, [*row, "cancelled", one.keep, None, one.error]
-        case Move.DISCARD:
-            return SETTLE_FINISH, [*row, "discarded", None, None, one.error]
-        case Move.RETRY:
-            return SETTLE_WAIT, [*row, "retryable", one.delay, SPENT, one.error]
-        case Move.SNOOZE:
-            return SETTLE_WAIT, [*row, "scheduled", one.delay, UNSPENT, one.error]
-        case Move.RELEASE:
-            state = "scheduled" if one.delay > 0 else "available"
-            return SETTLE_WAIT, [*row, state, one.delay, UNSPENT, one.error]
+            return SETTLE_FORGET, [one.job, one.lease]
+        case Move.COMPLETE | Move.CANCEL | Move.DISCARD:
+            # What was discarded is kept until somebody deletes or retries it.
+            keep = None if one.move is Move.DISCARD else one.keep
+            end = _ENDS[one.move]
+            return SETTLE_FINISH, [one.job, one.lease, end, keep, one.result, one.error]
+        case Move.RETRY | Move.SNOOZE | Move.RELEASE:
+            state = _wait(one)
+            unspent = _UNSPENT[one.move]
+            return SETTLE_WAIT, [one.job, one.lease, state, one.delay, unspent, one.error]
         case Move.STAGE | Move.CLAIM | Move.RESCUE | Move.RETRY_BY_HAND:
-            message = f"{one.move} is nothing a run can end with"
+            message = f"{one.move} is nothing that a run can end with"
             raise ValueError(message)
     assert_never(one.move)
+
+
+def _wait(one: Settlement) -> State:
+    if one.move is Move.RETRY:
+        return State.RETRYABLE
+    if one.move is Move.RELEASE and one.delay <= 0:
+        return State.AVAILABLE
+    return State.SCHEDULED

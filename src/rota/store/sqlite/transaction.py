@@ -1,6 +1,5 @@
 """A transaction of Rota's own, for callers who have none."""
 
-import sqlite3
 from collections.abc import Callable
 
 from rota.store.sqlite.connection import FULL, SqliteConnection

@@ -1,6 +1,7 @@
 """From a URL to the file it names."""
 
 import os
+from pathlib import Path
 from urllib.parse import unquote
 
 from rota.errors import ConfigError
@@ -25,10 +26,10 @@ def database_path(path_or_url: str | os.PathLike[str]) -> str:
             "use sqlite:///rota.db, or a file in a temporary folder for tests"
         )
         raise ConfigError(message)
-    if "\0" in name or os.path.isdir(name):
+    if "\0" in name or Path(name).is_dir():
         message = f"{given!r} names a folder or cannot be a file's name; use sqlite:///rota.db"
         raise ConfigError(message)
-    return os.path.abspath(name)
+    return str(Path(name).resolve())
 
 
 def _from_url(url: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from time import monotonic
 
 from rota.errors import StoreError
-from rota.store.operation import Begin, Statement, Steps, operation
+from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.claim import CLAIM_QUEUES
 from rota.store.sqlite.connection import SqliteConnection
 from rota.store.sqlite.signals import SIGNALS

@@ -56,7 +56,7 @@ WITH place AS MATERIALIZED (
     WHERE running.xid > place.xid AND running.xid < reached.xid
 ), lease AS (
     INSERT INTO rota.lease (session, jobs)
-    SELECT %(session)s::int8, array_agg(id) FROM taken
+    SELECT %(session)s::int8, array_agg(id ORDER BY id) FROM taken
     HAVING count(*) > 0
     RETURNING id
 ), moved AS (
@@ -69,6 +69,6 @@ WITH place AS MATERIALIZED (
     FROM place WHERE EXISTS (SELECT FROM taken)
 )
 SELECT taken.id, lease.id, taken.task, taken.args, taken.attempt + 1, taken.max_attempts,
-       taken.timeout, taken.enqueued_at
+       taken.timeout, extract(epoch FROM taken.enqueued_at)::float8
 FROM taken, lease
 ORDER BY taken.xid, taken.id
