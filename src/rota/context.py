@@ -12,11 +12,12 @@ from rota.job import ClaimedJob, JobId
 class Context:
     """The job that is being run, and whether somebody wants it to stop."""
 
-    __slots__ = ("_cancelled", "_job")
+    __slots__ = ("_cancelled", "_job", "_noticed")
 
     def __init__(self, job: ClaimedJob) -> None:
         self._job = job
         self._cancelled = threading.Event()
+        self._noticed = False
 
     @property
     def job_id(self) -> JobId:
@@ -65,11 +66,18 @@ class Context:
         Async handlers are cancelled by themselves; a handler in a thread cannot be stopped from
         outside, so a long one looks at this between its steps and returns.
         """
-        return self._cancelled.is_set()
+        self._noticed = self._noticed or self._cancelled.is_set()
+        return self._noticed
 
     def wait_cancelled(self, seconds: float) -> bool:
         """Wait up to `seconds` for a request to stop; whether there is one. For threads."""
-        return self._cancelled.wait(seconds)
+        self._cancelled.wait(seconds)
+        return self.cancelled
+
+    @property
+    def noticed(self) -> bool:
+        """Whether the handler has been told to stop by one of the above."""
+        return self._noticed
 
     def request_cancel(self) -> None:
         """Tell the handler to stop; the worker calls this."""

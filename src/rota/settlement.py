@@ -37,6 +37,16 @@ class Settlement(NamedTuple):
     error: str | None = None
 
 
+class RemoteError(Exception):
+    """An exception of another process, as far as text can tell."""
+
+    def __init__(self, exception: str, message: str, traceback: str = "") -> None:
+        self.exception = exception
+        self.message = message
+        self.traceback = traceback
+        super().__init__(f"{exception}: {message}")
+
+
 def completed(job: ClaimedJob, keep: float, result: str | None = None) -> Settlement:
     """The handler returned."""
     return Settlement(job.id, job.lease, Move.COMPLETE, 0.0, keep, result)
@@ -89,7 +99,9 @@ def _discard(job: ClaimedJob, raised: BaseException) -> Settlement:
 
 def error_text(attempt: int, raised: BaseException) -> str:
     """One failed attempt as JSON, with its traceback; NUL and lone surrogates are made visible."""
-    traceback = "".join(format_exception(raised))[-TRACEBACK_LIMIT:]
+    if isinstance(raised, RemoteError):
+        return error_json(attempt, raised.exception, raised.message, raised.traceback)
+    traceback = "".join(format_exception(raised))
     try:
         message = str(raised)
     except Exception:  # noqa: BLE001 - a broken __str__ must not hide that the job failed
@@ -105,7 +117,7 @@ def error_json(attempt: int, exception: str, message: str, traceback: str = "") 
         "at": datetime.now(UTC),
         "exception": exception,
         "message": _storable(message)[:TRACEBACK_LIMIT],
-        "traceback": _storable(traceback),
+        "traceback": _storable(traceback)[-TRACEBACK_LIMIT:],
     }
     return msgspec.json.encode(entry).decode()
 

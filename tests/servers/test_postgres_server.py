@@ -9,7 +9,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -23,27 +24,70 @@ from rota.errors import ConfigError, StoreUnavailable
 from rota.servers import PostgresServer, find_binaries
 from rota.servers.binaries import version_of
 
+pytestmark = pytest.mark.postgres
+
 AS_ROOT = os.geteuid() == 0
 
 SOURCES = Path(rota.servers.__file__).parents[2]
 LIBRARIES = Path(psycopg.__file__).parents[1]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{SOURCES}:{LIBRARIES}"}
 
 OWNER = """
-import json, sys
+import json, os, signal, sys
 from pathlib import Path
 from rota.servers import PostgresServer
 
+signal.signal(signal.SIGINT, lambda *_: print(json.dumps("interrupted"), flush=True))
 server = PostgresServer.start(binaries=Path(sys.argv[1]))
-print(json.dumps({"url": server.url, "pid": server.pid}), flush=True)
-while True:
-    try:
-        if not sys.stdin.readline():
-            break
-    except KeyboardInterrupt:
-        print(json.dumps("interrupted"), flush=True)
+child = 0
+if "fork" in sys.argv:
+    child = os.fork()
+    if not child:
+        signal.pause()
+print(json.dumps({"url": server.url, "pid": server.pid, "child": child}), flush=True)
+sys.stdin.read()
 server.stop()
 """
 """A process that owns a server; it stops it in good order at the end of its input."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A process that owns a server, and what it said about it."""
+
+    process: "subprocess.Popen[str]"
+    url: str
+    postmaster: psutil.Process
+    child: int
+
+    def heard(self) -> Any:
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
+
+    def finish(self) -> int:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return self.process.wait(timeout=30)
+
+
+@contextmanager
+def owner_of_a_server(
+    binaries: Path, *arguments: str, python: str = sys.executable, **options: Any
+) -> Iterator[Owner]:
+    with subprocess.Popen(
+        [python, "-c", OWNER, str(binaries), *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+        **options,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            said = json.loads(process.stdout.readline())
+            yield Owner(process, said["url"], psutil.Process(said["pid"]), said["child"])
+        finally:
+            process.kill()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -68,25 +112,22 @@ def home_of(url: str) -> Path:
     return Path(parse_qs(urlsplit(url).query)["host"][0]).parent
 
 
+def python_for_nobody(nobody: dict[str, Any]) -> str:
+    """An interpreter that user can run: this one may be in root's own folder."""
+    probe = "import sys, rota.servers; assert sys.version_info >= (3, 11)"
+    for python in (sys.executable, "/usr/bin/python3"):
+        with suppress(OSError):
+            command = [python, "-c", probe]
+            run = subprocess.run(
+                command, env=ENVIRONMENT, stderr=subprocess.DEVNULL, check=False, **nobody
+            )
+            if run.returncode == 0:
+                return python
+    pytest.skip("the user nobody can run no Python that is new enough")
+
+
 def modes_above(folder: Path) -> dict[Path, int]:
     return {at: at.stat().st_mode for at in (folder, *folder.parents)}
-
-
-def start_owner(
-    binaries: Path, python: str = sys.executable, **options: Any
-) -> "tuple[subprocess.Popen[str], str, psutil.Process]":
-    """Start a process that owns a server: itself, the server's URL, and the postmaster."""
-    owner = subprocess.Popen(
-        [python, "-c", OWNER, str(binaries)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": f"{SOURCES}:{LIBRARIES}"},
-        **options,
-    )
-    assert owner.stdout is not None
-    said = json.loads(owner.stdout.readline())
-    return owner, said["url"], psutil.Process(said["pid"])
 
 
 def test_a_server_starts_and_creates_databases(binaries: Path) -> None:
@@ -144,90 +185,53 @@ def test_a_dead_or_frozen_postmaster_does_not_stop_a_restart(
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_outlives_a_killed_owner(binaries: Path, end: signal.Signals) -> None:
-    owner, url, postmaster = start_owner(binaries)
-    with owner, closing(psycopg.connect(url)):
-        supervisor = postmaster.parent()
+    with owner_of_a_server(binaries) as owner, closing(psycopg.connect(owner.url)):
+        supervisor = owner.postmaster.parent()
         assert supervisor is not None
-        started = [supervisor, postmaster, *postmaster.children(recursive=True)]
-        owner.send_signal(end)
-        # Last of all the supervisor ends; a zombie counts as ended.
-        _, alive = psutil.wait_procs(started, timeout=30)
-        assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
-    assert not home_of(url).exists()
+        backends = owner.postmaster.children(recursive=True)
+        assert backends
+        owner.process.send_signal(end)
+        # It ends last: when it is gone, so must everything else be.
+        supervisor.wait(timeout=30)
+        _, alive = psutil.wait_procs([owner.postmaster, *backends], timeout=0)
+    # Where process 1 does not reap, as in many containers, an ended process stays as a zombie.
+    assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
+    assert not home_of(owner.url).exists()
 
 
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="this system cannot watch a process")
 def test_a_forked_child_does_not_keep_the_server_of_a_killed_owner(binaries: Path) -> None:
-    # The child holds a copy of the pipe's write end: the pipe alone would not tell.
-    if not hasattr(os, "pidfd_open"):
-        pytest.skip("this system cannot watch a process")
-    forking = OWNER.replace(
-        "while True:", "import os, signal\nif not os.fork():\n    signal.pause()\nwhile True:"
-    )
-    assert forking != OWNER
-    owner = subprocess.Popen(
-        [sys.executable, "-c", forking, str(binaries)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with owner:
-        assert owner.stdout is not None
-        said = json.loads(owner.stdout.readline())
-        supervisor = psutil.Process(said["pid"]).parent()
+    # The child holds a copy of the pipe's write end, so that the pipe alone does not tell.
+    with owner_of_a_server(binaries, "fork") as owner:
+        supervisor = owner.postmaster.parent()
         assert supervisor is not None
-        mine = psutil.Process(owner.pid).children()
-        (child,) = [p for p in mine if p != supervisor]
-        owner.kill()
         try:
-            supervisor.wait(timeout=30)
+            owner.process.kill()
+            psutil.wait_procs([supervisor], timeout=30)
+            assert not home_of(owner.url).exists()
         finally:
-            child.kill()
-    assert not home_of(said["url"]).exists()
+            os.kill(owner.child, signal.SIGKILL)
 
 
 def test_ctrl_c_reaches_the_owner_but_not_the_server(binaries: Path) -> None:
-    owner, url, _ = start_owner(binaries, start_new_session=True)
-    with owner:
-        assert owner.stdout is not None
-        assert owner.stdin is not None
-        os.killpg(owner.pid, signal.SIGINT)
-        assert json.loads(owner.stdout.readline()) == "interrupted"
-        with closing(psycopg.connect(url)) as connection:
+    with owner_of_a_server(binaries, start_new_session=True) as owner:
+        os.killpg(owner.process.pid, signal.SIGINT)
+        assert owner.heard() == "interrupted"
+        with closing(psycopg.connect(owner.url)) as connection:
             assert connection.execute("SELECT 1").fetchone() == (1,)
-        owner.stdin.close()
-    assert owner.returncode == 0
-    assert not home_of(url).exists()
+        assert owner.finish() == 0
+    assert not home_of(owner.url).exists()
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root can start a process as another user")
 def test_an_ordinary_user_can_start_one(binaries: Path) -> None:
-    for python in dict.fromkeys([sys.executable, "/usr/bin/python3"]):
-        probe: list[str] = [
-            python,
-            "-c",
-            "import sys, rota.servers; assert sys.version_info > (3, 11)",
-        ]
-        environment = {**os.environ, "PYTHONPATH": f"{SOURCES}:{LIBRARIES}"}
-        try:
-            run = subprocess.run(
-                probe, user="nobody", cwd="/", env=environment, capture_output=True, check=False
-            )
-        except OSError:
-            continue
-        if run.returncode == 0:
-            break
-    else:
-        pytest.skip("the user nobody can run no Python that is new enough")
-    owner, url, postmaster = start_owner(
-        binaries, python=python, user="nobody", group="nogroup", extra_groups=[], cwd="/"
-    )
-    with owner:
-        assert owner.stdin is not None
-        assert postmaster.uids() == psutil.Process(owner.pid).uids()
-        with closing(psycopg.connect(url)) as connection:
+    nobody: dict[str, Any] = {"user": "nobody", "extra_groups": [], "cwd": "/"}
+    with owner_of_a_server(binaries, python=python_for_nobody(nobody), **nobody) as owner:
+        assert owner.postmaster.uids() == psutil.Process(owner.process.pid).uids()
+        with closing(psycopg.connect(owner.url)) as connection:
             assert connection.execute("SELECT current_user").fetchone() == ("postgres",)
-        owner.stdin.close()
-    assert not home_of(url).exists()
+        assert owner.finish() == 0
+    assert not home_of(owner.url).exists()
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="an ordinary user's server is the user's own process")
@@ -237,7 +241,8 @@ def test_root_can_use_binaries_that_other_users_cannot_reach(
     package = binaries.parent.parent
     hidden = tmp_path / package.name
     for part in ("bin", "lib", "share"):
-        shutil.copytree(binaries.parent / part, hidden / binaries.parent.name / part)
+        if (binaries.parent / part).is_dir():  # Debian keeps its share folder elsewhere
+            shutil.copytree(binaries.parent / part, hidden / binaries.parent.name / part)
     libraries = package.with_name(f"{package.name}.libs")
     if libraries.is_dir():
         shutil.copytree(libraries, hidden.with_name(libraries.name))

@@ -118,7 +118,7 @@ class Server:
             command += ["-c", f"{name}={value}"]
         with self.log.open("ab") as log:
             begin = log.tell()
-            postmaster = subprocess.Popen(command, **self._surroundings(log.fileno()))
+            postmaster = subprocess.Popen[bytes](command, **self._surroundings(log.fileno()))
         self.postmaster = postmaster
         deadline = time.monotonic() + PATIENCE["start"]
         while not self._accepts_connections(postmaster.pid):

@@ -1,0 +1,73 @@
+"""Rota: a job queue that lives in the database you already have.
+
+    from rota import Rota
+
+    rota = Rota("postgresql:///shop")
+
+    @rota.task
+    async def send_receipt(order_id: int) -> None: ...
+
+    send_receipt.enqueue(42)
+
+Run the jobs with `rota worker MODULE:rota`.
+"""
+
+from rota.app import Rota
+from rota.backoff import Backoff
+from rota.config import WorkerConfig
+from rota.context import Context
+from rota.errors import (
+    ArgsError,
+    ConfigError,
+    JobFailed,
+    JobNotFinished,
+    JobNotFound,
+    LeaseLost,
+    RotaError,
+    SchemaMissing,
+    SchemaOutdated,
+    SchemaTooNew,
+    StoreError,
+    StoreUnavailable,
+    TaskAlreadyRegistered,
+    TaskError,
+    TaskNotFound,
+)
+from rota.handle import JobHandle
+from rota.job import JobId, JobRecord
+from rota.outcome import Discard, Retry, Snooze
+from rota.states import State
+from rota.task import Executor, Task
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArgsError",
+    "Backoff",
+    "ConfigError",
+    "Context",
+    "Discard",
+    "Executor",
+    "JobFailed",
+    "JobHandle",
+    "JobId",
+    "JobNotFinished",
+    "JobNotFound",
+    "JobRecord",
+    "LeaseLost",
+    "Retry",
+    "Rota",
+    "RotaError",
+    "SchemaMissing",
+    "SchemaOutdated",
+    "SchemaTooNew",
+    "Snooze",
+    "State",
+    "StoreError",
+    "StoreUnavailable",
+    "Task",
+    "TaskAlreadyRegistered",
+    "TaskError",
+    "TaskNotFound",
+    "WorkerConfig",
+]

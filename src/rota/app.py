@@ -1,0 +1,333 @@
+"""The application object: one database, and the tasks whose jobs it keeps."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, ParamSpec, Protocol, Self, TypeVar, overload
+
+from rota.args import MAX_ARGS_BYTES
+from rota.backoff import Backoff, RetryPolicy
+from rota.config import DAY
+from rota.durations import seconds
+from rota.errors import (
+    ConfigError,
+    SchemaMissing,
+    StoreUnavailable,
+    TaskAlreadyRegistered,
+    TaskNotFound,
+)
+from rota.events import Event, Events
+from rota.handle import JobHandle
+from rota.job import JobId, JobSpec
+from rota.options import JobOptions, check_name
+from rota.store import migrate
+from rota.store.callers import Awaiting, Blocking, blocking_caller, caller
+from rota.store.execute import adrive, drive
+from rota.store.opening import default_url, open_store
+from rota.store.operation import Apart, Operation, Request, Rows
+from rota.store.protocol import Connection, Store, Transaction
+from rota.task import Executor, Task
+from rota.transaction import OwnTransaction
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+E = TypeVar("E", bound=Event)
+
+SPARE = 8
+"""So many connections are kept open for the next operation."""
+
+
+class Rota:
+    """A job queue in a database.
+
+    Args:
+        url: `postgresql://…` or `sqlite:///file.db`; without one `ROTA_DATABASE_URL` is read, else
+            the file `rota.db` in the current folder is used. Nothing is opened yet.
+        retention: Seconds (or a timedelta) that completed and cancelled jobs stay readable; 0
+            keeps none. Discarded ones stay until somebody deletes or retries them.
+        queue_retention: The same for single queues, by their names.
+        max_args_bytes: The largest args a job may have, as JSON; `None` for no limit.
+
+    Raises:
+        ConfigError: A setting cannot be used, or the driver is not installed.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        retention: float | timedelta = DAY,
+        queue_retention: Mapping[str, float | timedelta] | None = None,
+        max_args_bytes: int | None = MAX_ARGS_BYTES,
+    ) -> None:
+        self.url = url or default_url()
+        self.store: Store = open_store(self.url)
+        self.tasks: dict[str, Task[..., Any, Any]] = {}
+        self.events = Events()
+        self.retention = seconds(retention, "retention")
+        self.queue_retention = {
+            check_name(queue, "queue_retention"): seconds(keep, f"queue_retention[{queue!r}]")
+            for queue, keep in (queue_retention or {}).items()
+        }
+        self.max_args_bytes = max_args_bytes
+        self._ready = False
+        self._spare: list[Connection] = []
+        self._lock = threading.Lock()
+
+    # Tasks -----------------------------------------------------------------------------------
+
+    @overload
+    def task(self, function: Callable[P, Coroutine[Any, Any, T]], /) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    @overload
+    def task(self, function: Callable[P, R], /) -> Task[P, R, R]: ...
+    @overload
+    def task(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        queue: str = "default",
+        priority: int = 0,
+        retry: RetryPolicy | None = None,
+        max_attempts: int | None = None,
+        timeout: float | timedelta | None = None,
+        executor: Executor | str | None = None,
+        retention: float | timedelta | None = None,
+        store_result: bool = False,
+    ) -> "TaskDecorator": ...
+
+    def task(
+        self,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        queue: str = "default",
+        priority: int = 0,
+        retry: RetryPolicy | None = None,
+        max_attempts: int | None = None,
+        timeout: float | timedelta | None = None,
+        executor: Executor | str | None = None,
+        retention: float | timedelta | None = None,
+        store_result: bool = False,
+    ) -> Any:
+        """Make a function a task: `@rota.task`, or `@rota.task(...)` with options.
+
+        Args:
+            function: The function, where there are no options.
+            name: The stable name that jobs are stored under; else `module.function`.
+            queue: The queue its jobs wait in.
+            priority: Smaller first.
+            retry: A `Backoff`, or a function of the failed attempt's number and the exception that
+                gives the seconds to wait, or `None` to discard the job.
+            max_attempts: How often a job is tried; else what the `Backoff` says, else 5.
+            timeout: Seconds (or a timedelta) that one attempt may take. It stops async handlers
+                and child processes; a thread is only told, through its `Context`.
+            executor: `loop` for `async def`, `thread` for `def` (the defaults), `process`.
+            retention: Seconds a completed job stays readable; else what the queue or the app says.
+            store_result: Whether what the handler returns is stored for `JobHandle.result`.
+
+        Raises:
+            ConfigError: An option cannot be used.
+            ArgsError: The function's parameters cannot be stored as JSON.
+            TaskAlreadyRegistered: There is a task of that name already.
+        """
+        policy = retry if retry is not None else Backoff()
+        if max_attempts is None:
+            max_attempts = policy.attempts if isinstance(policy, Backoff) else 5
+        if not (isinstance(policy, Backoff) or callable(policy)):
+            message = f"retry: a Backoff or a function is needed, not {type(policy).__name__}"
+            raise ConfigError(message)
+        options = JobOptions(
+            queue=queue, priority=priority, max_attempts=max_attempts, timeout=timeout
+        )
+        try:
+            where = None if executor is None else Executor(executor)
+        except ValueError as error:
+            kinds = ", ".join(Executor)
+            message = f"executor: one of {kinds} is needed, not {executor!r}"
+            raise ConfigError(message) from error
+        keep = None if retention is None else seconds(retention, "retention")
+
+        def register(function: Callable[..., Any]) -> Task[..., Any, Any]:
+            task: Task[..., Any, Any] = Task(
+                self,
+                function,
+                name=check_name(name or f"{function.__module__}.{function.__qualname__}", "task"),
+                options=options,
+                retry=policy,
+                executor=where,
+                retention=self.queue_retention.get(queue, self.retention) if keep is None else keep,
+                store_result=store_result,
+            )
+            known = self.tasks.setdefault(task.name, task)
+            if known is not task:
+                message = f"there is a task named {task.name!r} already; give one of them a name="
+                raise TaskAlreadyRegistered(message)
+            return task
+
+        return register if function is None else register(function)
+
+    def find_task(self, name: str) -> Task[..., Any, Any]:
+        """The task of that name.
+
+        Raises:
+            TaskNotFound: There is none in this process.
+        """
+        try:
+            return self.tasks[name]
+        except KeyError:
+            message = f"no task named {name!r} is registered here; import the module that has it"
+            raise TaskNotFound(message) from None
+
+    # Jobs ------------------------------------------------------------------------------------
+
+    def job(self, job: int) -> JobHandle[Any]:
+        """A handle on the job with that id. Nothing is looked up yet."""
+        return JobHandle(self, JobId(job))
+
+    def enqueue(self, spec: JobSpec, args: Sequence[str], conn: object = None) -> list[JobId]:
+        """Store jobs of one spec; `args` are JSON texts. Tasks call this."""
+        if conn is None:
+            return self.run(self.store.enqueue(spec, args, copy=True))
+        if isinstance(conn, OwnTransaction):
+            conn = conn.connection
+        return self._join(blocking_caller(conn), spec, args)
+
+    async def aenqueue(self, spec: JobSpec, args: Sequence[str], conn: object = None) -> list[JobId]:
+        """`enqueue` for async code."""
+        if conn is None:
+            return await self.arun(self.store.enqueue(spec, args, copy=True))
+        if isinstance(conn, OwnTransaction):
+            own = blocking_caller(conn.connection)
+            return await asyncio.to_thread(self._join, own, spec, args)
+        found = await caller(conn)
+        if isinstance(found, Blocking):
+            return self._join(found, spec, args)
+        self._check_backend(found)
+        joined = found
+
+        async def execute(request: Request) -> Rows:
+            if isinstance(request, Apart):
+                return [(await self.arun(request.operation),)]
+            return await joined.execute(request)
+
+        return await adrive(self.store.enqueue(spec, args, copy=joined.copy).steps, execute)
+
+    def _join(self, found: Blocking, spec: JobSpec, args: Sequence[str]) -> list[JobId]:
+        self._check_backend(found)
+
+        def execute(request: Request) -> Rows:
+            if isinstance(request, Apart):
+                return [(self.run(request.operation),)]
+            return found.execute(request)
+
+        return drive(self.store.enqueue(spec, args, copy=found.copy).steps, execute)
+
+    def _check_backend(self, found: Blocking | Awaiting) -> None:
+        if found.backend != self.store.name:
+            message = (
+                f"conn leads to {found.backend}, but this Rota keeps its jobs in "
+                f"{self.store.name}; a job can only join a transaction of its own database"
+            )
+            raise ConfigError(message)
+
+    def transaction(self) -> OwnTransaction:
+        """A transaction of Rota's own, for `with` and `async with`."""
+        return OwnTransaction(self)
+
+    def begin(self) -> Transaction:
+        """Begin a transaction of Rota's own; `transaction` is the way to use it."""
+        self.ready()
+        return self.store.transaction()
+
+    # The store -------------------------------------------------------------------------------
+
+    def ready(self) -> None:
+        """Check once that the database has the tables that this Rota needs.
+
+        A SQLite file gets them by itself; a PostgreSQL database by `rota migrate`.
+
+        Raises:
+            SchemaMissing: Run `rota migrate`.
+            SchemaOutdated: Run `rota migrate`.
+            SchemaTooNew: Upgrade Rota.
+        """
+        if self._ready:
+            return
+        connection = self.store.connect()
+        try:
+            try:
+                migrate.check(self.store, connection)
+            except SchemaMissing:
+                if self.store.name != "sqlite":
+                    raise
+                migrate.migrate(self.store, connection)
+        finally:
+            connection.close()
+        self._ready = True
+
+    def run(self, operation: Operation[T]) -> T:
+        """Run a store's operation on a connection of Rota's own."""
+        self.ready()
+        with self._lock:
+            connection = self._spare.pop() if self._spare else self.store.connect()
+        try:
+            result = connection.run(operation)
+        except StoreUnavailable:
+            connection.close()
+            raise
+        finally:
+            self._give_back(connection)
+        return result
+
+    async def arun(self, operation: Operation[T]) -> T:
+        """`run` for async code: in a thread, since Rota's own connections block."""
+        return await asyncio.to_thread(self.run, operation)
+
+    def _give_back(self, connection: Connection) -> None:
+        with self._lock:
+            if len(self._spare) < SPARE:
+                self._spare.append(connection)
+                return
+        connection.close()
+
+    def on(self, kind: type[E]) -> Callable[[Callable[[E], None]], Callable[[E], None]]:
+        """Subscribe a function to a kind of event: `@rota.on(JobSettled)`."""
+
+        def subscribe(handler: Callable[[E], None]) -> Callable[[E], None]:
+            self.events.subscribe(kind, handler)
+            return handler
+
+        return subscribe
+
+    def close(self) -> None:
+        """Close all connections; using the object again opens new ones."""
+        with self._lock:
+            spare, self._spare = self._spare, []
+        for connection in spare:
+            connection.close()
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class TaskDecorator(Protocol):
+    """What `@rota.task(...)` gives; for type checkers only."""
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, T]], /) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Task[P, R, R]: ...

@@ -1,0 +1,260 @@
+"""Callers' connections: joining a transaction that is not Rota's.
+
+Each adapter runs one request of an operation on a connection that the caller owns, in whatever
+transaction that connection is in; it begins, commits and closes nothing. Connections are told
+apart by the module of their class, so that no driver is imported that the caller has not imported.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rota.errors import ConfigError, RotaError, SchemaMissing, StoreError
+from rota.store.operation import Copy, Query, Request, Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Blocking:
+    """A caller's blocking connection. `backend` says to which kind of database it leads."""
+
+    backend: str
+    execute: Callable[[Request], Rows]
+    copy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Awaiting:
+    """A caller's async connection."""
+
+    backend: str
+    execute: Callable[[Request], Awaitable[Rows]]
+    copy: bool = False
+
+
+async def caller(connection: Any) -> Blocking | Awaiting:
+    """Recognise a caller's connection, async or not.
+
+    Raises:
+        ConfigError: It is no connection that Rota knows how to use.
+    """
+    match _family(connection):
+        case ("psycopg", "AsyncConnection"):
+            return _psycopg_async(connection)
+        case ("asyncpg", _):
+            return _asyncpg(connection)
+        case ("aiosqlite", _):
+            return _aiosqlite(connection)
+        case ("sqlalchemy", "AsyncConnection"):
+            return _sqlalchemy_async(connection)
+        case ("sqlalchemy", "AsyncSession" | "async_scoped_session"):
+            return _sqlalchemy_async(await connection.connection())
+        case _:
+            return blocking_caller(connection)
+
+
+def blocking_caller(connection: Any) -> Blocking:
+    """Recognise a caller's blocking connection.
+
+    Raises:
+        ConfigError: It is an async one, or none that Rota knows how to use.
+    """
+    match _family(connection):
+        case ("psycopg", "Connection"):
+            return _psycopg(connection)
+        case ("sqlite3", _):
+            return _sqlite3(connection)
+        case ("sqlalchemy", "Connection"):
+            return _sqlalchemy(connection)
+        case ("sqlalchemy", "Session" | "scoped_session"):
+            return _sqlalchemy(connection.connection())
+        case (("psycopg" | "asyncpg" | "aiosqlite" | "sqlalchemy"), kind):
+            message = f"conn is an async {kind}; await aenqueue(...) instead of enqueue(...)"
+            raise ConfigError(message)
+    kind = f"{type(connection).__module__}.{type(connection).__qualname__}"
+    message = (
+        f"conn is a {kind}, which Rota cannot use; it takes connections of psycopg, asyncpg, "
+        "sqlite3 and aiosqlite, and SQLAlchemy's Connection, Session and their async twins"
+    )
+    raise ConfigError(message)
+
+
+_KINDS = {
+    "psycopg": {"Connection", "AsyncConnection"},
+    "asyncpg": {"Connection", "PoolConnectionProxy"},
+    "sqlite3": {"Connection"},
+    "aiosqlite": {"Connection"},
+    "sqlalchemy": {
+        "Connection", "Session", "scoped_session",
+        "AsyncConnection", "AsyncSession", "async_scoped_session",
+    },
+}  # fmt: skip
+
+
+def _family(connection: object) -> tuple[str, str]:
+    # Subclasses count as what they derive from; the first class of a known family decides.
+    for kind in type(connection).__mro__:
+        package = kind.__module__.partition(".")[0]
+        if kind.__name__ in _KINDS.get(package, ()):
+            return package, kind.__name__
+    return "", ""
+
+
+def _psycopg(connection: Any) -> Blocking:
+    def execute(request: Request) -> Rows:
+        try:
+            match request:
+                case Query(statement, params):
+                    cursor = connection.cursor(row_factory=_tuple_row())
+                    cursor.execute(statement.text, params)
+                    return cursor.fetchall() if cursor.description else ()
+                case Copy(statement, block):
+                    with connection.cursor().copy(statement.text) as copy:
+                        copy.write(block)
+                    return ()
+        except Exception as error:
+            raise _translated(error) from error
+        raise _unknown(request)
+
+    return Blocking("postgres", execute, copy=True)
+
+
+def _psycopg_async(connection: Any) -> Awaiting:
+    async def execute(request: Request) -> Rows:
+        try:
+            match request:
+                case Query(statement, params):
+                    cursor = connection.cursor(row_factory=_tuple_row())
+                    await cursor.execute(statement.text, params)
+                    return await cursor.fetchall() if cursor.description else ()
+                case Copy(statement, block):
+                    async with connection.cursor().copy(statement.text) as copy:
+                        await copy.write(block)
+                    return ()
+        except Exception as error:
+            raise _translated(error) from error
+        raise _unknown(request)
+
+    return Awaiting("postgres", execute, copy=True)
+
+
+def _tuple_row() -> Any:
+    # The caller's connection may make dicts or objects of its rows.
+    from psycopg.rows import tuple_row
+
+    return tuple_row
+
+
+def _asyncpg(connection: Any) -> Awaiting:
+    async def execute(request: Request) -> Rows:
+        if not isinstance(request, Query):
+            raise _unknown(request)
+        try:
+            values = [request.params[name] for name in request.statement.order]
+            return [tuple(row) for row in await connection.fetch(request.statement.numbered, *values)]
+        except Exception as error:
+            raise _translated(error) from error
+
+    return Awaiting("postgres", execute)
+
+
+def _sqlite3(connection: Any) -> Blocking:
+    def execute(request: Request) -> Rows:
+        if not isinstance(request, Query):
+            raise _unknown(request)
+        try:
+            cursor = connection.cursor()
+            cursor.row_factory = None
+            return list(cursor.execute(request.statement.text, request.params).fetchall())
+        except Exception as error:
+            raise _translated(error) from error
+
+    return Blocking("sqlite", execute)
+
+
+def _aiosqlite(connection: Any) -> Awaiting:
+    async def execute(request: Request) -> Rows:
+        if not isinstance(request, Query):
+            raise _unknown(request)
+        try:
+            async with connection.execute(request.statement.text, request.params) as cursor:
+                return [tuple(row) for row in await cursor.fetchall()]
+        except Exception as error:
+            raise _translated(error) from error
+
+    return Awaiting("sqlite", execute)
+
+
+def _sqlalchemy(connection: Any) -> Blocking:
+    backend, arrange = _dialect(connection.dialect)
+
+    def execute(request: Request) -> Rows:
+        if not isinstance(request, Query):
+            raise _unknown(request)
+        try:
+            # Through SQLAlchemy and not around it: it begins the driver's transaction only with
+            # the first statement that it sees.
+            result = connection.exec_driver_sql(*arrange(request))
+            return [tuple(row) for row in result] if result.returns_rows else ()
+        except Exception as error:
+            raise _translated(error) from error
+
+    return Blocking(backend, execute)
+
+
+def _sqlalchemy_async(connection: Any) -> Awaiting:
+    backend, arrange = _dialect(connection.dialect)
+
+    async def execute(request: Request) -> Rows:
+        if not isinstance(request, Query):
+            raise _unknown(request)
+        try:
+            result = await connection.exec_driver_sql(*arrange(request))
+            return [tuple(row) for row in result] if result.returns_rows else ()
+        except Exception as error:
+            raise _translated(error) from error
+
+    return Awaiting(backend, execute)
+
+
+Arranged = tuple[str, "Mapping[str, object] | tuple[object, ...]"]
+
+
+def _dialect(dialect: Any) -> tuple[str, Callable[[Query], Arranged]]:
+    match dialect.name, dialect.driver:
+        case ("postgresql", "asyncpg"):
+            return "postgres", _numbered
+        case ("postgresql", "psycopg" | "psycopg_async" | "psycopg2"):
+            return "postgres", _named
+        case ("sqlite", _):
+            return "sqlite", _named
+    message = (
+        f"conn is a SQLAlchemy connection through {dialect.name}+{dialect.driver}, which Rota "
+        "cannot use; it takes postgresql+psycopg, +psycopg2, +asyncpg, and sqlite"
+    )
+    raise ConfigError(message)
+
+
+def _named(query: Query) -> Arranged:
+    return query.statement.text, dict(query.params)
+
+
+def _numbered(query: Query) -> Arranged:
+    return query.statement.numbered, tuple(query.params[name] for name in query.statement.order)
+
+
+def _translated(error: Exception) -> RotaError:
+    if isinstance(error, RotaError):
+        return error
+    original = getattr(error, "orig", error)
+    code = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None)
+    said = (str(original).strip().splitlines() or [type(original).__name__])[0]
+    if code in {"42P01", "3F000", "42703"} or "no such table" in said:
+        return SchemaMissing(
+            f"the database of this connection has no Rota tables, or not those this Rota needs "
+            f"({said}); run `rota migrate`"
+        )
+    return StoreError(f"the enqueue failed on the caller's connection: {said}")
+
+
+def _unknown(request: Request) -> StoreError:
+    return StoreError(f"this connection cannot run a {type(request).__name__}")

@@ -1,0 +1,225 @@
+"""Tasks: functions with a name, under which jobs are enqueued and workers find them.
+
+A task called like a function is just the function. Its `enqueue` has the function's own parameters,
+for people, editors and type checkers; how the job runs is set by `@rota.task(...)` and changed for
+one call by `.using(...)`.
+"""
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar, get_type_hints
+
+from rota.args import ArgsCodec, ResultCodec
+from rota.backoff import RetryPolicy
+from rota.context import Context
+from rota.errors import ArgsError, ConfigError
+from rota.handle import JobHandle
+from rota.job import JobId
+from rota.options import JobOptions
+from rota.outcome import Outcome
+
+if TYPE_CHECKING:
+    from rota.app import Rota
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class Executor(StrEnum):
+    """Where a handler runs."""
+
+    LOOP = "loop"
+    """On the worker's event loop: `async def`."""
+    THREAD = "thread"
+    """In a thread of the worker: `def`, for work that waits."""
+    PROCESS = "process"
+    """In a child process: for work that computes, may crash, or must be stopped by force."""
+
+
+class Task(Generic[P, R, T]):
+    """A function that can be enqueued. Made by `Rota.task`."""
+
+    def __init__(  # noqa: D417 - the rest is documented at Rota.task
+        self,
+        app: "Rota",
+        function: Callable[P, R],
+        *,
+        name: str,
+        options: JobOptions,
+        retry: RetryPolicy,
+        executor: Executor | None,
+        retention: float,
+        store_result: bool,
+    ) -> None:
+        self.app = app
+        self.function = function
+        self.name = name
+        self.options = options
+        self.retry = retry
+        self.executor = _executor(function, executor, name)
+        self.retention = retention
+        self.codec = ArgsCodec(function, name, context=Context)
+        self.result_codec = ResultCodec(_result_annotation(function), name)
+        self.store_result = store_result
+        self.conn: object = None
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Just call the function."""
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<Task {self.name}>"
+
+    def using(
+        self,
+        *,
+        queue: str | None = None,
+        priority: int | None = None,
+        delay: float | timedelta | None = None,
+        at: datetime | None = None,
+        max_attempts: int | None = None,
+        timeout: float | timedelta | None = None,
+        conn: object = None,
+        **unknown: object,
+    ) -> Self:
+        """The same task with other options for the jobs enqueued through it.
+
+        Args:
+            queue: The queue to wait in.
+            priority: Smaller first.
+            delay: Seconds or a timedelta to wait before the job becomes available.
+            at: An aware datetime before which the job does not become available.
+            max_attempts: How often it is tried before it is discarded.
+            timeout: Seconds or a timedelta that one attempt may take.
+            conn: The caller's connection or session; `using(conn=c).enqueue(…)` is
+                `enqueue(…, conn=c)` in a form that type checkers can follow.
+            unknown: Anything else is refused.
+
+        Raises:
+            ConfigError: An option is not known, or a value is outside its range.
+        """
+        named = {
+            "queue": queue,
+            "priority": priority,
+            "delay": delay,
+            "at": at,
+            "max_attempts": max_attempts,
+            "timeout": timeout,
+        }
+        changes = {key: value for key, value in named.items() if value is not None}
+        other = copy.copy(self)
+        other.options = self.options.using(changes | unknown)
+        other.conn = conn
+        return other
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[T]:
+        """Store a job with these args.
+
+        The keyword argument `conn=` is Rota's own: a connection or session of the caller, whose
+        transaction the job joins.
+
+        Raises:
+            ArgsError: The args do not fit the task; nothing was stored.
+            StoreError: The database refused; nothing was stored.
+            StoreUnavailable: The database cannot be reached.
+        """
+        conn = kwargs.pop("conn", self.conn)
+        text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
+        [job] = self.app.enqueue(self.options.spec(self.name), [text], conn)
+        return JobHandle(self.app, job, self.result_codec)
+
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[T]:
+        """`enqueue` for async code; `conn=` may be an async connection or session."""
+        conn = kwargs.pop("conn", self.conn)
+        text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
+        [job] = await self.app.aenqueue(self.options.spec(self.name), [text], conn)
+        return JobHandle(self.app, job, self.result_codec)
+
+    def enqueue_many(
+        self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], *, conn: object = None
+    ) -> list[JobId]:
+        """Store many jobs, all or none; their ids in the same order.
+
+        Args:
+            jobs: For each job a tuple (or list) of positional arguments, or a dict of keyword
+                arguments.
+            conn: A connection or session of the caller, whose transaction the jobs join.
+
+        Raises:
+            ArgsError: Some args do not fit; the message says whose. Nothing was stored.
+            StoreError: The database refused; nothing was stored.
+        """
+        return self.app.enqueue(self.options.spec(self.name), self._encode_many(jobs), conn or self.conn)
+
+    async def aenqueue_many(
+        self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], *, conn: object = None
+    ) -> list[JobId]:
+        """`enqueue_many` for async code."""
+        return await self.app.aenqueue(self.options.spec(self.name), self._encode_many(jobs), conn or self.conn)
+
+    def _encode_many(self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]]) -> list[str]:
+        encode = self.codec.encode
+        limit = self.app.max_args_bytes
+        none: dict[str, object] = {}
+        texts: list[str] = []
+        for number, one in enumerate(jobs):
+            try:
+                if type(one) is tuple:
+                    texts.append(encode(one, none, limit=limit))
+                else:
+                    texts.append(encode(*_arguments(one), limit=limit))
+            except ArgsError as error:
+                message = f"job {number} of enqueue_many: {error}"
+                raise ArgsError(message) from None
+        return texts
+
+
+def _arguments(one: object) -> tuple[tuple[object, ...], Mapping[str, object]]:
+    match one:
+        case Mapping():
+            return (), one
+        case tuple() | list():
+            return tuple(one), {}
+    message = (
+        "a tuple of positional arguments or a dict of keyword arguments is needed, "
+        f"not a {type(one).__name__}; for one argument write (value,)"
+    )
+    raise ArgsError(message)
+
+
+def _executor(function: Callable[..., object], wanted: Executor | None, name: str) -> Executor:
+    is_async = inspect.iscoroutinefunction(function)
+    if wanted is None:
+        return Executor.LOOP if is_async else Executor.THREAD
+    if is_async is not (wanted is Executor.LOOP):
+        fitting = "an async def runs on the loop" if is_async else "a def runs in a thread or process"
+        message = f"task {name!r}: executor={wanted.value!r} does not fit; {fitting}"
+        raise ConfigError(message)
+    return wanted
+
+
+def _result_annotation(function: Callable[..., object]) -> object:
+    try:
+        annotation = get_type_hints(function, include_extras=True).get("return", Any)
+    except NameError:
+        return Any
+    arguments = getattr(annotation, "__args__", None)
+    if arguments is None or getattr(annotation, "__origin__", None) not in {None, _union()}:
+        return annotation
+    # `-> str | Snooze`: outcomes are not results.
+    kept = [one for one in arguments if not (isinstance(one, type) and issubclass(one, Outcome))]
+    if len(kept) == len(arguments):
+        return annotation
+    return functools.reduce(lambda one, other: one | other, kept) if kept else None
+
+
+def _union() -> object:
+    from typing import Union
+
+    return Union

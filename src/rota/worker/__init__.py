@@ -1,0 +1,13 @@
+"""Running jobs: `Worker` puts together a session, a claimer, runners and a settler.
+
+    claimer ──▶ inbox ──▶ runners (loop, threads, processes) ──▶ settler
+       ▲                        ▲                                   │
+    session (signs of life, requests to cancel)                 the store
+       upkeep (stage, rescue, tidy)
+
+The event loop is the handlers' own: everything that waits for the database has a thread.
+"""
+
+from rota.worker.worker import Worker
+
+__all__ = ["Worker"]

@@ -1,0 +1,146 @@
+"""The claimer: a thread that keeps the runners in work without hoarding it.
+
+It asks for as many jobs as may run at once and, beyond these, for about a tenth of a second's work
+at the rate of the moment: a worker with slow jobs holds none that others could run.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+
+from rota.config import WorkerConfig
+from rota.errors import LeaseLost
+from rota.events import Events
+from rota.job import ClaimedJob, SessionId
+from rota.store.protocol import Store
+from rota.worker.leases import Leases
+from rota.worker.loop import repeat
+from rota.worker.session import Session
+
+PREFETCH_TIME = 0.1
+"""Seconds of work that are claimed ahead, at the rate of the moment."""
+
+SHORTEST_NAP = 0.002
+"""Seconds until the second look after the first one found nothing; then longer each time. The
+first ones catch jobs that were being committed while this worker fell asleep."""
+
+
+class Claimer:
+    """Claims jobs and hands them to `deliver`, which is called on the event loop."""
+
+    def __init__(
+        self,
+        store: Store,
+        config: WorkerConfig,
+        queues: tuple[str, ...],
+        events: Events,
+        session: Session,
+        leases: Leases,
+        loop: asyncio.AbstractEventLoop,
+        deliver: Callable[[list[ClaimedJob]], None],
+        *,
+        woken: Callable[[], None],
+        dry: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._config = config
+        self._queues = list(queues)
+        self._events = events
+        self._session = session
+        self._leases = leases
+        self._loop = loop
+        self._deliver = deliver
+        self._woken = woken
+        self._dry = dry
+        self._connection = store.connect()
+        self._waker = store.waker(queues)
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._room = threading.Event()
+        self._claimed = 0
+        self._ended = 0
+        self._nap = SHORTEST_NAP
+        self._ahead = 0.0
+        self._measured = (time.monotonic(), 0)
+
+    def start(self) -> None:
+        """Begin to claim."""
+        self._thread = repeat("claimer", self._step, self._stopping, self._events)
+
+    def stop(self) -> None:
+        """Claim no more; returns when no claim is under way."""
+        self._stopping.set()
+        self._room.set()
+        self._waker.wake()
+        if self._thread is not None:
+            self._thread.join()
+        self._connection.close()
+        self._waker.close()
+
+    def ended(self, count: int = 1) -> None:
+        """Jobs have ended, or were dropped: there is room for others. Called on the event loop."""
+        self._ended += count
+        if not self._room.is_set():
+            self._room.set()
+
+    def wake(self) -> None:
+        """Something may have become available."""
+        self._waker.wake()
+
+    @property
+    def outstanding(self) -> int:
+        """Jobs that were claimed and have not ended."""
+        return self._claimed - self._ended
+
+    def _step(self) -> None:
+        session = self._session.current
+        want = self._want()
+        if session is None or want <= 0:
+            self._room.clear()
+            if session is None or self._want() <= 0:
+                self._room.wait(self._config.poll)
+            return
+        try:
+            jobs = self._connection.run(self._store.claim(session, self._queues, want))
+        except LeaseLost:
+            # The session's own thread finds out and opens a new one.
+            self._stopping.wait(self._config.heartbeat)
+            return
+        if jobs:
+            self._hand_over(session, jobs, full=len(jobs) >= want)
+        else:
+            self._rest()
+
+    def _hand_over(self, session: SessionId, jobs: list[ClaimedJob], *, full: bool) -> None:
+        self._leases.add(session, jobs)
+        self._claimed += len(jobs)
+        self._nap = SHORTEST_NAP
+        if full:
+            self._waker.busy()
+        # One queue must not always come first among equal priorities.
+        self._queues.append(self._queues.pop(0))
+        self._loop.call_soon_threadsafe(self._deliver, jobs)
+
+    def _rest(self) -> None:
+        if self.outstanding == 0:
+            self._dry()
+        if self._waker.wait(self._nap):
+            self._nap = SHORTEST_NAP
+            self._woken()
+        else:
+            self._nap = min(self._nap * 2, self._config.poll)
+
+    def _want(self) -> int:
+        """How many jobs to claim now; nothing while more than half of what is held is ahead."""
+        now = time.monotonic()
+        since, ended = self._measured
+        if now - since >= PREFETCH_TIME:
+            rate = (self._ended - ended) / (now - since)
+            self._ahead = rate * PREFETCH_TIME
+            self._measured = (now, self._ended)
+        ahead = min(int(self._ahead), self._config.prefetch)
+        outstanding = self.outstanding
+        if ahead and outstanding > self._config.concurrency + ahead // 2:
+            return 0
+        return self._config.concurrency + ahead - outstanding

@@ -1,0 +1,1 @@
+"""Where handlers run besides the event loop."""

@@ -1,0 +1,115 @@
+"""The child's side of a process executor: reads a job, runs it, writes what came of it.
+
+Everything on the pipe is JSON. The child ends when its parent does, however that happens.
+"""
+
+import contextlib
+import importlib
+import multiprocessing
+import os
+import signal
+import threading
+from multiprocessing.connection import Connection, wait
+from traceback import format_exception
+from typing import Any
+
+import msgspec
+
+from rota.context import Context
+from rota.job import ClaimedJob
+from rota.outcome import Discard, Outcome, Retry, Snooze
+from rota.task import Task
+
+
+class Order(msgspec.Struct):
+    """What the parent wants done: a job, and where to find its task."""
+
+    module: str
+    qualname: str
+    job: ClaimedJob
+
+
+class Answer(msgspec.Struct):
+    """What came of it. `kind` is returned, snooze, retry, discard, raised or unstorable."""
+
+    kind: str
+    result: str | None = None
+    after: float | None = None
+    exception: str = ""
+    message: str = ""
+    traceback: str = ""
+
+
+def main(pipe: Connection) -> None:
+    """Serve orders until the pipe closes."""
+    # A Ctrl-C at the terminal reaches the whole group; the parent decides when children end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(ValueError, OSError):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    decoder = msgspec.json.Decoder(Order)
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
+            answer = serve(decoder.decode(pipe.recv_bytes()))
+            pipe.send_bytes(msgspec.json.encode(answer))
+
+
+def serve(order: Order) -> Answer:
+    """Run one job."""
+    try:
+        task = find(order.module, order.qualname)
+        args, kwargs = task.codec.decode(order.job.args)
+        if task.codec.context_parameter:
+            kwargs[task.codec.context_parameter] = Context(order.job)
+        value = task.function(*args, **kwargs)
+        if isinstance(value, Outcome):
+            raise value
+    except Outcome as outcome:
+        return _outcome(outcome)
+    except BaseException as error:  # noqa: BLE001 - SystemExit too is an attempt that failed
+        return _raised("raised", error)
+    if not task.store_result:
+        return Answer("returned")
+    try:
+        return Answer("returned", result=task.result_codec.encode(value))
+    except Exception as error:  # noqa: BLE001 - reported to the parent
+        return _raised("unstorable", error)
+
+
+def find(module: str, qualname: str) -> Task[..., Any, Any]:
+    """Import the task's module and take the task from it."""
+    found: Any = importlib.import_module(module)
+    for name in qualname.split("."):
+        found = getattr(found, name)
+    if not isinstance(found, Task):
+        message = f"{module}.{qualname} is no task in this process"
+        raise TypeError(message)
+    return found
+
+
+def _outcome(outcome: Outcome) -> Answer:
+    match outcome:
+        case Snooze():
+            return Answer("snooze", after=outcome.after)
+        case Retry():
+            return Answer("retry", after=outcome.after, message=outcome.reason)
+        case Discard():
+            return Answer("discard", message=outcome.reason)
+    return _raised("raised", outcome)
+
+
+def _raised(kind: str, error: BaseException) -> Answer:
+    cls = type(error)
+    return Answer(
+        kind,
+        exception=f"{cls.__module__}.{cls.__qualname__}",
+        message=str(error).encode("utf-8", "backslashreplace").decode(),
+        traceback="".join(format_exception(error)).encode("utf-8", "backslashreplace").decode(),
+    )
+
+
+def _die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

@@ -1,0 +1,147 @@
+"""Child processes that run one job at a time, and may crash or be killed without harm to others.
+
+A pool of the standard library breaks as a whole when one child dies, and cannot stop a job. Here a
+dead child costs the attempt it was running and is replaced with the next job.
+"""
+
+import asyncio
+import contextlib
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import msgspec
+
+from rota.errors import ConfigError
+from rota.job import ClaimedJob
+from rota.outcome import Discard, Retry, Snooze
+from rota.settlement import RemoteError
+from rota.task import Task
+from rota.worker.executors.child import Answer, Order, main
+
+
+class ChildDied(RemoteError):
+    """The child process ended in the middle of a job."""
+
+    def __init__(self, code: int | None) -> None:
+        how = f"signal {-code}" if code is not None and code < 0 else f"exit status {code}"
+        super().__init__("rota.ChildDied", f"the child process ended with {how} during this job")
+
+
+class UnstorableResult(RemoteError):
+    """The handler ran, and what it returned cannot be stored."""
+
+
+class Child:
+    """One child process, started by its first job."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=main, args=(theirs,), name="rota-child")
+        self._process.start()
+        theirs.close()
+        self.alive = True
+
+    def run(self, order: bytes) -> Answer:
+        """Run a job; blocks until it has ended.
+
+        Raises:
+            ChildDied: The process ended before it answered.
+        """
+        try:
+            self._pipe.send_bytes(order)
+            return msgspec.json.decode(self._pipe.recv_bytes(), type=Answer)
+        except (EOFError, OSError) as error:
+            self.alive = False
+            self._process.join()
+            raise ChildDied(self._process.exitcode) from error
+
+    def kill(self) -> None:
+        """Stop the process, whatever it does."""
+        self.alive = False
+        self._process.kill()
+
+    def close(self) -> None:
+        """Let an idle process end."""
+        self.alive = False
+        self._pipe.close()
+        self._process.join(1.0)
+        if self._process.exitcode is None:
+            self._process.kill()
+            self._process.join()
+
+
+class Children:
+    """Up to `count` children."""
+
+    def __init__(self, count: int) -> None:
+        self._free = asyncio.Semaphore(count)
+        self._idle: list[Child] = []
+        # Each busy child has a thread that waits for its answer.
+        self._threads = ThreadPoolExecutor(count, thread_name_prefix="rota-child")
+
+    async def run(self, task: Task[..., Any, Any], job: ClaimedJob, running: list[Child]) -> Any:
+        """Run a job in a child; `running` holds the child meanwhile, for whoever wants to kill it.
+
+        Returns the JSON text of the result, if the task stores it.
+
+        Raises:
+            Snooze: The handler said so; likewise Retry and Discard.
+            RemoteError: The handler raised an exception, or the child died.
+        """
+        loop = asyncio.get_running_loop()
+        order = msgspec.json.encode(
+            Order(task.function.__module__, task.function.__qualname__, job)
+        )
+        async with self._free:
+            child = self._idle.pop() if self._idle else None
+            if child is None:
+                child = await loop.run_in_executor(self._threads, Child)
+            running.append(child)
+            try:
+                answer = await loop.run_in_executor(self._threads, child.run, order)
+            except asyncio.CancelledError:
+                child.kill()
+                raise
+            finally:
+                running.clear()
+                if child.alive:
+                    self._idle.append(child)
+        return _unpack(answer)
+
+    def close(self) -> None:
+        """Let the idle children end."""
+        while self._idle:
+            with contextlib.suppress(OSError):
+                self._idle.pop().close()
+        self._threads.shutdown(wait=False)
+
+
+def check_findable(task: Task[..., Any, Any]) -> None:
+    """Refuse a task that a child cannot import.
+
+    Raises:
+        ConfigError: The function is defined inside another one.
+    """
+    if "<locals>" in task.function.__qualname__:
+        message = (
+            f"task {task.name!r} runs in a child process, which must be able to import it; "
+            "define it at the top level of a module"
+        )
+        raise ConfigError(message)
+
+
+def _unpack(answer: Answer) -> str | None:
+    match answer.kind:
+        case "returned":
+            return answer.result
+        case "snooze":
+            raise Snooze(answer.after or 0.0)
+        case "retry":
+            raise Retry(answer.message, after=answer.after)
+        case "discard":
+            raise Discard(answer.message)
+        case "unstorable":
+            raise UnstorableResult(answer.exception, answer.message, answer.traceback)
+    raise RemoteError(answer.exception, answer.message, answer.traceback)

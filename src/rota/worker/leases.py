@@ -1,0 +1,40 @@
+"""What the worker holds: how many jobs of each lease are still to be settled, and for which session.
+
+A lease that is settled whole costs one deleted row, one that is settled bit by bit a row version
+for each bit; the settler therefore waits a moment for leases that are nearly done.
+"""
+
+import threading
+
+from rota.job import ClaimedJob, LeaseId, SessionId
+
+
+class Leases:
+    """Counts down leases. Claimer and settler use it from their threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._left: dict[LeaseId, int] = {}
+        self._session: dict[LeaseId, SessionId] = {}
+
+    def add(self, session: SessionId, jobs: list[ClaimedJob]) -> None:
+        """Remember a claim."""
+        with self._lock:
+            for job in jobs:
+                self._left[job.lease] = self._left.get(job.lease, 0) + 1
+                self._session[job.lease] = session
+
+    def left(self, lease: LeaseId) -> int:
+        """How many jobs of a lease have not been settled."""
+        return self._left.get(lease, 0)
+
+    def session(self, lease: LeaseId) -> SessionId:
+        """The session that claimed a lease."""
+        return self._session[lease]
+
+    def settled(self, lease: LeaseId) -> None:
+        """Count a settled job off; a lease without any left is forgotten."""
+        with self._lock:
+            self._left[lease] -= 1
+            if self._left[lease] <= 0:
+                del self._left[lease], self._session[lease]

@@ -1,0 +1,316 @@
+"""Runners: a bounded number of asyncio tasks that take jobs from the inbox and run them.
+
+A runner serves one job after another, because a task per job costs more than a small handler.
+Handlers still do not see each other: a runner in whose context a handler has set a variable
+retires, and a fresh one takes its place.
+"""
+
+import asyncio
+import functools
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from enum import Enum
+from typing import Any, assert_never
+
+from rota.config import WorkerConfig
+from rota.context import Context
+from rota.errors import ArgsError
+from rota.events import Events, JobSettled, JobStarted, TaskUnknown
+from rota.job import ClaimedJob, JobId
+from rota.outcome import Discard, Outcome
+from rota.settlement import Settlement, cancelled, completed, decide, released
+from rota.task import Executor, Task
+from rota.worker.executors.process import Child, Children, UnstorableResult
+
+logger = logging.getLogger("rota")
+
+TURN = 0.005
+"""Seconds after which a runner lets the rest of the event loop have its turn."""
+
+UNKNOWN_DELAY = 5.0
+"""Seconds until a job of a task that this worker does not have is offered to the workers again."""
+
+
+class Stop(Enum):
+    """Why a run was told to stop."""
+
+    CANCEL = "somebody asked for it"
+    TIMEOUT = "its time is up"
+    LOST = "the session is lost: the job is somebody else's"
+    RELEASE = "the worker stops"
+
+
+class Run:
+    """What a runner does just now."""
+
+    __slots__ = ("children", "context", "job", "runner", "stop", "task")
+
+    def __init__(self, runner: "asyncio.Task[None]") -> None:
+        self.runner = runner
+        self.job: ClaimedJob | None = None
+        self.task: Task[..., Any, Any] | None = None
+        self.context: Context | None = None
+        self.children: list[Child] = []
+        self.stop: Stop | None = None
+
+
+class Runners:
+    """Runs jobs; lives on the event loop."""
+
+    def __init__(
+        self,
+        tasks: dict[str, Task[..., Any, Any]],
+        config: WorkerConfig,
+        events: Events,
+        settle: Callable[[Settlement], None],
+        ended: Callable[[], None],
+    ) -> None:
+        self._tasks = tasks
+        self._concurrency = config.concurrency
+        self._events = events
+        self._settle = settle
+        self._ended = ended
+        self._loop = asyncio.get_running_loop()
+        self._inbox: deque[ClaimedJob] = deque()
+        self._runners: set[asyncio.Task[None]] = set()
+        self._running: dict[JobId, Run] = {}
+        self._unwanted: set[JobId] = set()
+        self._threads = ThreadPoolExecutor(config.concurrency, thread_name_prefix="rota-handler")
+        self._children = Children(config.children)
+        self._quiet = asyncio.Event()
+
+    def deliver(self, jobs: Iterable[ClaimedJob]) -> None:
+        """Take claimed jobs in."""
+        self._inbox.extend(jobs)
+        self._start()
+
+    def cancel(self, jobs: Iterable[JobId]) -> None:
+        """Stop jobs that somebody wants cancelled, running or not yet started."""
+        for job in jobs:
+            run = self._running.get(job)
+            if run is None:
+                self._unwanted.add(job)
+            elif run.stop is None:
+                self._interrupt(run, Stop.CANCEL)
+
+    def lose(self) -> list[JobId]:
+        """Stop everything: the session is lost, and others run these jobs."""
+        dropped = self.drop()
+        for run in list(self._running.values()):
+            self._interrupt(run, Stop.LOST)
+        return [job.id for job in dropped]
+
+    def drop(self) -> list[ClaimedJob]:
+        """Empty the inbox; the jobs that were in it and will not be started."""
+        dropped = list(self._inbox)
+        self._inbox.clear()
+        return dropped
+
+    async def finish(self, grace: float) -> bool:
+        """Wait until nothing runs any more, for up to `grace` seconds; whether nothing does."""
+        deadline = time.monotonic() + grace
+        while self._runners and (left := deadline - time.monotonic()) > 0:
+            await asyncio.wait(self._runners, timeout=left)
+        return not self._runners
+
+    async def abandon(self, patience: float = 1.0) -> None:
+        """Stop what still runs, and give it back; threads are left to themselves."""
+        for run in list(self._running.values()):
+            self._interrupt(run, Stop.RELEASE)
+            if run.task is not None and run.task.executor is Executor.THREAD:
+                run.runner.cancel()
+        if self._runners:
+            await asyncio.wait(self._runners, timeout=patience)
+
+    def close(self) -> None:
+        """End threads and children that have nothing to do."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._children.close()
+
+    # Runners ---------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        for _ in range(min(self._concurrency - len(self._runners), len(self._inbox))):
+            runner = self._loop.create_task(self._serve())
+            self._runners.add(runner)
+            runner.add_done_callback(self._retire)
+
+    def _retire(self, runner: "asyncio.Task[None]") -> None:
+        self._runners.discard(runner)
+        if not runner.cancelled() and (error := runner.exception()) is not None:
+            logger.error("a runner failed", exc_info=error)
+        self._start()
+
+    async def _serve(self) -> None:
+        clean = copy_context()
+        runner = asyncio.current_task()
+        assert runner is not None  # noqa: S101 - a coroutine of a task
+        run = Run(runner)
+        inbox = self._inbox
+        turn = time.monotonic()
+        while inbox:
+            job = inbox.popleft()
+            settlement = await self._run(run, job)
+            if settlement is not None:
+                self._settle(settlement)
+                if self._events.wanted(JobSettled):
+                    self._events.emit(JobSettled(job, settlement))
+            self._ended()
+            if copy_context() != clean:
+                return
+            if time.monotonic() - turn > TURN:
+                await asyncio.sleep(0)
+                turn = time.monotonic()
+
+    async def _run(self, run: Run, job: ClaimedJob) -> Settlement | None:
+        """Run one job; its settlement, or nothing where the job is somebody else's now."""
+        task = self._tasks.get(job.task)
+        if task is None:
+            logger.warning("no task named %r here; job %d goes back", job.task, job.id)
+            self._events.emit(TaskUnknown(job))
+            return released(job, UNKNOWN_DELAY)
+        if self._unwanted and job.id in self._unwanted:
+            self._unwanted.discard(job.id)
+            return cancelled(job, task.retention)
+        run.job, run.task, run.context, run.stop = job, task, None, None
+        self._running[job.id] = run
+        if self._events.wanted(JobStarted):
+            self._events.emit(JobStarted(job))
+        try:
+            value = await self._call(run, job, task)
+            if run.stop is not None:
+                return self._stopped(run, job, task, None, value)
+            return self._returned(job, task, value)
+        except BaseException as error:
+            if run.stop is not None:
+                return self._stopped(run, job, task, error, None)
+            if isinstance(error, asyncio.CancelledError) and run.runner.cancelling():
+                raise
+            return self._failed(job, task, error)
+        finally:
+            del self._running[job.id]
+            while run.stop is not None and run.runner.cancelling():
+                run.runner.uncancel()
+
+    async def _call(self, run: Run, job: ClaimedJob, task: Task[..., Any, Any]) -> Any:
+        if task.executor is Executor.PROCESS:
+            return await self._in_child(run, job, task)
+        args, kwargs = task.codec.decode(job.args)
+        if task.codec.context_parameter is not None:
+            run.context = kwargs[task.codec.context_parameter] = Context(job)
+        if task.executor is Executor.THREAD:
+            return await self._in_thread(run, job, functools.partial(task.function, *args, **kwargs))
+        if job.timeout is None:
+            return await task.function(*args, **kwargs)
+        limit = asyncio.timeout(job.timeout)
+        try:
+            async with limit:
+                return await task.function(*args, **kwargs)
+        except TimeoutError as error:
+            if limit.expired():
+                raise _too_long(job) from error
+            raise
+
+    async def _in_thread(self, run: Run, job: ClaimedJob, call: Callable[[], Any]) -> Any:
+        timer = job.timeout and self._loop.call_later(job.timeout, self._interrupt, run, Stop.TIMEOUT)
+        try:
+            return await self._loop.run_in_executor(self._threads, call)
+        finally:
+            if timer:
+                timer.cancel()
+
+    async def _in_child(self, run: Run, job: ClaimedJob, task: Task[..., Any, Any]) -> Any:
+        timer = job.timeout and self._loop.call_later(job.timeout, self._interrupt, run, Stop.TIMEOUT)
+        try:
+            return await self._children.run(task, job, run.children)
+        finally:
+            if timer:
+                timer.cancel()
+
+    # Endings ---------------------------------------------------------------------------------
+
+    def _returned(self, job: ClaimedJob, task: Task[..., Any, Any], value: Any) -> Settlement:
+        if value is None and not task.store_result:
+            return completed(job, task.retention)
+        if isinstance(value, Outcome):
+            return decide(job, value, task.retry)
+        if not task.store_result:
+            return completed(job, task.retention)
+        if task.executor is Executor.PROCESS:
+            return completed(job, task.retention, value)
+        try:
+            return completed(job, task.retention, task.result_codec.encode(value))
+        except ArgsError as error:
+            return self._unstorable(job, task, error)
+
+    def _failed(
+        self, job: ClaimedJob, task: Task[..., Any, Any], error: BaseException
+    ) -> Settlement:
+        if isinstance(error, UnstorableResult):
+            return self._unstorable(job, task, error)
+        settlement = decide(job, error, task.retry)
+        if not isinstance(error, Outcome):
+            logger.warning(
+                "job %d (%s) attempt %d of %d failed: %s", job.id, job.task, job.attempt,
+                job.max_attempts, type(error).__name__,
+            )
+        return settlement
+
+    def _unstorable(
+        self, job: ClaimedJob, task: Task[..., Any, Any], error: Exception
+    ) -> Settlement:
+        # The handler has done its work; running it again would not make the result storable.
+        discard = Discard(f"the handler ran, but its result cannot be stored: {error}")
+        return decide(job, discard, task.retry)
+
+    def _stopped(
+        self,
+        run: Run,
+        job: ClaimedJob,
+        task: Task[..., Any, Any],
+        error: BaseException | None,
+        value: Any,
+    ) -> Settlement | None:
+        """The ending of a run that was told to stop: it obeyed, or had come to its end anyway."""
+        if error is None and not (run.context is not None and run.context.noticed):
+            return self._returned(job, task, value)
+        match run.stop:
+            case Stop.CANCEL:
+                return cancelled(job, task.retention)
+            case Stop.TIMEOUT:
+                return self._failed(job, task, _too_long(job))
+            case Stop.RELEASE:
+                return released(job)
+            case Stop.LOST | None:
+                return None
+        assert_never(run.stop)
+
+    def _interrupt(self, run: Run, stop: Stop) -> None:
+        """Make a run stop, as far as that is possible where it runs."""
+        run.stop = stop
+        if run.context is not None:
+            run.context.request_cancel()
+        if run.task is None:
+            return
+        match run.task.executor:
+            case Executor.LOOP:
+                run.runner.cancel()
+            case Executor.PROCESS:
+                if run.children:
+                    run.children[0].kill()
+                else:
+                    run.runner.cancel()
+            case Executor.THREAD:
+                if stop is Stop.TIMEOUT and run.job is not None:
+                    logger.warning(
+                        "job %d (%s) runs longer than its %s seconds; a thread cannot be stopped, "
+                        "its Context says cancelled", run.job.id, run.job.task, run.job.timeout,
+                    )
+
+
+def _too_long(job: ClaimedJob) -> TimeoutError:
+    return TimeoutError(f"the attempt took longer than {job.timeout} seconds")

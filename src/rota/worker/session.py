@@ -1,0 +1,111 @@
+"""The worker's session: its signs of life, and what it does when they did not get through.
+
+The thread and its connection do nothing else, so a handler that blocks the event loop or a slow
+claim cannot starve it. By its own monotonic clock, counted from before the last renewal that
+succeeded was sent, the worker knows when others may take its jobs over; then it stops them itself
+and goes on under a new session. If the machine slept through that moment, the next renewal says
+so, and until then the fence in the store refuses what it reports.
+"""
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+from rota.config import WorkerConfig
+from rota.errors import StoreError
+from rota.events import Events, SessionLost
+from rota.job import JobId, SessionId, SessionInfo
+from rota.store.protocol import Store
+from rota.worker.loop import repeat
+
+logger = logging.getLogger("rota")
+
+
+class Session:
+    """Keeps one session alive after another. `current` is `None` while there is none."""
+
+    def __init__(
+        self,
+        store: Store,
+        config: WorkerConfig,
+        queues: tuple[str, ...],
+        events: Events,
+        *,
+        lost: Callable[[SessionId], None],
+        cancel: Callable[[frozenset[JobId]], None],
+    ) -> None:
+        self.current: SessionId | None = None
+        self._store = store
+        self._connection = store.connect()
+        self._config = config
+        self._events = events
+        self._lost = lost
+        self._cancel = cancel
+        self._info = SessionInfo(
+            socket.gethostname(), os.getpid(), queues, config.session_timeout
+        )
+        self._deadline = 0.0
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def open(self) -> SessionId:
+        """Register the worker, and renew from now on.
+
+        Raises:
+            StoreError: The database cannot be reached or refuses.
+        """
+        session = self._register()
+        self._thread = repeat("session", self._step, self._stopping, self._events)
+        return session
+
+    def close(self) -> None:
+        """End the session in order; what it still holds goes back unspent."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+        session, self.current = self.current, None
+        if session is not None:
+            try:
+                self._connection.run(self._store.close_session(session))
+            except StoreError as error:
+                logger.warning("the session could not be closed, others will rescue it: %s", error)
+        self._connection.close()
+
+    def _register(self) -> SessionId:
+        sent = time.monotonic()
+        session = self._connection.run(self._store.open_session(self._info))
+        self._deadline = sent + self._config.session_timeout
+        self.current = session
+        return session
+
+    def _step(self) -> None:
+        session = self.current
+        if session is None:
+            self._register()
+        else:
+            self._renew(session)
+        self._stopping.wait(self._config.heartbeat)
+
+    def _renew(self, session: SessionId) -> None:
+        sent = time.monotonic()
+        try:
+            renewal = self._connection.run(self._store.renew(session))
+        except StoreError:
+            if time.monotonic() >= self._deadline:
+                self._lose(session)
+            raise
+        if not renewal.alive:
+            self._lose(session)
+            return
+        self._deadline = sent + self._config.session_timeout
+        if renewal.cancel:
+            self._cancel(renewal.cancel)
+
+    def _lose(self, session: SessionId) -> None:
+        self.current = None
+        logger.warning("session %s is lost; its jobs are left to other workers", session)
+        self._events.emit(SessionLost(session))
+        self._lost(session)

@@ -1,0 +1,135 @@
+"""The settler: a thread that writes settlements in batches, whole leases where it can.
+
+If the connection breaks during a settlement, nobody knows whether it was written. It is sent again;
+the fence then refuses what was written the first time, which is no lost lease.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+
+from rota.errors import StoreUnavailable
+from rota.events import Events, LeasesLost
+from rota.job import JobId, LeaseId, SessionId
+from rota.settlement import Settlement
+from rota.store.protocol import Store
+from rota.worker.leases import Leases
+from rota.worker.loop import repeat
+
+logger = logging.getLogger("rota")
+
+GATHER = 0.002
+"""Seconds between two looks at what has ended."""
+
+HOLD = 0.01
+"""Seconds that settlements wait for the rest of their lease."""
+
+LARGEST = 5000
+"""Settlements per transaction."""
+
+
+class Settler:
+    """Takes settlements from any thread and writes them."""
+
+    def __init__(self, store: Store, events: Events, leases: Leases) -> None:
+        self._store = store
+        self._events = events
+        self._leases = leases
+        self._connection = store.connect()
+        self._ended: deque[Settlement] = deque()
+        self._waiting: dict[LeaseId, tuple[float, list[Settlement]]] = {}
+        self._batches: list[tuple[SessionId, list[Settlement]]] = []
+        self._uncertain = False
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        self._hurry = False
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread = repeat("settler", self._step, self._stopping, self._events)
+
+    def put(self, settlement: Settlement) -> None:
+        """Have a settlement written soon."""
+        self._ended.append(settlement)
+        if not self._news.is_set():
+            self._news.set()
+
+    def stop(self, timeout: float) -> bool:
+        """Write everything that was put, for up to `timeout` seconds; whether all is written."""
+        deadline = time.monotonic() + timeout
+        self._hurry = True
+        while self._pending and time.monotonic() < deadline:
+            self._news.set()
+            time.sleep(GATHER)
+        self._stopping.set()
+        self._news.set()
+        if self._thread is not None:
+            self._thread.join(max(0.1, deadline - time.monotonic()))
+        self._connection.close()
+        return not self._pending
+
+    @property
+    def _pending(self) -> bool:
+        return bool(self._ended or self._waiting or self._batches)
+
+    def _step(self) -> None:
+        if not self._batches:
+            if not self._waiting:
+                self._news.wait()
+            if self._stopping.is_set() and not self._pending:
+                return
+            time.sleep(GATHER)
+            self._news.clear()
+            self._gather()
+            self._batches = self._ripe()
+        if self._batches:
+            self._write()
+
+    def _gather(self) -> None:
+        now = time.monotonic()
+        waiting = self._waiting
+        while self._ended:
+            one = self._ended.popleft()
+            if one.lease in waiting:
+                waiting[one.lease][1].append(one)
+            else:
+                waiting[one.lease] = (now, [one])
+
+    def _ripe(self) -> list[tuple[SessionId, list[Settlement]]]:
+        due = time.monotonic() - (0 if self._hurry else HOLD)
+        batches: dict[SessionId, list[Settlement]] = {}
+        count = 0
+        for lease, (since, settlements) in list(self._waiting.items()):
+            if since <= due or len(settlements) >= self._leases.left(lease):
+                batches.setdefault(self._leases.session(lease), []).extend(settlements)
+                del self._waiting[lease]
+                count += len(settlements)
+                if count >= LARGEST:
+                    break
+        return list(batches.items())
+
+    def _write(self) -> None:
+        session, settlements = self._batches[0]
+        try:
+            refused = self._connection.run(self._store.settle(session, settlements))
+        except StoreUnavailable:
+            self._uncertain = True
+            raise
+        del self._batches[0]
+        for one in settlements:
+            self._leases.settled(one.lease)
+        if refused:
+            self._report(refused)
+        self._uncertain = False
+
+    def _report(self, refused: list[JobId]) -> None:
+        if self._uncertain:
+            logger.info("%d settlements were written before the connection broke", len(refused))
+            return
+        logger.warning(
+            "LeaseLost: %d job(s) were taken over by other workers; what this one did was not "
+            "stored: %s", len(refused), refused[:20],
+        )
+        self._events.emit(LeasesLost(tuple(refused)))

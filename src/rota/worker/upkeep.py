@@ -1,0 +1,87 @@
+"""Upkeep: what somebody has to do now and then, done by whichever worker comes first.
+
+There is no leader. Each worker stages due jobs, rescues the jobs of dead sessions and tidies up;
+the store sees to it that two who do it at once do no harm.
+"""
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+
+from rota.config import WorkerConfig
+from rota.events import Events, SessionRescued
+from rota.store.protocol import Store
+from rota.worker.loop import repeat
+
+logger = logging.getLogger("rota")
+
+STAGE_SIZE = 5000
+"""Due jobs per staging."""
+
+TIDY = 5.0
+"""Seconds between two rounds of housekeeping."""
+
+
+class Upkeep:
+    """A thread that stages, rescues and tidies. `available` is called when jobs became available."""
+
+    def __init__(
+        self, store: Store, config: WorkerConfig, events: Events, available: Callable[[], None]
+    ) -> None:
+        self._store = store
+        self._config = config
+        self._events = events
+        self._available = available
+        self._connection = store.connect()
+        self._stopping = threading.Event()
+        self._nudge = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._rescue_at = 0.0
+        self._tidy_at = time.monotonic() + TIDY * random.random()  # noqa: S311 - no secret
+        self.next_due: float | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread = repeat("upkeep", self._step, self._stopping, self._events)
+
+    def stop(self) -> None:
+        """End; returns when nothing is under way."""
+        self._stopping.set()
+        self._nudge.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._connection.close()
+
+    def nudge(self) -> None:
+        """Look at the timers now: something was enqueued, perhaps with an early time."""
+        self._nudge.set()
+
+    def _step(self) -> None:
+        self._nudge.clear()
+        staging = self._connection.run(self._store.stage(STAGE_SIZE))
+        if staging.staged:
+            self._available()
+        now = time.monotonic()
+        if now >= self._rescue_at:
+            self._rescue()
+            self._rescue_at = now + self._config.session_timeout / 6
+        if now >= self._tidy_at:
+            for done in self._connection.run(self._store.tidy()):
+                logger.info("upkeep: %s", done)
+            self._tidy_at = now + TIDY * random.uniform(0.8, 1.2)  # noqa: S311 - no secret
+        if staging.staged < STAGE_SIZE:
+            due = self._config.poll if staging.next_due is None else staging.next_due
+            self._nudge.wait(min(due, self._config.poll))
+
+    def _rescue(self) -> None:
+        for rescue in self._connection.run(self._store.rescue()):
+            logger.warning(
+                "session %s of worker %s ended without a word: %d job(s) available again, "
+                "%d discarded", rescue.session, rescue.worker, len(rescue.available),
+                len(rescue.discarded),
+            )
+            self._events.emit(SessionRescued(rescue))
+            if rescue.available:
+                self._available()

@@ -1,0 +1,179 @@
+"""The worker: one process that claims jobs and runs them until it is told to stop."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from rota.app import Rota
+from rota.config import WorkerConfig
+from rota.errors import ConfigError
+from rota.events import WorkerStarted, WorkerStopped
+from rota.job import ClaimedJob, JobId, SessionId
+from rota.settlement import released
+from rota.states import State
+from rota.task import Executor
+from rota.worker.claim import Claimer
+from rota.worker.executors.process import check_findable
+from rota.worker.leases import Leases
+from rota.worker.run import Runners
+from rota.worker.session import Session
+from rota.worker.settle import Settler
+from rota.worker.signals import on_signals
+from rota.worker.upkeep import Upkeep
+
+logger = logging.getLogger("rota")
+
+LAST_WORDS = 10.0
+"""Seconds that the last settlements may take when the worker stops."""
+
+
+class Worker:
+    """Runs the jobs of an app's tasks.
+
+    Args:
+        app: The app whose tasks it runs.
+        config: How it behaves.
+
+    Raises:
+        ConfigError: There is nothing that it could run.
+    """
+
+    def __init__(self, app: Rota, config: WorkerConfig | None = None) -> None:
+        self._app = app
+        self._config = config or WorkerConfig()
+        self._queues = self._config.queues or tuple(
+            sorted({task.options.queue for task in app.tasks.values()})
+        )
+        if not self._queues:
+            message = "this app has no tasks; import the modules that define them, or name queues"
+            raise ConfigError(message)
+        for task in app.tasks.values():
+            if task.executor is Executor.PROCESS:
+                check_findable(task)
+        self._stop: asyncio.Event | None = None
+        self._abort: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._asked_to_stop = False
+
+    def run(self) -> None:
+        """Run until SIGTERM or SIGINT, or until `stop`. Blocks.
+
+        The first signal stops claiming, lets running jobs finish within the grace period and gives
+        back what was not started; the second one gives back everything at once.
+
+        Raises:
+            StoreError: The database cannot be used at the start.
+        """
+        asyncio.run(self.arun())
+
+    async def arun(self, *, signals: bool = True) -> None:
+        """`run` on a running event loop; `signals` says whether SIGTERM and SIGINT stop it."""
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        self._abort = asyncio.Event()
+        if self._asked_to_stop:
+            self._stop.set()
+        if not signals:
+            await self._serve(self._stop, self._abort)
+            return
+        with on_signals(self._loop, self.stop, self.abort):
+            await self._serve(self._stop, self._abort)
+
+    def stop(self) -> None:
+        """Ask the worker to stop in order; callable from any thread."""
+        self._asked_to_stop = True
+        if self._loop is not None and self._stop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+
+    def abort(self) -> None:
+        """Ask the worker to give everything back and end now; callable from any thread."""
+        self.stop()
+        if self._loop is not None and self._abort is not None:
+            self._loop.call_soon_threadsafe(self._abort.set)
+
+    async def _serve(self, stop: asyncio.Event, abort: asyncio.Event) -> None:
+        app, config = self._app, self._config
+        await asyncio.to_thread(app.ready)
+        loop = asyncio.get_running_loop()
+        leases = Leases()
+        settler = Settler(app.store, app.events, leases)
+
+        def lost(_: SessionId) -> None:
+            loop.call_soon_threadsafe(lose)
+
+        def lose() -> None:
+            claimer.ended(len(runners.lose()))
+
+        def cancel(jobs: frozenset[JobId]) -> None:
+            loop.call_soon_threadsafe(runners.cancel, jobs)
+
+        session = Session(
+            app.store, config, self._queues, app.events, lost=lost, cancel=cancel
+        )
+        upkeep = Upkeep(app.store, config, app.events, lambda: claimer.wake())  # noqa: PLW0108
+        claimer = Claimer(
+            app.store, config, self._queues, app.events, session, leases, loop,
+            lambda jobs: runners.deliver(jobs),  # noqa: PLW0108 - made below
+            woken=upkeep.nudge,
+            dry=self._dry if config.drain else _nothing,
+        )  # fmt: skip
+        runners = Runners(app.tasks, config, app.events, settler.put, claimer.ended)
+        number = await asyncio.to_thread(session.open)
+        app.events.emit(WorkerStarted(number, self._queues))
+        logger.info("worker started: session %d, queues %s", number, ", ".join(self._queues))
+        settler.start()
+        if config.upkeep:
+            upkeep.start()
+        claimer.start()
+        try:
+            await stop.wait()
+        finally:
+            count = await self._wind_down(abort, session, upkeep, claimer, runners, settler)
+            app.events.emit(WorkerStopped(number, count))
+            logger.info("worker stopped: session %d, %d job(s) given back", number, count)
+
+    async def _wind_down(
+        self,
+        abort: asyncio.Event,
+        session: Session,
+        upkeep: Upkeep,
+        claimer: Claimer,
+        runners: Runners,
+        settler: Settler,
+    ) -> int:
+        """Stop claiming, give back, let finish, write the rest, close the session."""
+        await asyncio.to_thread(claimer.stop)
+        # What the claimer delivered last is still on its way to the inbox.
+        await asyncio.sleep(0)
+        count = self._give_back(runners.drop(), settler)
+        finishing = asyncio.create_task(runners.finish(self._config.grace))
+        aborting = asyncio.create_task(abort.wait())
+        await asyncio.wait({finishing, aborting}, return_when=asyncio.FIRST_COMPLETED)
+        for waiting in (finishing, aborting):
+            waiting.cancel()
+        await runners.abandon()
+        await asyncio.to_thread(upkeep.stop)
+        await asyncio.to_thread(settler.stop, LAST_WORDS)
+        await asyncio.to_thread(session.close)
+        runners.close()
+        return count
+
+    def _give_back(self, jobs: Sequence[ClaimedJob], settler: Settler) -> int:
+        for job in jobs:
+            settler.put(released(job))
+        return len(jobs)
+
+    def _dry(self) -> None:
+        """Nothing is left to claim: stop, unless something is due soon."""
+        store = self._app.store
+        if self._app.run(store.stage(1)).next_due is None and not any(
+            queue.counts.get(state, 0)
+            for queue in self._app.run(store.queues())
+            for state in State
+            if queue.name in self._queues and not state.finished
+        ):
+            self.stop()
+
+
+def _nothing() -> None:
+    """What a worker that does not drain does about an empty queue."""

@@ -1,0 +1,185 @@
+"""Consistent jobs and sessions for the tests of the stores, made through the stores themselves."""
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+from typing import Any, TypeVar
+
+from rota.job import (
+    ClaimedJob,
+    JobId,
+    JobRecord,
+    JobSpec,
+    LeaseId,
+    Rescue,
+    SessionId,
+    SessionInfo,
+)
+from rota.settlement import Settlement, error_json
+from rota.states import Move, State
+from rota.store.execute import drive
+from rota.store.operation import Apart, Copy, Operation, Query, Request, Rows
+from rota.store.protocol import Connection, Store, Transaction
+
+T = TypeVar("T")
+
+KEEP = 3600.0
+NOBODY = JobId(987_654_321)
+"""The id of no job."""
+
+PAST = datetime(2001, 9, 9, 1, 46, 40, tzinfo=UTC)
+
+
+def until(found: Callable[[], T | None], seconds: float = 20.0) -> T:
+    """Ask again and again, until there is an answer."""
+    deadline = monotonic() + seconds
+    while (answer := found()) is None:
+        assert monotonic() < deadline, "waited in vain"
+    return answer
+
+
+def spec_of(**options: Any) -> JobSpec:
+    """A spec; tests name what matters to them."""
+    return JobSpec(**{"task": "shop.send", **options})
+
+
+def enqueue(store: Store, connection: Connection, count: int = 1, **options: Any) -> list[JobId]:
+    """Jobs whose args are their numbers."""
+    args = [f'{{"number":{number}}}' for number in range(count)]
+    return connection.run(store.enqueue(spec_of(**options), args, copy=False))
+
+
+def open_session(store: Store, connection: Connection, *, timeout: float = 600.0) -> SessionId:
+    """A worker's session; it lives through the test unless the timeout is short."""
+    info = SessionInfo(host="alpha", pid=4711, queues=("default",), timeout=timeout)
+    return connection.run(store.open_session(info))
+
+
+def claim(
+    store: Store,
+    connection: Connection,
+    session: SessionId,
+    limit: int = 100,
+    queues: tuple[str, ...] = ("default",),
+) -> list[ClaimedJob]:
+    """What a worker gets that asks for it."""
+    return connection.run(store.claim(session, queues, limit))
+
+
+def running(
+    store: Store, connection: Connection, count: int = 1, **options: Any
+) -> tuple[SessionId, list[ClaimedJob]]:
+    """Jobs in the hands of a worker."""
+    session = open_session(store, connection)
+    ids = enqueue(store, connection, count, **options)
+    jobs = claim(store, connection, session, count, (options.get("queue", "default"),))
+    assert [job.id for job in jobs] == ids
+    return session, jobs
+
+
+def settlement(
+    job: ClaimedJob, move: Move, *, delay: float = 0.0, keep: float = KEEP, **rest: Any
+) -> Settlement:
+    """A settlement of a move; failures carry an error."""
+    if move in {Move.RETRY, Move.DISCARD}:
+        rest.setdefault("error", error_json(job.attempt, "ValueError", f"no luck {job.attempt}"))
+    return Settlement(job.id, job.lease, move, delay, keep, **rest)
+
+
+def settle(
+    store: Store, connection: Connection, session: SessionId, *settlements: Settlement
+) -> list[JobId]:
+    """The ids that were refused."""
+    return connection.run(store.settle(session, settlements))
+
+
+def record(store: Store, connection: Connection, job: JobId) -> JobRecord:
+    """The job as the store knows it."""
+    [found] = connection.run(store.get([job]))
+    return found
+
+
+def states(store: Store, connection: Connection, jobs: list[JobId]) -> list[State]:
+    """The states of jobs that exist."""
+    found = connection.run(store.get(jobs))
+    assert [job.id for job in found] == jobs
+    return [job.state for job in found]
+
+
+def rescued(store: Store, connection: Connection, session: SessionId) -> Rescue:
+    """Rescue again and again, until this session is taken for dead."""
+
+    def look() -> Rescue | None:
+        found = connection.run(store.rescue())
+        return next((rescue for rescue in found if rescue.session == session), None)
+
+    return until(look)
+
+
+@dataclass(frozen=True)
+class Built:
+    """A job in some state, with the session and the lease it has or had."""
+
+    id: JobId
+    session: SessionId
+    job: ClaimedJob
+
+
+def in_state(store: Store, connection: Connection, state: State, *, timeout: float = 600.0) -> Built:
+    """A job in this state; one that waits is due already."""
+    session = open_session(store, connection, timeout=timeout)
+    if state is State.SCHEDULED:
+        [job] = enqueue(store, connection, at=PAST)
+        return Built(job, session, _never_claimed(job))
+    [job] = enqueue(store, connection)
+    if state is State.AVAILABLE:
+        return Built(job, session, _never_claimed(job))
+    [claimed] = claim(store, connection, session)
+    move = {
+        State.RUNNING: None,
+        State.RETRYABLE: Move.RETRY,
+        State.COMPLETED: Move.COMPLETE,
+        State.DISCARDED: Move.DISCARD,
+        State.CANCELLED: Move.CANCEL,
+    }[state]
+    if move is not None:
+        assert settle(store, connection, session, settlement(claimed, move)) == []
+    assert states(store, connection, [job]) == [state]
+    return Built(job, session, claimed)
+
+
+def _never_claimed(job: JobId) -> ClaimedJob:
+    """What a liar would claim to hold."""
+    now = datetime.now(UTC)
+    return ClaimedJob(job, LeaseId(1), "shop.send", "{}", "default", 0, 1, 5, None, now)
+
+
+def run_inside(store: Store, transaction: Transaction, operation: Operation[T]) -> T:
+    """Run an operation on the driver's connection of an open transaction, as a caller's would."""
+    driver: Any = transaction.connection
+
+    def execute(request: Request) -> Rows:
+        match request:
+            case Query() if isinstance(driver, sqlite3.Connection):
+                return driver.execute(request.statement.text, request.params).fetchall()
+            case Query():
+                cursor = driver.execute(request.statement.text, request.params)
+                rows: Rows = cursor.fetchall() if cursor.description else []
+                return rows
+            case Apart():
+                own = store.connect()
+                try:
+                    return [(own.run(request.operation),)]
+                finally:
+                    own.close()
+            case Copy():
+                raise AssertionError(request)
+
+    return drive(operation.steps, execute)
+
+
+def close_to(moment: datetime | None, expected: datetime, seconds: float = 20.0) -> bool:
+    """Whether a moment is the expected one, give or take a slow machine."""
+    return moment is not None and abs(moment - expected) < timedelta(seconds=seconds)

@@ -1,0 +1,68 @@
+"""Connections and transactions of Rota's own."""
+
+import threading
+
+import pytest
+
+from rota.errors import LeaseLost
+from rota.job import JobId, SessionId
+from rota.store.protocol import Connection, Store
+from tests.store.factories import claim, enqueue, record, run_inside, spec_of
+
+
+def test_a_closed_connection_opens_again(store: Store, connection: Connection) -> None:
+    """After a close the next operation connects anew."""
+    [job] = enqueue(store, connection)
+    connection.close()
+    connection.close()
+    assert record(store, connection, job).id == job
+
+
+def test_a_connection_moves_between_threads(store: Store, connection: Connection) -> None:
+    """A connection may be made in one thread and used in another."""
+    enqueue(store, connection)
+    found: list[JobId] = []
+    thread = threading.Thread(target=lambda: found.extend(enqueue(store, connection)))
+    thread.start()
+    thread.join()
+    assert record(store, connection, found[0]).id == found[0]
+
+
+def test_an_operation_that_fails_leaves_the_connection_usable(
+    store: Store, connection: Connection
+) -> None:
+    """After an error of an operation the next one works."""
+    for _ in range(3):
+        with pytest.raises(LeaseLost):
+            claim(store, connection, SessionId(4242))
+        assert len(enqueue(store, connection)) == 1
+
+
+def test_transactions_one_after_the_other(store: Store, connection: Connection) -> None:
+    """A transaction that has ended does not influence the next one."""
+    jobs = []
+    for number in range(6):
+        transaction = store.transaction()
+        operation = store.enqueue(spec_of(), [str(number)], copy=False)
+        jobs += run_inside(store, transaction, operation)
+        if number % 2:
+            transaction.commit()
+        else:
+            transaction.rollback()
+    assert [job.args for job in connection.run(store.get(jobs))] == ["1", "3", "5"]
+
+
+def test_an_ended_transaction_can_be_rolled_back(store: Store, connection: Connection) -> None:
+    """Rolling back after a commit changes nothing."""
+    transaction = store.transaction()
+    jobs = run_inside(store, transaction, store.enqueue(spec_of(), ["1"], copy=False))
+    transaction.commit()
+    transaction.rollback()
+    assert len(connection.run(store.get(jobs))) == 1
+
+
+def test_closing_the_store_twice(store: Store) -> None:
+    """A store can be closed whether it kept something open or not."""
+    store.transaction().commit()
+    store.close()
+    store.close()

@@ -1,0 +1,124 @@
+"""The version of the tables, and bringing them up to date."""
+
+import threading
+from collections.abc import Mapping
+from contextlib import closing
+
+import pytest
+
+from rota.errors import SchemaMissing, SchemaOutdated, SchemaTooNew, StoreError
+from rota.job import JobFilter, JobId
+from rota.store.migrate import check, migrate, pending
+from rota.store.protocol import Connection, Store
+from tests.store.factories import enqueue, open_session, record
+
+MARK = "CREATE TABLE rota_mark (number integer);"
+
+
+def with_migrations(
+    store: Store, monkeypatch: pytest.MonkeyPatch, more: Mapping[int, str]
+) -> None:
+    """Make the store believe that Rota has further migrations."""
+    all_of_them = {**store.migrations(), **more}
+    monkeypatch.setattr(store, "migrations", lambda: all_of_them, raising=False)
+
+
+def test_an_empty_database(empty_store: Store) -> None:
+    """Where there are no tables, the version is 0 and everything is pending."""
+    with closing(empty_store.connect()) as connection:
+        assert connection.run(empty_store.schema_version()) == 0
+        assert pending(empty_store, connection) == empty_store.migrations()
+        with pytest.raises(SchemaMissing, match="rota migrate"):
+            check(empty_store, connection)
+
+
+def test_working_without_tables(empty_store: Store) -> None:
+    """Each operation says that the tables are missing, and the connection stays usable."""
+    with closing(empty_store.connect()) as connection:
+        with pytest.raises(SchemaMissing, match="rota migrate"):
+            enqueue(empty_store, connection)
+        with pytest.raises(SchemaMissing, match="rota migrate"):
+            connection.run(empty_store.get([JobId(1)]))
+        with pytest.raises(SchemaMissing, match="rota migrate"):
+            connection.run(empty_store.list_jobs(JobFilter()))
+        with pytest.raises(SchemaMissing, match="rota migrate"):
+            open_session(empty_store, connection)
+        migrate(empty_store, connection)
+        assert len(enqueue(empty_store, connection)) == 1
+
+
+def test_migrating(empty_store: Store) -> None:
+    """Migrations are applied once, in their order, up to the newest."""
+    with closing(empty_store.connect()) as connection:
+        numbers = list(empty_store.migrations())
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert migrate(empty_store, connection) == numbers
+        assert migrate(empty_store, connection) == []
+        assert connection.run(empty_store.schema_version()) == numbers[-1]
+        check(empty_store, connection)
+
+
+def test_migrating_keeps_the_jobs(
+    store: Store, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A later migration leaves what is stored alone."""
+    [job] = enqueue(store, connection)
+    before = record(store, connection, job)
+    with_migrations(store, monkeypatch, {len(store.migrations()) + 1: MARK})
+    assert len(migrate(store, connection)) == 1
+    assert record(store, connection, job) == before
+
+
+def test_tables_that_are_older(
+    store: Store, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older schema is refused until it is migrated."""
+    with_migrations(store, monkeypatch, {len(store.migrations()) + 1: MARK})
+    with pytest.raises(SchemaOutdated, match="rota migrate"):
+        check(store, connection)
+    migrate(store, connection)
+    check(store, connection)
+
+
+def test_tables_that_are_newer(store: Store, connection: Connection) -> None:
+    """A schema of a later Rota is refused and left alone."""
+    connection.run(store.migrate(999, MARK))
+    with pytest.raises(SchemaTooNew, match="upgrade"):
+        check(store, connection)
+    with pytest.raises(SchemaTooNew, match="upgrade"):
+        migrate(store, connection)
+
+
+def test_a_migration_is_applied_as_a_whole(store: Store, connection: Connection) -> None:
+    """A migration that fails half-way changes nothing and can be applied again."""
+    version = connection.run(store.schema_version())
+    broken = f"{MARK}\nINSERT INTO rota_nowhere VALUES (1);"
+    with pytest.raises(StoreError):
+        connection.run(store.migrate(version + 1, broken))
+    assert connection.run(store.schema_version()) == version
+    connection.run(store.migrate(version + 1, MARK))
+    assert connection.run(store.schema_version()) == version + 1
+
+
+def test_two_who_migrate_at_once(empty_store: Store) -> None:
+    """Migrating from two connections at the same time applies everything once."""
+    start = threading.Barrier(3)
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with closing(empty_store.connect()) as connection:
+                start.wait()
+                migrate(empty_store, connection)
+        except BaseException as error:  # noqa: BLE001 - shown by the test
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    with closing(empty_store.connect()) as connection:
+        check(empty_store, connection)
+        assert len(enqueue(empty_store, connection)) == 1
