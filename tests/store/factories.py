@@ -127,7 +127,9 @@ class Built:
     job: ClaimedJob
 
 
-def in_state(store: Store, connection: Connection, state: State, *, timeout: float = 600.0) -> Built:
+def in_state(
+    store: Store, connection: Connection, state: State, *, timeout: float = 600.0
+) -> Built:
     """A job in this state; one that waits is due already."""
     session = open_session(store, connection, timeout=timeout)
     if state is State.SCHEDULED:
@@ -148,6 +150,13 @@ def in_state(store: Store, connection: Connection, state: State, *, timeout: flo
         assert settle(store, connection, session, settlement(claimed, move)) == []
     assert states(store, connection, [job]) == [state]
     return Built(job, session, claimed)
+
+
+def one_of_each(store: Store, connection: Connection) -> dict[State, JobId]:
+    """A job in every state, but for blocked ones: no operation blocks jobs yet."""
+    # The available one comes last, so that no claim for another one takes it.
+    built = [state for state in State if state not in {State.BLOCKED, State.AVAILABLE}]
+    return {state: in_state(store, connection, state).id for state in [*built, State.AVAILABLE]}
 
 
 def _never_claimed(job: JobId) -> ClaimedJob:

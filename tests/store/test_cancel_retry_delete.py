@@ -12,16 +12,13 @@ from tests.store.factories import (
     close_to,
     enqueue,
     in_state,
+    one_of_each,
     record,
     running,
     settle,
     settlement,
     states,
 )
-
-BUILT = [state for state in State if state is not State.BLOCKED]
-"""No operation blocks jobs yet."""
-
 
 # Cancel ---------------------------------------------------------------------------------------
 
@@ -60,11 +57,11 @@ def test_cancel_after_the_end(store: Store, connection: Connection, state: State
 
 def test_cancel_many(store: Store, connection: Connection) -> None:
     """Each job of a batch gets its own answer, and unknown ids get none."""
-    jobs = [in_state(store, connection, state).id for state in BUILT]
-    answer = connection.run(store.cancel([*jobs, NOBODY, jobs[0]]))
+    jobs = one_of_each(store, connection)
+    answer = connection.run(store.cancel([*jobs.values(), NOBODY, jobs[State.SCHEDULED]]))
     expected = {
         job: state if state is State.RUNNING or state.finished else State.CANCELLED
-        for job, state in zip(jobs, BUILT, strict=True)
+        for state, job in jobs.items()
     }
     assert answer == expected
     assert connection.run(store.cancel([])) == {}
@@ -102,14 +99,10 @@ def test_retry_of_what_runs_anyway(store: Store, connection: Connection, state: 
 
 def test_retry_many(store: Store, connection: Connection) -> None:
     """The answer holds each job that changed, once."""
-    jobs = [in_state(store, connection, state).id for state in BUILT]
-    answer = connection.run(store.retry([*jobs, NOBODY, jobs[0]]))
-    changed = [
-        job
-        for job, state in zip(jobs, BUILT, strict=True)
-        if state not in {State.AVAILABLE, State.RUNNING}
-    ]
-    assert sorted(answer) == changed
+    jobs = one_of_each(store, connection)
+    answer = connection.run(store.retry([*jobs.values(), NOBODY, jobs[State.SCHEDULED]]))
+    del jobs[State.AVAILABLE], jobs[State.RUNNING]
+    assert sorted(answer) == sorted(jobs.values())
     assert connection.run(store.retry([])) == []
 
 
@@ -153,7 +146,9 @@ def test_retry_discarded(store: Store, connection: Connection) -> None:
 # Delete ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("state", [state for state in BUILT if state is not State.RUNNING])
+@pytest.mark.parametrize(
+    "state", [state for state in State if state not in {State.BLOCKED, State.RUNNING}]
+)
 def test_delete(store: Store, connection: Connection, state: State) -> None:
     """A job that is not running can be removed, and nothing is left of it."""
     built = in_state(store, connection, state)
@@ -178,12 +173,10 @@ def test_a_running_job_is_not_deleted(store: Store, connection: Connection) -> N
 
 def test_delete_many(store: Store, connection: Connection) -> None:
     """The answer holds each job that was removed, once."""
-    jobs = [in_state(store, connection, state).id for state in BUILT]
-    answer = connection.run(store.delete([*jobs, NOBODY, jobs[0]]))
-    gone = [
-        job for job, state in zip(jobs, BUILT, strict=True) if state is not State.RUNNING
-    ]
-    assert sorted(answer) == gone
+    jobs = one_of_each(store, connection)
+    answer = connection.run(store.delete([*jobs.values(), NOBODY, jobs[State.SCHEDULED]]))
+    del jobs[State.RUNNING]
+    assert sorted(answer) == sorted(jobs.values())
     assert connection.run(store.delete([])) == []
 
 

@@ -145,7 +145,10 @@ def test_each_claim_has_its_own_lease(store: Store, connection: Connection) -> N
 @pytest.mark.parametrize("available", [False, True])
 @pytest.mark.parametrize("how", ["unknown", "closed", "rescued"])
 def test_a_dead_session_gets_nothing(
-    store: Store, connection: Connection, how: str, available: bool  # noqa: FBT001
+    store: Store,
+    connection: Connection,
+    how: str,
+    available: bool,  # noqa: FBT001
 ) -> None:
     """A session that is not alive is told so, and the jobs stay where they are."""
     session = open_session(store, connection, timeout=0.02)

@@ -24,7 +24,9 @@ from tests.store.factories import (
 
 @pytest.mark.parametrize("copy", [False, True])
 def test_ids_follow_the_order_of_the_args(
-    store: Store, connection: Connection, copy: bool  # noqa: FBT001
+    store: Store,
+    connection: Connection,
+    copy: bool,  # noqa: FBT001
 ) -> None:
     """Each id belongs to the args at its place, also where one statement is not enough."""
     args = [f"[{number}]" for number in range(12_345)]
@@ -94,7 +96,10 @@ def test_a_past_moment_is_due_at_once(store: Store, connection: Connection) -> N
     ],
 )
 def test_args_come_back_as_they_were_written(
-    store: Store, connection: Connection, args: str, copy: bool  # noqa: FBT001
+    store: Store,
+    connection: Connection,
+    args: str,
+    copy: bool,  # noqa: FBT001
 ) -> None:
     """The JSON text of args is stored character by character."""
     [job] = connection.run(store.enqueue(spec_of(), [args], copy=copy))
@@ -110,7 +115,9 @@ def test_large_args(store: Store, connection: Connection) -> None:
     assert [job.args for job in connection.run(store.get(jobs))] == args
 
 
-@pytest.mark.parametrize("name", ["'; DROP TABLE x; --", '"%s" %(a)s :b $1', "naïve/队列", "a" * 200])
+@pytest.mark.parametrize(
+    "name", ["'; DROP TABLE x; --", '"%s" %(a)s :b $1', "naïve/队列", "a" * 200]
+)
 def test_names_are_data(store: Store, connection: Connection, name: str) -> None:
     """Names of queues and tasks are stored verbatim, whatever they look like."""
     [job] = enqueue(store, connection, queue=name, task=name)
@@ -128,7 +135,9 @@ def test_extreme_options(store: Store, connection: Connection, priority: int) ->
     assert (found.priority, found.max_attempts, found.timeout) == (priority, 30_000, 1e8)
 
 
-def test_a_caller_that_rolls_back_has_enqueued_nothing(store: Store, connection: Connection) -> None:
+def test_a_caller_that_rolls_back_has_enqueued_nothing(
+    store: Store, connection: Connection
+) -> None:
     """Jobs of a transaction that is undone never existed."""
     transaction = store.transaction()
     jobs = run_inside(store, transaction, store.enqueue(spec_of(), ["1", "2"], copy=False))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rota.job import JobFilter
+from rota.job import JobFilter, JobId
 from rota.states import State
 from rota.store.protocol import Connection, Store
 from tests.store.factories import NOBODY, enqueue, in_state, record
@@ -41,13 +41,10 @@ def test_the_newest_come_first(store: Store, connection: Connection) -> None:
 @pytest.mark.parametrize("state", list(State))
 def test_list_by_state(store: Store, connection: Connection, state: State) -> None:
     """A listing of a state holds the jobs in it, as `get` shows them, newest first."""
-    built = [one for one in State if one is not State.BLOCKED]
-    built.sort(key=lambda one: one is State.AVAILABLE)
-    jobs = {one: [] for one in State} | {
-        one: [in_state(store, connection, one).id for _ in range(3)]
-        for one in built
-        if one is not State.AVAILABLE
-    }
+    jobs: dict[State, list[JobId]] = {one: [] for one in State}
+    for one in State:
+        if one not in {State.BLOCKED, State.AVAILABLE}:
+            jobs[one] = [in_state(store, connection, one).id for _ in range(3)]
     jobs[State.AVAILABLE] = enqueue(store, connection, 3)
     found = connection.run(store.list_jobs(JobFilter(state=state)))
     assert [job.id for job in found] == jobs[state][::-1]

@@ -5,7 +5,7 @@ from rota.states import Move, State
 from rota.store.protocol import Connection, Store
 from tests.store.factories import (
     enqueue,
-    in_state,
+    one_of_each,
     open_session,
     running,
     settle,
@@ -28,15 +28,13 @@ def test_tidy_with_nothing_to_do(store: Store, connection: Connection) -> None:
 
 def test_tidy_keeps_what_is_in_use(store: Store, connection: Connection) -> None:
     """Housekeeping changes no job whose retention is not over."""
-    built = [state for state in State if state is not State.BLOCKED]
-    # Available ones last, so that no claim takes them.
-    built.sort(key=lambda state: state is State.AVAILABLE)
-    jobs = [in_state(store, connection, state).id for state in built]
+    built = one_of_each(store, connection)
+    jobs = list(built.values())
     before = connection.run(store.get(jobs))
     for _ in range(10):
         connection.run(store.tidy())
     assert connection.run(store.get(jobs)) == before
-    assert states(store, connection, jobs) == built
+    assert states(store, connection, jobs) == list(built)
 
 
 def test_finished_jobs_go_when_their_time_is_over(store: Store, connection: Connection) -> None:

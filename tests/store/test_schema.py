@@ -15,9 +15,7 @@ from tests.store.factories import enqueue, open_session, record
 MARK = "CREATE TABLE rota_mark (number integer);"
 
 
-def with_migrations(
-    store: Store, monkeypatch: pytest.MonkeyPatch, more: Mapping[int, str]
-) -> None:
+def with_migrations(store: Store, monkeypatch: pytest.MonkeyPatch, more: Mapping[int, str]) -> None:
     """Make the store believe that Rota has further migrations."""
     all_of_them = {**store.migrations(), **more}
     monkeypatch.setattr(store, "migrations", lambda: all_of_them, raising=False)

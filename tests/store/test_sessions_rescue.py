@@ -17,6 +17,7 @@ from tests.store.factories import (
     settle,
     settlement,
     states,
+    until,
 )
 
 SHORT = 0.02
@@ -187,12 +188,13 @@ def test_only_the_dead_are_rescued(store: Store, connection: Connection) -> None
         dead[session] = enqueue(store, connection, 2)
         claim(store, connection, session)
     found: dict[SessionId, Rescue] = {}
-    for session in dead:
-        if session not in found:
-            rescue = rescued(store, connection, session)
-            found[session] = rescue
-            found |= {one.session: one for one in connection.run(store.rescue())}
-    assert {*found} <= {*dead}
+
+    def look() -> bool | None:
+        found.update({one.session: one for one in connection.run(store.rescue())})
+        return True if len(found) >= len(dead) else None
+
+    until(look)
+    assert {session: sorted(one.available) for session, one in found.items()} == dead
     assert states(store, connection, [kept.id]) == [State.RUNNING]
     assert states(store, connection, sum(dead.values(), [])) == [State.AVAILABLE] * 4
     assert connection.run(store.renew(alive)).alive

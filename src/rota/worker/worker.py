@@ -8,7 +8,7 @@ from rota.app import Rota
 from rota.config import WorkerConfig
 from rota.errors import ConfigError
 from rota.events import WorkerStarted, WorkerStopped
-from rota.job import ClaimedJob, JobId, SessionId
+from rota.job import ClaimedJob, JobFilter, JobId, SessionId
 from rota.settlement import released
 from rota.states import State
 from rota.task import Executor
@@ -164,15 +164,14 @@ class Worker:
         return len(jobs)
 
     def _dry(self) -> None:
-        """Nothing is left to claim: stop, unless something is due soon."""
-        store = self._app.store
-        if self._app.run(store.stage(1)).next_due is None and not any(
-            queue.counts.get(state, 0)
-            for queue in self._app.run(store.queues())
-            for state in State
-            if queue.name in self._queues and not state.finished
-        ):
-            self.stop()
+        """Nothing is left to claim: stop, unless jobs of these queues wait or run elsewhere."""
+        unfinished = [state for state in State if not state.finished]
+        for queue in self._queues:
+            for state in unfinished:
+                wanted = JobFilter(state=state, queue=queue, limit=1)
+                if self._app.run(self._app.store.list_jobs(wanted)):
+                    return
+        self.stop()
 
 
 def _nothing() -> None:

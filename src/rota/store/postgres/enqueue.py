@@ -9,7 +9,7 @@ producer of that lane until the caller commits.
 from collections.abc import Sequence
 
 from rota.job import JobId, JobSpec
-from rota.store.operation import Apart, Begin, Copy, Query, Rows, Steps, operation
+from rota.store.operation import Apart, Begin, Copy, Operation, Query, Rows, Steps, operation
 from rota.store.postgres.statements import sql
 
 ENQUEUE = sql("enqueue")
@@ -29,9 +29,14 @@ CHUNK = 20_000
 """Jobs per statement, so that memory on both sides stays bounded."""
 
 
-@operation(Begin.NOTHING)
-def enqueue(spec: JobSpec, args: Sequence[str], *, copy: bool) -> Steps[list[JobId]]:
+def enqueue(spec: JobSpec, args: Sequence[str], *, copy: bool) -> Operation[list[JobId]]:
     """Store one job per element of `args`; see `rota.store.protocol.Store.enqueue`."""
+    # One job is one statement; more may need several, which must be all or nothing.
+    begin = Begin.NOTHING if len(args) == 1 else Begin.DURABLE
+    return Operation("enqueue", _enqueue(spec, args, copy=copy), begin)
+
+
+def _enqueue(spec: JobSpec, args: Sequence[str], *, copy: bool) -> Steps[list[JobId]]:
     ids: list[JobId] = []
     for start in range(0, len(args), CHUNK):
         chunk = args[start : start + CHUNK]

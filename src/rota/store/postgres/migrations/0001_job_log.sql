@@ -102,6 +102,7 @@ CREATE TABLE rota.lease (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     session    bigint NOT NULL REFERENCES rota.session,
     claimed_at timestamptz NOT NULL DEFAULT now(),
+    lane       integer NOT NULL,
     jobs       bigint[] NOT NULL
 );
 CREATE INDEX lease_session ON rota.lease (session);

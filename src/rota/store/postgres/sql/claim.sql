@@ -55,8 +55,8 @@ WITH place AS MATERIALIZED (
     ) AS running (xid)
     WHERE running.xid > place.xid AND running.xid < reached.xid
 ), lease AS (
-    INSERT INTO rota.lease (session, jobs)
-    SELECT %(session)s::int8, array_agg(id ORDER BY id) FROM taken
+    INSERT INTO rota.lease (session, lane, jobs)
+    SELECT %(session)s::int8, %(lane)s::int4, array_agg(id ORDER BY id) FROM taken
     HAVING count(*) > 0
     RETURNING id
 ), moved AS (

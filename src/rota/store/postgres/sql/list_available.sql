@@ -1,10 +1,26 @@
--- Jobs that may be claimed, newest first; a null filter means any. Locks nothing.
-SELECT id, task, args::text, queue, priority, state, attempt, max_attempts, timeout, enqueued_at,
-       scheduled_at, finished_at, result::text, errors::text, worker,
-       EXISTS (SELECT FROM rota.cancel_request AS request WHERE request.job = job.id)
-FROM rota.job
-WHERE state = 'available'
-  AND (%(state)s::text IS NULL OR state = %(state)s)
-  AND (%(queue)s::text IS NULL OR queue = %(queue)s)
-  AND (%(task)s::text IS NULL OR task = %(task)s)
-ORDER BY id DESC LIMIT %(size)s::int8
+-- Jobs that may be claimed, the newest of each lane first; a null filter means any. Locks nothing.
+-- Walks log_order backwards from each lane's end, never further back than its cursor.
+SELECT job.id, job.task, job.args::text, lane.queue, lane.priority, 'available', job.attempt,
+       job.max_attempts, job.timeout, job.enqueued_at, NULL::timestamptz, NULL::timestamptz,
+       NULL::text, job.errors::text, NULL::text, false
+FROM rota.lane
+CROSS JOIN LATERAL (
+    SELECT place.xid, place.id, place.hole_xids, place.hole_ids
+    FROM rota.cursor AS place WHERE place.lane = lane.id
+    ORDER BY place.lane DESC, place.seq DESC LIMIT 1
+) AS place
+CROSS JOIN LATERAL (
+    (SELECT job.* FROM rota.log AS job
+     WHERE job.lane = lane.id AND (job.xid, job.id) > (place.xid, place.id)
+       AND (%(task)s::text IS NULL OR job.task = %(task)s)
+     ORDER BY job.lane DESC, job.xid DESC, job.id DESC LIMIT %(size)s::int8)
+    UNION ALL
+    (SELECT job.*
+     FROM unnest(place.hole_xids, place.hole_ids) AS hole (xid, id)
+     JOIN rota.log AS job ON job.lane = lane.id AND job.xid = hole.xid AND job.id > hole.id
+     WHERE (%(task)s::text IS NULL OR job.task = %(task)s)
+     LIMIT %(size)s::int8)
+) AS job
+WHERE (%(queue)s::text IS NULL OR lane.queue = %(queue)s)
+  AND (%(state)s::text IS NULL OR %(state)s = 'available')
+ORDER BY job.id DESC LIMIT %(size)s::int8

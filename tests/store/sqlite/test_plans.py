@@ -1,0 +1,148 @@
+"""How SQLite executes the statements: by which index, and without sorting what is long."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rota.states import Move
+from rota.store.migrate import migrate
+from rota.store.operation import statement
+from rota.store.sqlite import SqliteStore
+from rota.store.sqlite.connection import SqliteConnection
+from tests.store.factories import PAST, claim, enqueue, open_session, settle, settlement
+
+PACKAGE = "rota.store.sqlite"
+NAMES = sorted(
+    file.name.removesuffix(".sql")
+    for file in (files(PACKAGE) / "sql").iterdir()
+    if file.name.endswith(".sql")
+)
+
+PARAMS: dict[str, Any] = {
+    "args": "[]",
+    "at": None,
+    "delay": None,
+    "host": "h",
+    "jobs": "[1,2,3]",
+    "lease": 1,
+    "max_attempts": 1,
+    "pid": 1,
+    "priority": 0,
+    "queue": "default",
+    "queues": '["default"]',
+    "session": 1,
+    "settled": "[]",
+    "size": 10,
+    "state": "scheduled",
+    "task": None,
+    "timeout": 1.0,
+    "version": 1,
+    "worker": "w",
+}
+
+WALKS = {
+    "cancel_running": {"rota_job USING INTEGER PRIMARY KEY (rowid=?)"},
+    "cancel_waiting": {"rota_job USING INTEGER PRIMARY KEY (rowid=?)"},
+    "claim": {"rota_job USING INTEGER PRIMARY KEY (rowid=?)"},
+    "claim_next": {"rota_job USING COVERING INDEX rota_job_available (queue=?)"},
+    "claim_queues": {
+        "rota_job USING COVERING INDEX rota_job_available (queue=?)",
+        "rota_queue USING PRIMARY KEY (name=?)",
+    },
+    "delete": {"rota_job USING INTEGER PRIMARY KEY (rowid=?)"},
+    "get": {
+        "job USING INTEGER PRIMARY KEY (rowid=?)",
+        "session USING INTEGER PRIMARY KEY (rowid=?)",
+    },
+    "list_finished": {"rota_job USING INDEX rota_job_finished (state=?)"},
+    "prune_jobs": {
+        "rota_job USING INTEGER PRIMARY KEY (rowid=?)",
+        "rota_job USING COVERING INDEX rota_job_kept (keep_until<?)",
+    },
+    "rescue_jobs": {"rota_job USING INDEX rota_job_running (session=?)"},
+    "rescue_sessions": {"rota_session USING INDEX rota_session_alive"},
+    "retry": {"rota_job USING INTEGER PRIMARY KEY (rowid=?)"},
+    "retry_discarded": {"rota_job USING INDEX rota_job_finished (state=?)"},
+    "session_cancels": {"rota_job USING INDEX rota_job_running (session=?)"},
+    "session_release": {"rota_job USING INDEX rota_job_running (session=?)"},
+    "settle_finish": {"rota_job USING INTEGER PRIMARY KEY (rowid=?)"},
+    "settle_forget": {"rota_job USING INTEGER PRIMARY KEY (rowid=?)"},
+    "settle_wait": {"rota_job USING INTEGER PRIMARY KEY (rowid=?)"},
+    "stage": {
+        "rota_job USING INTEGER PRIMARY KEY (rowid=?)",
+        "rota_job USING COVERING INDEX rota_job_waiting (scheduled_at<?)",
+    },
+    "stage_next": {"rota_job USING COVERING INDEX rota_job_waiting (scheduled_at>?)"},
+    "states": {"rota_job USING INTEGER PRIMARY KEY (rowid=?)"},
+}
+"""What the statements of the hot path touch besides lists of their own."""
+
+
+@pytest.fixture(params=["empty", "large", "analyzed"])
+def connection(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteConnection]:
+    """A connection to a database with no jobs, with many, and with statistics about them."""
+    store = SqliteStore(tmp_path / "rota.db")
+    with closing(store.connect()) as connection:
+        migrate(store, connection)
+        if request.param != "empty":
+            fill(store, connection)
+        if request.param == "analyzed":
+            connection.database().execute("ANALYZE")
+        yield connection
+
+
+def fill(store: SqliteStore, connection: SqliteConnection) -> None:
+    """Jobs in every state, most of them available."""
+    session = open_session(store, connection)
+    for move in (Move.COMPLETE, Move.DISCARD, Move.RETRY, None):
+        enqueue(store, connection, 500)
+        jobs = claim(store, connection, session, 500)
+        if move is not None:
+            settle(store, connection, session, *[settlement(job, move) for job in jobs])
+    enqueue(store, connection, 500, at=PAST)
+    for queue in ("default", "mail", "images"):
+        for priority in (0, 5):
+            enqueue(store, connection, 3000, queue=queue, priority=priority)
+
+
+def plan(connection: SqliteConnection, name: str) -> list[str]:
+    """SQLite's plan for a statement."""
+    text = statement(PACKAGE, name).text
+    rows = connection.database().execute(f"EXPLAIN QUERY PLAN {text}", PARAMS).fetchall()
+    return [row[3] for row in rows]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_statement_is_valid(connection: SqliteConnection, name: str) -> None:
+    """Each file holds one statement that the database takes."""
+    if not statement(PACKAGE, name).text.startswith("PRAGMA"):
+        assert plan(connection, name) is not None
+
+
+@pytest.mark.parametrize("name", sorted(WALKS))
+def test_the_hot_path_walks_its_indexes(connection: SqliteConnection, name: str) -> None:
+    """Each statement touches what its header says, whatever the tables hold."""
+    steps = plan(connection, name)
+    touched = {
+        step.split(" ", 1)[1]
+        for step in steps
+        if step.startswith(("SEARCH ", "SCAN "))
+        and " rota_" in f" {step}".replace(" job ", " rota_job ").replace(" session ", " rota_")
+    }
+    assert touched == WALKS[name], steps
+    if name not in {"retry_discarded"}:
+        assert not any("TEMP B-TREE" in step and "ORDER" in step for step in steps), steps
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_statement_says_what_it_does(name: str) -> None:
+    """Each file begins with a comment, and is used by an operation."""
+    source = (files(PACKAGE) / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+    assert source.startswith("-- ")
+    assert source.rstrip().endswith(";")
+    modules = [file for file in files(PACKAGE).iterdir() if file.name.endswith(".py")]
+    assert any(f'"{name}"' in file.read_text(encoding="utf-8") for file in modules)

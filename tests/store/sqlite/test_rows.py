@@ -1,0 +1,124 @@
+"""What only rows can do: the order of claims over queues, pruning in batches, and constraints."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rota.states import Move, State
+from rota.store.migrate import migrate
+from rota.store.sqlite import SqliteStore
+from rota.store.sqlite.connection import SqliteConnection
+from rota.store.sqlite.enqueue import CHUNK_CHARACTERS, CHUNK_JOBS, chunks
+from tests.store.factories import (
+    claim,
+    enqueue,
+    in_state,
+    open_session,
+    settle,
+    settlement,
+    until,
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteStore:
+    """A store that is up to date."""
+    store = SqliteStore(tmp_path / "rota.db")
+    with closing(store.connect()) as connection:
+        migrate(store, connection)
+    return store
+
+
+@pytest.fixture
+def connection(store: SqliteStore) -> Iterator[SqliteConnection]:
+    """A connection of the store."""
+    with closing(store.connect()) as connection:
+        yield connection
+
+
+def test_queues_are_merged_by_priority_then_id(
+    store: SqliteStore, connection: SqliteConnection
+) -> None:
+    """A worker of several queues gets their jobs in one common order."""
+    expected = []
+    for queue, priority in [("a", 5), ("b", 0), ("a", 0), ("c", -5), ("b", 0), ("c", 5)]:
+        jobs = enqueue(store, connection, 2, queue=queue, priority=priority)
+        expected += [(priority, job) for job in jobs]
+    expected.sort()
+    session = open_session(store, connection)
+    got = []
+    while batch := claim(store, connection, session, 5, ("c", "b", "a")):
+        got += [(job.priority, job.id) for job in batch]
+    assert got == expected
+
+
+def test_pruned_jobs_leave_no_row(store: SqliteStore, connection: SqliteConnection) -> None:
+    """Housekeeping removes rows in several transactions, and says how many."""
+    session = open_session(store, connection)
+    enqueue(store, connection, 2500)
+    jobs = claim(store, connection, session, 2500)
+    settle(store, connection, session, *[settlement(job, Move.COMPLETE, keep=1e-6) for job in jobs])
+    kept = in_state(store, connection, State.DISCARDED).id
+    said: list[str] = []
+
+    def rows() -> list[tuple[int]]:
+        return connection.database().execute("SELECT id FROM rota_job").fetchall()
+
+    def look() -> bool | None:
+        said.extend(connection.run(store.tidy()))
+        return True if rows() == [(kept,)] else None
+
+    until(look)
+    assert said == ["removed 2500 jobs past their retention"]
+
+
+def test_sessions_are_forgotten(store: SqliteStore, connection: SqliteConnection) -> None:
+    """Housekeeping removes sessions that ended long ago, and no others."""
+    old, ended, alive = (open_session(store, connection) for _ in range(3))
+    connection.run(store.close_session(old))
+    connection.run(store.close_session(ended))
+    database = connection.database()
+    database.execute("UPDATE rota_session SET ended_at = ended_at - 90000 WHERE id = ?", (old,))
+    assert connection.run(store.tidy()) == ["removed 1 sessions that ended long ago"]
+    found = database.execute("SELECT id FROM rota_session ORDER BY id").fetchall()
+    assert found == [(ended,), (alive,)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "state = 'running'",
+        "state = 'unheard of'",
+        "state = 'completed'",
+        "state = 'scheduled'",
+        "lease = 1",
+        "session = 1",
+        "scheduled_at = 1.0",
+        "finished_at = 1.0",
+        "keep_until = 1.0",
+        "cancel_requested = 1",
+        "attempt = -1",
+        "priority = 'high'",
+        "task = NULL",
+    ],
+)
+def test_the_table_knows_the_rules(
+    store: SqliteStore, connection: SqliteConnection, change: str
+) -> None:
+    """A row that cannot be a job is refused by the table itself."""
+    enqueue(store, connection)
+    with pytest.raises(sqlite3.IntegrityError):
+        connection.database().execute(f"UPDATE rota_job SET {change}")
+
+
+def test_chunks_keep_all_args_in_order() -> None:
+    """Long batches are cut by their number and by their length; a giant stands alone."""
+    small = ["1"] * (2 * CHUNK_JOBS + 1)
+    assert [len(chunk) for chunk in chunks(small)] == [CHUNK_JOBS, CHUNK_JOBS, 1]
+    giant = "x" * (CHUNK_CHARACTERS + 1)
+    cut = [list(chunk) for chunk in chunks(["a", giant, "b", "c"])]
+    assert cut == [["a"], [giant], ["b", "c"]]
+    assert [list(chunk) for chunk in chunks([giant])] == [[giant]]
