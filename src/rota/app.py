@@ -80,7 +80,9 @@ class Rota:
     # Tasks -----------------------------------------------------------------------------------
 
     @overload
-    def task(self, function: Callable[P, Coroutine[Any, Any, T]], /) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    def task(
+        self, function: Callable[P, Coroutine[Any, Any, T]], /
+    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
     @overload
     def task(self, function: Callable[P, R], /) -> Task[P, R, R]: ...
     @overload
@@ -197,7 +199,9 @@ class Rota:
             conn = conn.connection
         return self._join(blocking_caller(conn), spec, args)
 
-    async def aenqueue(self, spec: JobSpec, args: Sequence[str], conn: object = None) -> list[JobId]:
+    async def aenqueue(
+        self, spec: JobSpec, args: Sequence[str], conn: object = None
+    ) -> list[JobId]:
         """`enqueue` for async code."""
         if conn is None:
             return await self.arun(self.store.enqueue(spec, args, copy=True))
@@ -245,6 +249,18 @@ class Rota:
         return self.store.transaction()
 
     # The store -------------------------------------------------------------------------------
+
+    def use(self, url: str) -> None:
+        """Keep the jobs in another database from now on: `rota worker --url` and tests need that.
+
+        What is open is closed; transactions that are under way must have ended.
+
+        Raises:
+            ConfigError: The URL cannot be used; then nothing has changed.
+        """
+        store = open_store(url)
+        self.close()
+        self.url, self.store, self._ready = url, store, False
 
     def ready(self) -> None:
         """Check once that the database has the tables that this Rota needs.
@@ -328,6 +344,8 @@ class TaskDecorator(Protocol):
     """What `@rota.task(...)` gives; for type checkers only."""
 
     @overload
-    def __call__(self, function: Callable[P, Coroutine[Any, Any, T]], /) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, T]], /
+    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
     @overload
     def __call__(self, function: Callable[P, R], /) -> Task[P, R, R]: ...

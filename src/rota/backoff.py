@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import timedelta  # noqa: TC003 - part of a public alias
 
 from rota.durations import seconds
 from rota.errors import ConfigError
@@ -54,6 +54,8 @@ class Backoff:
         return whole * (1 - self.jitter * drawn)
 
 
+MOST_ATTEMPTS = 30_000
+
 RetryPolicy = Backoff | Callable[[int, BaseException], "float | timedelta | None"]
 """A `Backoff`, or a function of the failed attempt's number and its exception that returns the
 seconds to wait, or `None` to discard the job."""
@@ -63,9 +65,13 @@ def check_attempts(attempts: int, what: str) -> int:
     """Check a number of attempts.
 
     Raises:
-        ConfigError: It is not a whole number between 1 and 30,000.
+        ConfigError: It is not a whole number between 1 and `MOST_ATTEMPTS`.
     """
-    if isinstance(attempts, bool) or not isinstance(attempts, int) or not 1 <= attempts <= 30_000:
-        message = f"{what}: between 1 and 30000 attempts are possible, not {attempts!r}"
+    if (
+        isinstance(attempts, bool)
+        or not isinstance(attempts, int)
+        or not 1 <= attempts <= MOST_ATTEMPTS
+    ):
+        message = f"{what}: between 1 and {MOST_ATTEMPTS} attempts are possible, not {attempts!r}"
         raise ConfigError(message)
     return attempts

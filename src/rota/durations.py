@@ -18,7 +18,9 @@ def seconds(value: float | timedelta, what: str) -> float:
     if isinstance(value, timedelta):
         value = value.total_seconds()
     if isinstance(value, bool) or not isinstance(value, int | float):
-        message = f"{what}: a number of seconds or a timedelta is needed, not {type(value).__name__}"
+        message = (
+            f"{what}: a number of seconds or a timedelta is needed, not {type(value).__name__}"
+        )
         raise ConfigError(message)
     if not math.isfinite(value) or not 0 <= value <= LONGEST:
         message = f"{what}: between 0 and {LONGEST:.0f} seconds are possible, not {value}"

@@ -54,6 +54,14 @@ class JobSettled(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class SettlementsWritten(Event):
+    """A batch of settlements is in the database: how many, and how many seconds it took."""
+
+    count: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class LeasesLost(Event):
     """Settlements that were refused, because other workers have taken these jobs over."""
 

@@ -101,7 +101,11 @@ class JobHandle(Generic[T]):
 
     def _outcome(self, record: JobRecord) -> T:
         if record.state is not State.COMPLETED:
-            why = f": {record.errors[-1].exception}: {record.errors[-1].message}" if record.errors else ""
+            why = (
+                f": {record.errors[-1].exception}: {record.errors[-1].message}"
+                if record.errors
+                else ""
+            )
             message = f"job {self.id} was {record.state}{why}"
             raise JobFailed(message)
         if record.result is None or self._codec is None:

@@ -9,6 +9,9 @@ from rota.durations import moment, seconds
 from rota.errors import ConfigError
 from rota.job import JobSpec
 
+LOWEST, HIGHEST = -32768, 32767
+"""Between these a priority lies; smaller first."""
+
 LONGEST_NAME = 200
 """Characters a task's or a queue's name may have."""
 
@@ -39,8 +42,10 @@ class JobOptions:
     def __post_init__(self) -> None:
         check_name(self.queue, "queue")
         whole = isinstance(self.priority, int) and not isinstance(self.priority, bool)
-        if not whole or not -32768 <= self.priority <= 32767:
-            message = f"priority: a whole number between -32768 and 32767, not {self.priority!r}"
+        if not whole or not LOWEST <= self.priority <= HIGHEST:
+            message = (
+                f"priority: a whole number between {LOWEST} and {HIGHEST}, not {self.priority!r}"
+            )
             raise ConfigError(message)
         check_attempts(self.max_attempts, "max_attempts")
         if self.delay is not None and self.at is not None:

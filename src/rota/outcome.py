@@ -9,7 +9,7 @@ from datetime import timedelta
 from rota.durations import seconds
 
 
-class Outcome(Exception):  # noqa: N818 - an outcome is not an error
+class Outcome(Exception):
     """The closed set of answers a handler may give."""
 
 
@@ -24,8 +24,12 @@ class Snooze(Outcome):
 class Retry(Outcome):
     """The attempt failed; try again in `after` seconds, or when the task's policy says."""
 
-    def __init__(self, reason: str = "the handler asked for a retry", *,
-                 after: float | timedelta | None = None) -> None:
+    def __init__(
+        self,
+        reason: str = "the handler asked for a retry",
+        *,
+        after: float | timedelta | None = None,
+    ) -> None:
         self.reason = reason
         self.after = None if after is None else seconds(after, "Retry")
         super().__init__(reason)

@@ -76,7 +76,7 @@ def decide(job: ClaimedJob, raised: BaseException, policy: RetryPolicy) -> Settl
         case _:
             try:
                 wait = _wait(policy, job.attempt, raised)
-            except Exception as broken:
+            except Exception as broken:  # noqa: BLE001 - users' code
                 # A policy that fails must not cost the job: fall back to the default waits.
                 broken.__context__ = raised
                 raised, wait = broken, Backoff().wait(job.attempt)

@@ -44,7 +44,7 @@ class Executor(StrEnum):
 class Task(Generic[P, R, T]):
     """A function that can be enqueued. Made by `Rota.task`."""
 
-    def __init__(  # noqa: D417 - the rest is documented at Rota.task
+    def __init__(
         self,
         app: "Rota",
         function: Callable[P, R],
@@ -60,6 +60,7 @@ class Task(Generic[P, R, T]):
         self.function = function
         self.name = name
         self.options = options
+        self.spec = options.spec(name)
         self.retry = retry
         self.executor = _executor(function, executor, name)
         self.retention = retention
@@ -115,6 +116,7 @@ class Task(Generic[P, R, T]):
         changes = {key: value for key, value in named.items() if value is not None}
         other = copy.copy(self)
         other.options = self.options.using(changes | unknown)
+        other.spec = other.options.spec(self.name)
         other.conn = conn
         return other
 
@@ -131,14 +133,14 @@ class Task(Generic[P, R, T]):
         """
         conn = kwargs.pop("conn", self.conn)
         text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
-        [job] = self.app.enqueue(self.options.spec(self.name), [text], conn)
+        [job] = self.app.enqueue(self.spec, [text], conn)
         return JobHandle(self.app, job, self.result_codec)
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[T]:
         """`enqueue` for async code; `conn=` may be an async connection or session."""
         conn = kwargs.pop("conn", self.conn)
         text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
-        [job] = await self.app.aenqueue(self.options.spec(self.name), [text], conn)
+        [job] = await self.app.aenqueue(self.spec, [text], conn)
         return JobHandle(self.app, job, self.result_codec)
 
     def enqueue_many(
@@ -155,13 +157,13 @@ class Task(Generic[P, R, T]):
             ArgsError: Some args do not fit; the message says whose. Nothing was stored.
             StoreError: The database refused; nothing was stored.
         """
-        return self.app.enqueue(self.options.spec(self.name), self._encode_many(jobs), conn or self.conn)
+        return self.app.enqueue(self.spec, self._encode_many(jobs), conn or self.conn)
 
     async def aenqueue_many(
         self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], *, conn: object = None
     ) -> list[JobId]:
         """`enqueue_many` for async code."""
-        return await self.app.aenqueue(self.options.spec(self.name), self._encode_many(jobs), conn or self.conn)
+        return await self.app.aenqueue(self.spec, self._encode_many(jobs), conn or self.conn)
 
     def _encode_many(self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]]) -> list[str]:
         encode = self.codec.encode
@@ -186,6 +188,8 @@ def _arguments(one: object) -> tuple[tuple[object, ...], Mapping[str, object]]:
             return (), one
         case tuple() | list():
             return tuple(one), {}
+        case _:
+            pass
     message = (
         "a tuple of positional arguments or a dict of keyword arguments is needed, "
         f"not a {type(one).__name__}; for one argument write (value,)"
@@ -198,7 +202,9 @@ def _executor(function: Callable[..., object], wanted: Executor | None, name: st
     if wanted is None:
         return Executor.LOOP if is_async else Executor.THREAD
     if is_async is not (wanted is Executor.LOOP):
-        fitting = "an async def runs on the loop" if is_async else "a def runs in a thread or process"
+        fitting = (
+            "an async def runs on the loop" if is_async else "a def runs in a thread or process"
+        )
         message = f"task {name!r}: executor={wanted.value!r} does not fit; {fitting}"
         raise ConfigError(message)
     return wanted

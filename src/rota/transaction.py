@@ -1,18 +1,17 @@
 """A transaction of Rota's own, for callers who have none.
 
-    with rota.transaction() as tx:
-        tx.execute("INSERT INTO orders (id) VALUES (%s)", [42])
-        send_receipt.enqueue(42, conn=tx)
+with rota.transaction() as tx:
+    tx.execute("INSERT INTO orders (id) VALUES (%s)", [42])
+    send_receipt.enqueue(42, conn=tx)
 """
 
 import asyncio
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rota.store.protocol import Transaction
-
 if TYPE_CHECKING:
     from rota.app import Rota
+    from rota.store.protocol import Transaction
 
 
 class OwnTransaction:

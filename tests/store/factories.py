@@ -161,8 +161,7 @@ def one_of_each(store: Store, connection: Connection) -> dict[State, JobId]:
 
 def _never_claimed(job: JobId) -> ClaimedJob:
     """What a liar would claim to hold."""
-    now = datetime.now(UTC)
-    return ClaimedJob(job, LeaseId(1), "shop.send", "{}", "default", 0, 1, 5, None, now)
+    return ClaimedJob(job, LeaseId(1), "shop.send", "{}", "default", 0, 1, 5, None, 0.0)
 
 
 def run_inside(store: Store, transaction: Transaction, operation: Operation[T]) -> T:

@@ -32,6 +32,7 @@ def test_an_operation_that_fails_leaves_the_connection_usable(
     store: Store, connection: Connection
 ) -> None:
     """After an error of an operation the next one works."""
+    enqueue(store, connection)
     for _ in range(3):
         with pytest.raises(LeaseLost):
             claim(store, connection, SessionId(4242))
@@ -40,13 +41,14 @@ def test_an_operation_that_fails_leaves_the_connection_usable(
 
 def test_transactions_one_after_the_other(store: Store, connection: Connection) -> None:
     """A transaction that has ended does not influence the next one."""
-    jobs = []
+    jobs: list[JobId] = []
     for number in range(6):
         transaction = store.transaction()
         operation = store.enqueue(spec_of(), [str(number)], copy=False)
-        jobs += run_inside(store, transaction, operation)
+        enqueued = run_inside(store, transaction, operation)
         if number % 2:
             transaction.commit()
+            jobs += enqueued
         else:
             transaction.rollback()
     assert [job.args for job in connection.run(store.get(jobs))] == ["1", "3", "5"]

@@ -3,10 +3,10 @@
 import json
 import threading
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 
-from rota.job import JobId
 from rota.states import State
 from rota.store.protocol import Connection, Store
 from tests.store.factories import (
@@ -20,6 +20,9 @@ from tests.store.factories import (
     spec_of,
     states,
 )
+
+if TYPE_CHECKING:
+    from rota.job import JobId
 
 
 @pytest.mark.parametrize("copy", [False, True])
@@ -180,7 +183,8 @@ def test_producers_at_the_same_time(store: Store, connection: Connection) -> Non
             found[number] = []
             for batch in range(20):
                 args = [f"[{number},{batch},{place}]" for place in range(5)]
-                found[number] += own.run(store.enqueue(spec_of(), args, copy=False))
+                jobs = own.run(store.enqueue(spec_of(), args, copy=False))
+                found[number] += jobs
         finally:
             own.close()
 

@@ -196,7 +196,10 @@ def test_only_the_dead_are_rescued(store: Store, connection: Connection) -> None
     until(look)
     assert {session: sorted(one.available) for session, one in found.items()} == dead
     assert states(store, connection, [kept.id]) == [State.RUNNING]
-    assert states(store, connection, sum(dead.values(), [])) == [State.AVAILABLE] * 4
+    assert (
+        states(store, connection, [job for jobs in dead.values() for job in jobs])
+        == [State.AVAILABLE] * 4
+    )
     assert connection.run(store.renew(alive)).alive
 
 
@@ -216,7 +219,8 @@ def test_two_rescuers(store: Store, connection: Connection) -> None:
         try:
             start.wait()
             while len(found) < len(dead):
-                found.extend(own.run(store.rescue()))
+                rescues = own.run(store.rescue())
+                found.extend(rescues)
         finally:
             own.close()
 

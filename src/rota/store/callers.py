@@ -70,12 +70,14 @@ def blocking_caller(connection: Any) -> Blocking:
         case (("psycopg" | "asyncpg" | "aiosqlite" | "sqlalchemy"), kind):
             message = f"conn is an async {kind}; await aenqueue(...) instead of enqueue(...)"
             raise ConfigError(message)
-    kind = f"{type(connection).__module__}.{type(connection).__qualname__}"
-    message = (
-        f"conn is a {kind}, which Rota cannot use; it takes connections of psycopg, asyncpg, "
-        "sqlite3 and aiosqlite, and SQLAlchemy's Connection, Session and their async twins"
-    )
-    raise ConfigError(message)
+        case _:
+            kind = f"{type(connection).__module__}.{type(connection).__qualname__}"
+            message = (
+                f"conn is a {kind}, which Rota cannot use; it takes connections of psycopg, "
+                "asyncpg, sqlite3 and aiosqlite, and SQLAlchemy's Connection, Session and their "
+                "async twins"
+            )
+            raise ConfigError(message)
 
 
 _KINDS = {
@@ -111,9 +113,10 @@ def _psycopg(connection: Any) -> Blocking:
                     with connection.cursor().copy(statement.text) as copy:
                         copy.write(block)
                     return ()
+                case _:
+                    raise _unknown(request)  # noqa: TRY301
         except Exception as error:
             raise _translated(error) from error
-        raise _unknown(request)
 
     return Blocking("postgres", execute, copy=True)
 
@@ -130,9 +133,10 @@ def _psycopg_async(connection: Any) -> Awaiting:
                     async with connection.cursor().copy(statement.text) as copy:
                         await copy.write(block)
                     return ()
+                case _:
+                    raise _unknown(request)  # noqa: TRY301
         except Exception as error:
             raise _translated(error) from error
-        raise _unknown(request)
 
     return Awaiting("postgres", execute, copy=True)
 
@@ -150,7 +154,9 @@ def _asyncpg(connection: Any) -> Awaiting:
             raise _unknown(request)
         try:
             values = [request.params[name] for name in request.statement.order]
-            return [tuple(row) for row in await connection.fetch(request.statement.numbered, *values)]
+            return [
+                tuple(row) for row in await connection.fetch(request.statement.numbered, *values)
+            ]
         except Exception as error:
             raise _translated(error) from error
 
@@ -227,11 +233,12 @@ def _dialect(dialect: Any) -> tuple[str, Callable[[Query], Arranged]]:
             return "postgres", _named
         case ("sqlite", _):
             return "sqlite", _named
-    message = (
-        f"conn is a SQLAlchemy connection through {dialect.name}+{dialect.driver}, which Rota "
-        "cannot use; it takes postgresql+psycopg, +psycopg2, +asyncpg, and sqlite"
-    )
-    raise ConfigError(message)
+        case _:
+            message = (
+                f"conn is a SQLAlchemy connection through {dialect.name}+{dialect.driver}, which "
+                "Rota cannot use; it takes postgresql+psycopg, +psycopg2, +asyncpg, and sqlite"
+            )
+            raise ConfigError(message)
 
 
 def _named(query: Query) -> Arranged:

@@ -7,7 +7,7 @@ conformance suite, `tests/store`, holds for all of them.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from rota.job import (
     ClaimedJob,
@@ -53,8 +53,10 @@ class Connection(Protocol):
 class Transaction(Protocol):
     """An open transaction of Rota's own."""
 
-    connection: object
-    """The driver's connection, for the user's own statements."""
+    @property
+    def connection(self) -> Any:
+        """The driver's connection, for the user's own statements."""
+        ...
 
     def commit(self) -> None:
         """Make everything done in it permanent, and end it."""
@@ -196,8 +198,11 @@ class Store(Protocol):
         ...
 
     def rescue(self) -> Operation[list[Rescue]]:
-        """Take the jobs of dead sessions back: an attempt is spent, and those without another
-        one are discarded, those asked to be cancelled are cancelled."""
+        """Take the jobs of dead sessions back.
+
+        An attempt is spent. Those without another one are discarded, those that somebody wanted
+        cancelled are cancelled, the others are available again.
+        """
         ...
 
     def tidy(self) -> Operation[list[str]]:

@@ -34,12 +34,12 @@ class Claimer:
         store: Store,
         config: WorkerConfig,
         queues: tuple[str, ...],
+        *,
         events: Events,
         session: Session,
         leases: Leases,
         loop: asyncio.AbstractEventLoop,
         deliver: Callable[[list[ClaimedJob]], None],
-        *,
         woken: Callable[[], None],
         dry: Callable[[], None],
     ) -> None:

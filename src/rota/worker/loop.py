@@ -14,7 +14,6 @@ LONGEST_PAUSE = 2.0
 """Seconds between two tries while the database cannot be reached."""
 
 
-
 def repeat(
     name: str, step: Callable[[], None], stopping: threading.Event, events: Events
 ) -> threading.Thread:

@@ -203,7 +203,9 @@ class Runners:
         if task.codec.context_parameter is not None:
             run.context = kwargs[task.codec.context_parameter] = Context(job)
         if task.executor is Executor.THREAD:
-            return await self._in_thread(run, job, functools.partial(task.function, *args, **kwargs))
+            return await self._in_thread(
+                run, job, functools.partial(task.function, *args, **kwargs)
+            )
         if job.timeout is None:
             return await task.function(*args, **kwargs)
         limit = asyncio.timeout(job.timeout)
@@ -216,7 +218,9 @@ class Runners:
             raise
 
     async def _in_thread(self, run: Run, job: ClaimedJob, call: Callable[[], Any]) -> Any:
-        timer = job.timeout and self._loop.call_later(job.timeout, self._interrupt, run, Stop.TIMEOUT)
+        timer = job.timeout and self._loop.call_later(
+            job.timeout, self._interrupt, run, Stop.TIMEOUT
+        )
         try:
             return await self._loop.run_in_executor(self._threads, call)
         finally:
@@ -224,7 +228,9 @@ class Runners:
                 timer.cancel()
 
     async def _in_child(self, run: Run, job: ClaimedJob, task: Task[..., Any, Any]) -> Any:
-        timer = job.timeout and self._loop.call_later(job.timeout, self._interrupt, run, Stop.TIMEOUT)
+        timer = job.timeout and self._loop.call_later(
+            job.timeout, self._interrupt, run, Stop.TIMEOUT
+        )
         try:
             return await self._children.run(task, job, run.children)
         finally:
@@ -255,8 +261,12 @@ class Runners:
         settlement = decide(job, error, task.retry)
         if not isinstance(error, Outcome):
             logger.warning(
-                "job %d (%s) attempt %d of %d failed: %s", job.id, job.task, job.attempt,
-                job.max_attempts, type(error).__name__,
+                "job %d (%s) attempt %d of %d failed: %s",
+                job.id,
+                job.task,
+                job.attempt,
+                job.max_attempts,
+                type(error).__name__,
             )
         return settlement
 
@@ -308,7 +318,10 @@ class Runners:
                 if stop is Stop.TIMEOUT and run.job is not None:
                     logger.warning(
                         "job %d (%s) runs longer than its %s seconds; a thread cannot be stopped, "
-                        "its Context says cancelled", run.job.id, run.job.task, run.job.timeout,
+                        "its Context says cancelled",
+                        run.job.id,
+                        run.job.task,
+                        run.job.timeout,
                     )
 
 

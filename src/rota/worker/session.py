@@ -44,9 +44,7 @@ class Session:
         self._events = events
         self._lost = lost
         self._cancel = cancel
-        self._info = SessionInfo(
-            socket.gethostname(), os.getpid(), queues, config.session_timeout
-        )
+        self._info = SessionInfo(socket.gethostname(), os.getpid(), queues, config.session_timeout)
         self._deadline = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None

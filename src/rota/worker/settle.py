@@ -10,7 +10,7 @@ import time
 from collections import deque
 
 from rota.errors import StoreUnavailable
-from rota.events import Events, LeasesLost
+from rota.events import Events, LeasesLost, SettlementsWritten
 from rota.job import JobId, LeaseId, SessionId
 from rota.settlement import Settlement
 from rota.store.protocol import Store
@@ -112,6 +112,7 @@ class Settler:
 
     def _write(self) -> None:
         session, settlements = self._batches[0]
+        began = time.monotonic()
         try:
             refused = self._connection.run(self._store.settle(session, settlements))
         except StoreUnavailable:
@@ -123,6 +124,9 @@ class Settler:
         if refused:
             self._report(refused)
         self._uncertain = False
+        if self._events.wanted(SettlementsWritten):
+            written = len(settlements) - len(refused)
+            self._events.emit(SettlementsWritten(written, time.monotonic() - began))
 
     def _report(self, refused: list[JobId]) -> None:
         if self._uncertain:
@@ -130,6 +134,8 @@ class Settler:
             return
         logger.warning(
             "LeaseLost: %d job(s) were taken over by other workers; what this one did was not "
-            "stored: %s", len(refused), refused[:20],
+            "stored: %s",
+            len(refused),
+            refused[:20],
         )
         self._events.emit(LeasesLost(tuple(refused)))

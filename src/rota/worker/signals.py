@@ -24,9 +24,7 @@ def on_signals(
             installed.append(number)
         except NotImplementedError:
             # Windows: no handlers on the loop, but the classic ones work in the main thread.
-            previous[number] = signal.signal(
-                number, lambda *_: loop.call_soon_threadsafe(handle)
-            )
+            previous[number] = signal.signal(number, lambda *_: loop.call_soon_threadsafe(handle))
     try:
         yield
     finally:

@@ -79,7 +79,10 @@ class Upkeep:
         for rescue in self._connection.run(self._store.rescue()):
             logger.warning(
                 "session %s of worker %s ended without a word: %d job(s) available again, "
-                "%d discarded", rescue.session, rescue.worker, len(rescue.available),
+                "%d discarded",
+                rescue.session,
+                rescue.worker,
+                len(rescue.available),
                 len(rescue.discarded),
             )
             self._events.emit(SessionRescued(rescue))

@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rota.app import Rota
 from rota.config import WorkerConfig
 from rota.errors import ConfigError
 from rota.events import WorkerStarted, WorkerStopped
-from rota.job import ClaimedJob, JobFilter, JobId, SessionId
+from rota.job import JobFilter, JobId, SessionId
 from rota.settlement import released
 from rota.states import State
 from rota.task import Executor
@@ -25,6 +25,17 @@ logger = logging.getLogger("rota")
 
 LAST_WORDS = 10.0
 """Seconds that the last settlements may take when the worker stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a running worker consists of."""
+
+    session: Session
+    upkeep: Upkeep
+    claimer: Claimer
+    runners: Runners
+    settler: Settler
 
 
 class Worker:
@@ -107,16 +118,20 @@ class Worker:
         def cancel(jobs: frozenset[JobId]) -> None:
             loop.call_soon_threadsafe(runners.cancel, jobs)
 
-        session = Session(
-            app.store, config, self._queues, app.events, lost=lost, cancel=cancel
-        )
+        session = Session(app.store, config, self._queues, app.events, lost=lost, cancel=cancel)
         upkeep = Upkeep(app.store, config, app.events, lambda: claimer.wake())  # noqa: PLW0108
         claimer = Claimer(
-            app.store, config, self._queues, app.events, session, leases, loop,
-            lambda jobs: runners.deliver(jobs),  # noqa: PLW0108 - made below
+            app.store,
+            config,
+            self._queues,
+            events=app.events,
+            session=session,
+            leases=leases,
+            loop=loop,
+            deliver=lambda jobs: runners.deliver(jobs),  # noqa: PLW0108 - made below
             woken=upkeep.nudge,
             dry=self._dry if config.drain else _nothing,
-        )  # fmt: skip
+        )
         runners = Runners(app.tasks, config, app.events, settler.put, claimer.ended)
         number = await asyncio.to_thread(session.open)
         app.events.emit(WorkerStarted(number, self._queues))
@@ -128,40 +143,30 @@ class Worker:
         try:
             await stop.wait()
         finally:
-            count = await self._wind_down(abort, session, upkeep, claimer, runners, settler)
+            parts = Parts(session, upkeep, claimer, runners, settler)
+            count = await self._wind_down(abort, parts)
             app.events.emit(WorkerStopped(number, count))
             logger.info("worker stopped: session %d, %d job(s) given back", number, count)
 
-    async def _wind_down(
-        self,
-        abort: asyncio.Event,
-        session: Session,
-        upkeep: Upkeep,
-        claimer: Claimer,
-        runners: Runners,
-        settler: Settler,
-    ) -> int:
+    async def _wind_down(self, abort: asyncio.Event, parts: "Parts") -> int:
         """Stop claiming, give back, let finish, write the rest, close the session."""
-        await asyncio.to_thread(claimer.stop)
+        await asyncio.to_thread(parts.claimer.stop)
         # What the claimer delivered last is still on its way to the inbox.
         await asyncio.sleep(0)
-        count = self._give_back(runners.drop(), settler)
-        finishing = asyncio.create_task(runners.finish(self._config.grace))
+        unstarted = parts.runners.drop()
+        for job in unstarted:
+            parts.settler.put(released(job))
+        finishing = asyncio.create_task(parts.runners.finish(self._config.grace))
         aborting = asyncio.create_task(abort.wait())
         await asyncio.wait({finishing, aborting}, return_when=asyncio.FIRST_COMPLETED)
         for waiting in (finishing, aborting):
             waiting.cancel()
-        await runners.abandon()
-        await asyncio.to_thread(upkeep.stop)
-        await asyncio.to_thread(settler.stop, LAST_WORDS)
-        await asyncio.to_thread(session.close)
-        runners.close()
-        return count
-
-    def _give_back(self, jobs: Sequence[ClaimedJob], settler: Settler) -> int:
-        for job in jobs:
-            settler.put(released(job))
-        return len(jobs)
+        await parts.runners.abandon()
+        await asyncio.to_thread(parts.upkeep.stop)
+        await asyncio.to_thread(parts.settler.stop, LAST_WORDS)
+        await asyncio.to_thread(parts.session.close)
+        parts.runners.close()
+        return len(unstarted)
 
     def _dry(self) -> None:
         """Nothing is left to claim: stop, unless jobs of these queues wait or run elsewhere."""

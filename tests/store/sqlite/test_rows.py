@@ -68,7 +68,8 @@ def test_pruned_jobs_leave_no_row(store: SqliteStore, connection: SqliteConnecti
         return connection.database().execute("SELECT id FROM rota_job").fetchall()
 
     def look() -> bool | None:
-        said.extend(connection.run(store.tidy()))
+        done = connection.run(store.tidy())
+        said.extend(done)
         return True if rows() == [(kept,)] else None
 
     until(look)

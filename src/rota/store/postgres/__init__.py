@@ -14,7 +14,6 @@ from rota.store.opening import shown
 from rota.store.postgres import (
     claim,
     control,
-    enqueue,
     lookup,
     schema,
     segments,
@@ -23,6 +22,7 @@ from rota.store.postgres import (
     timer,
 )
 from rota.store.postgres.connection import PostgresConnection, PostgresTransaction
+from rota.store.postgres.enqueue import Enqueuer
 from rota.store.postgres.wake import PostgresWaker
 
 
@@ -41,6 +41,7 @@ class PostgresStore:
 
     def __init__(self, url: str) -> None:
         self._url, self._options = _read(url)
+        self.enqueue = Enqueuer().enqueue
 
     def connect(self) -> PostgresConnection:
         """A new connection of Rota's own; nothing is opened yet."""
@@ -57,7 +58,6 @@ class PostgresStore:
     def close(self) -> None:
         """Nothing is kept open between operations."""
 
-    enqueue = staticmethod(enqueue.enqueue)
     get = staticmethod(lookup.get)
     list_jobs = staticmethod(lookup.list_jobs)
     queues = staticmethod(lookup.queues)

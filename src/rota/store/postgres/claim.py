@@ -65,10 +65,18 @@ def take(session: SessionId, lanes: Sequence[int], limit: int) -> Steps[list[Cla
             rows = yield CLAIM(lane=lane, session=session, size=limit - len(jobs))
             jobs += [
                 ClaimedJob(
-                    JobId(id), LeaseId(lease), task, args, queue, priority, attempt,
-                    max_attempts, timeout, enqueued_at,
+                    JobId(job),
+                    LeaseId(lease),
+                    task,
+                    args,
+                    queue,
+                    priority,
+                    attempt,
+                    max_attempts,
+                    timeout,
+                    enqueued_at,
                 )
-                for id, lease, task, args, attempt, max_attempts, timeout, enqueued_at in rows
+                for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at in rows
             ]
         if len(jobs) >= limit:
             break

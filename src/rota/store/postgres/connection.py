@@ -7,7 +7,7 @@ parts of Rota reach the database through a thread.
 import contextlib
 import os
 from collections.abc import Mapping
-from typing import Any, LiteralString, NoReturn, TypeVar, cast
+from typing import Any, LiteralString, NoReturn, TypeVar
 
 import psycopg
 from psycopg import errors as pg
@@ -67,7 +67,7 @@ class PostgresConnection:
         try:
             if begin is None:
                 return drive(operation.steps, self._execute)
-            raw.execute(cast("LiteralString", begin), prepare=False)
+            raw.execute(begin, prepare=False)
             result = drive(operation.steps, self._execute)
             raw.execute("COMMIT", prepare=False)
         except BaseException as error:
@@ -107,12 +107,12 @@ class PostgresConnection:
         try:
             match request:
                 case Query(statement, params):
-                    cursor = self.raw().execute(
-                        cast("LiteralString", statement.text), params or None
-                    )
-                    return cursor.fetchall() if cursor.description else ()
+                    cursor = self.raw().execute(statement.text, params or None)
+                    # Not `cursor.description`, which makes an object of every column.
+                    given = cursor.pgresult
+                    return cursor.fetchall() if given is not None and given.nfields else ()
                 case Copy(statement, block):
-                    with self.raw().cursor().copy(cast("LiteralString", statement.text)) as copy:
+                    with self.raw().cursor().copy(statement.text) as copy:
                         copy.write(block)
                     return ()
                 case Apart(operation):
@@ -148,7 +148,7 @@ def _raise(error: psycopg.Error, url: str) -> NoReturn:
     raise translate(error, url) from error
 
 
-def translate(error: psycopg.Error, url: str) -> RotaError:
+def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: PLR0911 - a table of cases
     """The error of Rota's own tree that a driver's error means."""
     said = (str(error).strip().splitlines() or [type(error).__name__])[0]
     match error:
@@ -185,7 +185,10 @@ def _misspelt(said: str) -> bool:
     return any(
         part in said
         for part in (
-            "invalid", "password authentication failed", "does not exist", "no password supplied",
+            "invalid",
+            "password authentication failed",
+            "does not exist",
+            "no password supplied",
         )
     )
 

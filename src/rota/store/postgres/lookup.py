@@ -7,7 +7,7 @@ import msgspec
 
 from rota.job import AttemptError, JobFilter, JobId, JobRecord, QueueRecord
 from rota.states import State
-from rota.store.operation import Begin, Statement, Steps, operation
+from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.statements import sql
 
 GET = sql("get")
@@ -47,7 +47,6 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
     return records[: wanted.limit]
 
 
-
 @operation(Begin.HASTY)
 def queues() -> Steps[list[QueueRecord]]:
     """All queues, by name, with their counts."""
@@ -61,8 +60,22 @@ def queues() -> Steps[list[QueueRecord]]:
 
 def _record(row: Sequence[Any]) -> JobRecord:
     (
-        job, task, args, queue, priority, state, attempt, max_attempts, timeout, enqueued_at,
-        scheduled_at, finished_at, result, errors, worker, unwanted,
+        job,
+        task,
+        args,
+        queue,
+        priority,
+        state,
+        attempt,
+        max_attempts,
+        timeout,
+        enqueued_at,
+        scheduled_at,
+        finished_at,
+        result,
+        errors,
+        worker,
+        unwanted,
     ) = row
     return JobRecord(
         id=JobId(job),

@@ -20,12 +20,9 @@ Known weakness: a transaction that has touched a segment (a producer that has no
 from rota.store.operation import Apart, Begin, Operation, Statement, Steps, operation
 from rota.store.postgres.connection import LockTimeout
 from rota.store.postgres.control import cancel_steps
+from rota.store.postgres.rings import CURSOR_SLOTS, FINISHED_SEGMENTS, LOG_SEGMENTS
 from rota.store.postgres.settle import CANCEL_FORGET
 from rota.store.postgres.statements import sql
-
-LOG_SEGMENTS = 4
-CURSOR_SLOTS = 2
-FINISHED_SEGMENTS = 6
 
 LOG_SIZE = 32 * 1024 * 1024
 """Bytes from which on the current segment of the log is left."""
@@ -93,7 +90,8 @@ def tidy() -> Steps[list[str]]:
             if size and not current:
                 done += yield from _try(empty(number))
     [(did,)] = yield Apart(trim())
-    return done + did
+    done += did
+    return done
 
 
 def _try(part: Operation[list[str]]) -> Steps[list[str]]:

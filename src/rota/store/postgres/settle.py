@@ -26,7 +26,11 @@ _FINISHED = {
     Move.DISCARD: State.DISCARDED,
     Move.CANCEL: State.CANCELLED,
 }
-_WAITING = {Move.RETRY: State.RETRYABLE, Move.SNOOZE: State.SCHEDULED, Move.RELEASE: State.SCHEDULED}
+_WAITING = {
+    Move.RETRY: State.RETRYABLE,
+    Move.SNOOZE: State.SCHEDULED,
+    Move.RELEASE: State.SCHEDULED,
+}
 
 CANCELLED_KEEP = 86400.0
 """Seconds that a job stays readable which was cancelled while it was on its way elsewhere."""
@@ -86,28 +90,38 @@ def _cancel_instead(one: Settlement) -> Settlement:
     return one
 
 
-def _write(settlements: Sequence[Settlement]) -> Steps[None]:
-    plain: dict[float, list[JobId]] = {}
-    finished: list[Settlement] = []
-    again: list[JobId] = []
-    waiting: list[Settlement] = []
-    for one in settlements:
+class _Kinds:
+    """Settlements sorted by the statement that writes them."""
+
+    def __init__(self, settlements: Sequence[Settlement]) -> None:
+        self.plain: dict[float, list[JobId]] = {}
+        self.finished: list[Settlement] = []
+        self.again: list[JobId] = []
+        self.waiting: list[Settlement] = []
+        for one in settlements:
+            self._add(one)
+
+    def _add(self, one: Settlement) -> None:
         match one.move:
             case Move.COMPLETE if one.result is None:
-                plain.setdefault(one.keep, []).append(one.job)
+                self.plain.setdefault(one.keep, []).append(one.job)
             case Move.DISCARD:
-                finished.append(one)
+                self.finished.append(one)
             case Move.COMPLETE | Move.CANCEL:
                 if one.keep > 0:
-                    finished.append(one)
+                    self.finished.append(one)
             case Move.RELEASE if one.delay <= 0:
-                again.append(one.job)
+                self.again.append(one.job)
             case _:
-                waiting.append(one)
-    for keep, jobs in plain.items():
+                self.waiting.append(one)
+
+
+def _write(settlements: Sequence[Settlement]) -> Steps[None]:
+    kinds = _Kinds(settlements)
+    for keep, jobs in kinds.plain.items():
         if keep > 0:
             yield SETTLE_COMPLETE(jobs=jobs, keep=keep)
-    if finished:
+    if finished := kinds.finished:
         yield SETTLE_FINISH(
             jobs=[one.job for one in finished],
             states=[_FINISHED[one.move].value for one in finished],
@@ -115,9 +129,9 @@ def _write(settlements: Sequence[Settlement]) -> Steps[None]:
             results=[one.result for one in finished],
             errors=[one.error for one in finished],
         )
-    if again:
+    if again := kinds.again:
         yield APPEND_AGAIN(jobs=again)
-    if waiting:
+    if waiting := kinds.waiting:
         yield SETTLE_WAIT(
             jobs=[one.job for one in waiting],
             states=[_WAITING[one.move].value for one in waiting],

@@ -40,7 +40,7 @@ class PostgresWaker:
 
     def wait(self, timeout: float) -> bool:
         """Sleep until woken or for `timeout` seconds; whether something woke it."""
-        sources: list[object] = [self._inbox]
+        sources: list[socket.socket | int] = [self._inbox]
         try:
             if not self._asleep:
                 self._connection.run(_asleep(self._queues))

@@ -54,6 +54,9 @@ class SqliteWaker:
         self._nap = SHORTEST
         return True
 
+    def busy(self) -> None:
+        """Nothing to do: waking a worker that does not sleep costs next to nothing."""
+
     def wake(self) -> None:
         """Wake the sleeper from another thread of this process."""
         self._flag.set()

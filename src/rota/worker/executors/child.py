@@ -62,12 +62,12 @@ def serve(order: Order) -> Answer:
         if task.codec.context_parameter:
             kwargs[task.codec.context_parameter] = Context(order.job)
         value = task.function(*args, **kwargs)
-        if isinstance(value, Outcome):
-            raise value
     except Outcome as outcome:
         return _outcome(outcome)
     except BaseException as error:  # noqa: BLE001 - SystemExit too is an attempt that failed
         return _raised("raised", error)
+    if isinstance(value, Outcome):
+        return _outcome(value)
     if not task.store_result:
         return Answer("returned")
     try:
@@ -95,7 +95,8 @@ def _outcome(outcome: Outcome) -> Answer:
             return Answer("retry", after=outcome.after, message=outcome.reason)
         case Discard():
             return Answer("discard", message=outcome.reason)
-    return _raised("raised", outcome)
+        case _:
+            return _raised("raised", outcome)
 
 
 def _raised(kind: str, error: BaseException) -> Answer:

@@ -144,4 +144,5 @@ def _unpack(answer: Answer) -> str | None:
             raise Discard(answer.message)
         case "unstorable":
             raise UnstorableResult(answer.exception, answer.message, answer.traceback)
-    raise RemoteError(answer.exception, answer.message, answer.traceback)
+        case _:
+            raise RemoteError(answer.exception, answer.message, answer.traceback)

@@ -11,9 +11,9 @@ WITH lane AS (
     SELECT nextval('rota.job_id'), lane.id, (SELECT last_value %% 4 FROM rota.log_turn),
            %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, %(args)s::json
     FROM lane WHERE lane.id IS NOT NULL
-    RETURNING id
+    RETURNING id, lane, segment
 )
-SELECT id, CASE WHEN pg_try_advisory_lock(7682001, hashtext(%(queue)s))
+SELECT id, lane, segment, CASE WHEN pg_try_advisory_lock(7682001, hashtext(%(queue)s))
                 THEN pg_advisory_unlock(7682001, hashtext(%(queue)s)) IS NULL
                 ELSE pg_notify('rota', %(queue)s) IS NULL END
 FROM job

@@ -69,7 +69,9 @@ CREATE TABLE rota_job (
 ) STRICT;
 
 -- claim: the jobs of one queue in the order in which they start.
-CREATE INDEX rota_job_available ON rota_job (queue, priority, id) WHERE state = 'available';
+-- `state` is the same in every entry, but SQLite would read the rows to make sure of it; the entries
+-- of one queue and priority are in the order of ids by themselves.
+CREATE INDEX rota_job_available ON rota_job (state, queue, priority) WHERE state = 'available';
 
 -- stage: what is due first.
 CREATE INDEX rota_job_waiting ON rota_job (scheduled_at, queue, state)

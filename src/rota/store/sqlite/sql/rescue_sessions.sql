@@ -1,7 +1,7 @@
 -- End sessions without a sign of life for longer than their timeout; gives them.
 -- Locks: the database, so a renewal comes either before or too late. Walks: rota_session_alive.
 WITH moment (now) AS (SELECT (julianday('now') - 2440587.5) * 86400.0)
-UPDATE rota_session
+UPDATE rota_session INDEXED BY rota_session_alive
 SET ended_at = (SELECT now FROM moment)
 WHERE ended_at IS NULL AND renewed_at + timeout < (SELECT now FROM moment)
 RETURNING id, host || ':' || pid;

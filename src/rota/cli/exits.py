@@ -1,0 +1,68 @@
+"""What a command's end says: exit codes, and one red line instead of a traceback."""
+
+from typing import IO, Any
+
+import click
+
+from rota.cli.output import harmless
+from rota.errors import (
+    ConfigError,
+    RotaError,
+    SchemaMissing,
+    SchemaOutdated,
+    SchemaTooNew,
+    StoreUnavailable,
+)
+
+FAILED = 1
+USAGE = 2
+UNREACHABLE = 3
+SCHEMA = 4
+INTERRUPTED = 130
+
+
+class Failure(click.ClickException):
+    """The end of a command, with what to do about it."""
+
+    def __init__(self, message: str, code: int = FAILED) -> None:
+        super().__init__(message)
+        self.exit_code = code
+
+    def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - always stderr
+        """One line on stderr, red on a terminal."""
+        complain(self.message)
+
+
+class Unusable(RotaError):
+    """The URL is in order, and the database behind it refuses whoever it names."""
+
+
+def complain(message: str) -> None:
+    """Say on stderr what is wrong, in one line."""
+    line = harmless(" ".join(message.split()))
+    click.secho(f"Error: {line}", fg="red", err=True)
+
+
+def exit_code(error: RotaError) -> int:
+    """The exit code that an error means."""
+    match error:
+        case SchemaMissing() | SchemaOutdated() | SchemaTooNew():
+            return SCHEMA
+        case StoreUnavailable() | Unusable():
+            return UNREACHABLE
+        case ConfigError():
+            return USAGE
+    return FAILED
+
+
+class Reporting(click.Group):
+    """A group whose commands may raise Rota's errors."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except RotaError as error:
+            raise Failure(str(error), exit_code(error)) from error
+        except KeyboardInterrupt:
+            raise Failure("stopped by Ctrl-C", INTERRUPTED) from None

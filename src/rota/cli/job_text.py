@@ -1,0 +1,108 @@
+"""A job as people read it, and as programs do."""
+
+from typing import Any
+
+import msgspec
+
+from rota.cli.output import Cell, harmless, harmless_lines, moment, say
+from rota.job import JobRecord
+from rota.states import State
+
+LONGEST_NOTE = 60
+"""Characters of an error in a list; `rota jobs show` has all of it."""
+
+HEADINGS = ("id", "state", "queue", "task", "attempt", "enqueued", "note")
+
+
+def row(job: JobRecord) -> list[Cell]:
+    """A job in a list. Without its args: these are for `show`."""
+    attempt = f"{job.attempt}/{job.max_attempts}"
+    return [
+        job.id, job.state, job.queue, job.task, attempt, moment(job.enqueued_at), _note(job)
+    ]  # fmt: skip
+
+
+def _note(job: JobRecord) -> str:
+    match job.state:
+        case State.RUNNING:
+            stopping = ", asked to stop" if job.cancel_requested else ""
+            return f"on {job.worker}{stopping}" if job.worker else stopping.removeprefix(", ")
+        case State.SCHEDULED:
+            return f"due {moment(job.scheduled_at)}"
+        case State.RETRYABLE | State.DISCARDED if job.errors:
+            last = job.errors[-1]
+            text = " ".join(f"{_class(last.exception)}: {last.message}".split())
+            return text if len(text) <= LONGEST_NOTE else text[: LONGEST_NOTE - 1] + "…"
+    return ""
+
+
+def summary(job: JobRecord) -> dict[str, Any]:
+    """A job in a list, for programs."""
+    return {
+        "id": job.id,
+        "task": job.task,
+        "queue": job.queue,
+        "priority": job.priority,
+        "state": job.state.value,
+        "attempt": job.attempt,
+        "max_attempts": job.max_attempts,
+        "timeout": job.timeout,
+        "enqueued_at": job.enqueued_at,
+        "scheduled_at": job.scheduled_at,
+        "finished_at": job.finished_at,
+        "worker": job.worker,
+        "cancel_requested": job.cancel_requested,
+        "error": f"{job.errors[-1].exception}: {job.errors[-1].message}" if job.errors else None,
+    }
+
+
+def details(job: JobRecord) -> dict[str, Any]:
+    """Everything about a job, for programs."""
+    known = summary(job)
+    del known["error"]
+    return known | {
+        "args": msgspec.Raw(job.args.encode()),
+        "result": None if job.result is None else msgspec.Raw(job.result.encode()),
+        "errors": list(job.errors),
+    }
+
+
+def say_details(job: JobRecord) -> None:
+    """Print everything about a job."""
+    say(f"Job {job.id}: {harmless(job.task)}", bold=True)
+    timeout = "none" if job.timeout is None else f"{job.timeout:g} s"
+    asked = ", asked to stop" if job.cancel_requested else ""
+    for name, text in (
+        ("state", f"{job.state}{asked}"),
+        ("queue", job.queue),
+        ("priority", str(job.priority)),
+        ("attempt", f"{job.attempt} of {job.max_attempts}"),
+        ("timeout", timeout),
+        ("enqueued", moment(job.enqueued_at)),
+        ("due", moment(job.scheduled_at)),
+        ("finished", moment(job.finished_at)),
+        ("worker", job.worker or ""),
+    ):
+        if text:
+            say(f"  {name:<9} {harmless(text)}")
+    _say_json("args", job.args)
+    if job.result is not None:
+        _say_json("result", job.result)
+    for error in job.errors:
+        say()
+        say(f"  Attempt {error.attempt} failed at {moment(error.at)}")
+        # A traceback ends with the exception; where there is none, this is all there is.
+        said = f"{error.exception}: {error.message}" if not error.traceback else error.traceback
+        for line in harmless_lines(said).splitlines():
+            say(f"    {line}", fg="red" if not line.startswith(" ") else None)
+
+
+def _say_json(name: str, text: str) -> None:
+    first, *rest = harmless_lines(msgspec.json.format(text, indent=2)).splitlines()
+    say(f"  {name:<9} {first}")
+    for line in rest:
+        say(f"  {'':<9} {line}")
+
+
+def _class(exception: str) -> str:
+    return exception.removeprefix("builtins.")

@@ -1,0 +1,254 @@
+"""`rota jobs`: look at jobs, and act on them."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from rota.cli.exits import FAILED, complain
+from rota.cli.options import ids_argument, json_option, url_option
+from rota.cli.output import say, say_json, table
+from rota.job import JobFilter, JobId
+from rota.states import State
+
+if TYPE_CHECKING:
+    from rota.cli.database import Database
+
+DEFAULT_LIMIT = 50
+
+
+@click.group()
+def jobs() -> None:
+    """List, show, retry, cancel and delete jobs.
+
+    \b
+    Examples:
+      rota jobs list --state discarded --queue mail
+      rota jobs show 4711
+      rota jobs retry --all-discarded
+    """
+
+
+@jobs.command("list")
+@click.option("--state", type=click.Choice(list(State)), help="Only jobs in this state.")
+@click.option("--queue", metavar="NAME", help="Only jobs of this queue.")
+@click.option("--task", metavar="NAME", help="Only jobs of this task.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1_000_000),
+    default=DEFAULT_LIMIT,
+    show_default=True,
+    help="At most so many.",
+)
+@url_option
+@json_option
+def list_(
+    *,
+    state: State | None,
+    queue: str | None,
+    task: str | None,
+    limit: int,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """List jobs, the newest first.
+
+    \b
+    Examples:
+      rota jobs list --state discarded
+      rota jobs list --queue mail --limit 200 --json
+    """
+    from rota.cli import job_text
+    from rota.cli.database import database
+
+    wanted = JobFilter(None if state is None else State(state), queue, task, limit)
+    with database(url) as rota:
+        records = rota.run(rota.store.list_jobs(wanted))
+    if as_json:
+        say_json({"jobs": [job_text.summary(job) for job in records]})
+        return
+    table(job_text.HEADINGS, [job_text.row(job) for job in records], nothing="There are no such jobs.")
+    if len(records) == limit:
+        click.echo(f"(the newest {limit}; more with --limit)", err=True)
+
+
+@jobs.command()
+@ids_argument()
+@url_option
+@json_option
+def show(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
+    """Show all that is known of jobs: args, result, and why each attempt failed.
+
+    \b
+    Example:
+      rota jobs show 4711
+    """
+    from rota.cli import job_text
+    from rota.cli.database import database
+
+    wanted = _ids(ids)
+    with database(url) as rota:
+        records = rota.run(rota.store.get(wanted))
+    missing = _without(wanted, (job.id for job in records))
+    if as_json:
+        say_json({"jobs": [job_text.details(job) for job in records], "missing": missing})
+    else:
+        for number, job in enumerate(records):
+            if number:
+                say()
+            job_text.say_details(job)
+    _end(missing, {})
+
+
+@jobs.command()
+@ids_argument(required=False)
+@click.option("--all-discarded", is_flag=True, help="All jobs that were given up, not single ids.")
+@click.option("--queue", metavar="NAME", help="With --all-discarded: only jobs of this queue.")
+@click.option("--task", metavar="NAME", help="With --all-discarded: only jobs of this task.")
+@url_option
+@json_option
+def retry(
+    *,
+    ids: tuple[int, ...],
+    all_discarded: bool,
+    queue: str | None,
+    task: str | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Make jobs available again now, with all their attempts.
+
+    For jobs that have finished, and for those that wait for their time.
+
+    \b
+    Examples:
+      rota jobs retry 4711 4712
+      rota jobs retry --all-discarded --queue mail
+    """
+    from rota.cli.database import database
+
+    if bool(ids) is all_discarded:
+        message = "give either the ids of jobs or --all-discarded"
+        raise click.UsageError(message)
+    if not all_discarded and (queue, task) != (None, None):
+        message = "--queue and --task go with --all-discarded"
+        raise click.UsageError(message)
+    wanted = _ids(ids)
+    with database(url) as rota:
+        if all_discarded:
+            done = rota.run(rota.store.retry_discarded(queue, task))
+            found = {}
+        else:
+            done = rota.run(rota.store.retry(wanted))
+            found = _states(rota, _without(wanted, done))
+    # Whatever is available already is where it should be.
+    kept = {job: state for job, state in found.items() if state is not State.AVAILABLE}
+    missing = [] if all_discarded else _without(wanted, [*done, *found])
+    if as_json:
+        say_json({"retried": sorted(done), "unchanged": _texts(found), "missing": missing})
+    elif all_discarded:
+        say(f"{_jobs(len(done))} available again" if done else "there are no such discarded jobs")
+    else:
+        _say_each(wanted, done, "available again")
+        _say_each(wanted, found.keys() - kept.keys(), "available already")
+    _end(missing, {job: f"is {state} and cannot be retried" for job, state in kept.items()})
+
+
+@jobs.command()
+@ids_argument()
+@url_option
+@json_option
+def cancel(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
+    """Cancel jobs: those that wait at once, those that run by asking them to stop.
+
+    \b
+    Example:
+      rota jobs cancel 4711
+    """
+    from rota.cli.database import database
+
+    wanted = _ids(ids)
+    with database(url) as rota:
+        found = rota.run(rota.store.cancel(wanted))
+    missing = _without(wanted, found)
+    kept = {
+        job: state
+        for job, state in found.items()
+        if state not in {State.CANCELLED, State.RUNNING}
+    }  # fmt: skip
+    if as_json:
+        say_json({"jobs": _texts(found), "missing": missing})
+    else:
+        _say_each(wanted, _in(found, State.CANCELLED), "cancelled")
+        _say_each(wanted, _in(found, State.RUNNING), "running, and asked to stop")
+    _end(missing, {job: f"is {state} already" for job, state in kept.items()})
+
+
+@jobs.command()
+@ids_argument()
+@url_option
+@json_option
+def delete(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
+    """Delete jobs that are not running, and all that is known of them.
+
+    \b
+    Example:
+      rota jobs delete 4711
+    """
+    from rota.cli.database import database
+
+    wanted = _ids(ids)
+    with database(url) as rota:
+        done = rota.run(rota.store.delete(wanted))
+        kept = _states(rota, _without(wanted, done))
+    missing = _without(wanted, [*done, *kept])
+    if as_json:
+        say_json({"deleted": sorted(done), "unchanged": _texts(kept), "missing": missing})
+    else:
+        _say_each(wanted, done, "deleted")
+    _end(missing, {job: f"is {state}; cancel it first" for job, state in kept.items()})
+
+
+# What the commands share ------------------------------------------------------------------------
+
+
+def _ids(ids: tuple[int, ...]) -> list[JobId]:
+    """Each id once, in the order given."""
+    return [JobId(job) for job in dict.fromkeys(ids)]
+
+
+def _without(wanted: Iterable[JobId], done: Iterable[JobId]) -> list[JobId]:
+    rest = set(done)
+    return [job for job in wanted if job not in rest]
+
+
+def _in(found: Mapping[JobId, State], wanted: State) -> list[JobId]:
+    return [job for job, state in found.items() if state is wanted]
+
+
+def _states(rota: "Database", jobs: list[JobId]) -> dict[JobId, State]:
+    return {job.id: job.state for job in rota.run(rota.store.get(jobs))} if jobs else {}
+
+
+def _texts(found: Mapping[JobId, State]) -> dict[str, str]:
+    return {str(job): state.value for job, state in found.items()}
+
+
+def _jobs(count: int) -> str:
+    return "1 job is" if count == 1 else f"{count} jobs are"
+
+
+def _say_each(wanted: Iterable[JobId], done: Collection[JobId], what: str) -> None:
+    for job in wanted:
+        if job in done:
+            say(f"job {job} is {what}")
+
+
+def _end(missing: Iterable[JobId], kept: Mapping[JobId, str]) -> None:
+    """Say what could not be done, and exit accordingly."""
+    for job in missing:
+        complain(f"there is no job {job}, or not any more")
+    for job, why in kept.items():
+        complain(f"job {job} {why}")
+    if missing or kept:
+        raise click.exceptions.Exit(FAILED)

@@ -1,0 +1,63 @@
+"""The command `rota`."""
+
+import contextlib
+import sys
+
+import click
+
+import rota
+from rota.cli.exits import Reporting
+from rota.cli.lazy import Lazy, LazyGroup
+
+COMMANDS = {
+    "demo": Lazy("rota.cli.demo.command:demo", "See it work: checksum a folder with workers."),
+    "worker": Lazy("rota.cli.worker:worker", "Run the jobs of an app's tasks."),
+    "migrate": Lazy("rota.cli.migrate:migrate", "Bring the database's tables up to date."),
+    "jobs": Lazy("rota.cli.jobs:jobs", "List, show, retry, cancel and delete jobs."),
+    "queues": Lazy("rota.cli.queues:queues", "List queues with their counts; pause and resume."),
+    "bench": Lazy("rota.cli.bench:bench", "Measure how fast it is on your database."),
+}
+
+
+class Root(Reporting, LazyGroup):
+    """The outermost group."""
+
+
+@click.group(
+    cls=Root,
+    commands_by_name=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(rota.__version__, prog_name="rota")
+def cli() -> None:
+    """A job queue that lives in the database you already have.
+
+    \b
+    Which database: --url of each command, else the variable ROTA_DATABASE_URL,
+    else the file rota.db in the current folder (sqlite:///rota.db).
+
+    \b
+    Examples:
+      rota demo                      see real jobs run, on a database of its own
+      rota migrate --url postgresql:///shop
+      rota worker shop.tasks:rota    run the jobs of the app `rota` in shop/tasks.py
+      rota jobs list --state discarded
+
+    \b
+    Exit status:
+      0    done
+      1    what was asked for is wrong, or failed: an unknown job, a checksum that differs
+      2    the command line or a setting cannot be used
+      3    the database cannot be reached, or refuses
+      4    the database's Rota tables are missing, older or newer than this Rota
+      130  stopped by Ctrl-C
+    """
+
+
+def main() -> None:
+    """The entry point."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character shows its number.
+        with contextlib.suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    cli.main(prog_name="rota")

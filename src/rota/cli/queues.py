@@ -1,0 +1,117 @@
+"""`rota queues`: what waits where, and stopping and starting single queues."""
+
+import click
+
+from rota.cli.exits import Failure
+from rota.cli.options import json_option, url_option
+from rota.cli.output import harmless, say, say_json, table
+from rota.states import State
+
+
+@click.group()
+def queues() -> None:
+    """List queues with their counts; pause and resume them.
+
+    \b
+    Examples:
+      rota queues list
+      rota queues pause mail
+    """
+
+
+@queues.command("list")
+@click.option("--queue", metavar="NAME", help="Only this queue.")
+@click.option("--state", type=click.Choice(list(State)), help="Only queues with jobs in this state.")
+@click.option("--limit", type=click.IntRange(min=1), help="At most so many queues.")
+@url_option
+@json_option
+def list_(
+    *, queue: str | None, state: State | None, limit: int | None, url: str | None, as_json: bool
+) -> None:
+    """List the queues and how many of their jobs are in each state.
+
+    \b
+    Example:
+      rota queues list --url postgresql:///shop
+    """
+    from rota.cli.database import database
+
+    with database(url) as rota:
+        records = rota.run(rota.store.queues())
+    records = [one for one in records if queue in {None, one.name}]
+    if state is not None:
+        records = [one for one in records if one.counts.get(State(state))]
+    records = records[:limit]
+    if as_json:
+        listed = [
+            {
+                "name": one.name,
+                "paused": one.paused,
+                "jobs": {state.value: one.counts.get(state, 0) for state in State},
+            }
+            for one in records
+        ]
+        say_json({"queues": listed})
+        return
+    rows = [
+        [one.name, "paused" if one.paused else "", *(one.counts.get(state, 0) for state in State)]
+        for one in records
+    ]
+    table(["queue", "", *State], rows, nothing="There are no queues yet.")
+
+
+@queues.command()
+@click.argument("name")
+@url_option
+@json_option
+def pause(*, name: str, url: str | None, as_json: bool) -> None:
+    """Let no worker take jobs from a queue; those that run go on.
+
+    A queue may be paused before it has its first job.
+
+    \b
+    Example:
+      rota queues pause mail
+    """
+    from rota.cli.database import database
+    from rota.options import check_name
+
+    check_name(name, "queue")
+    with database(url) as rota:
+        known = name in {one.name for one in rota.run(rota.store.queues())}
+        changed = rota.run(rota.store.pause(name))
+    if as_json:
+        say_json({"queue": name, "paused": True, "changed": changed})
+    elif not changed:
+        say(f"queue {harmless(name)} was paused already")
+    else:
+        say(f"queue {harmless(name)} is paused" + ("" if known else "; it had no job so far"))
+
+
+@queues.command()
+@click.argument("name")
+@url_option
+@json_option
+def resume(*, name: str, url: str | None, as_json: bool) -> None:
+    """Let workers take jobs from a queue again.
+
+    \b
+    Example:
+      rota queues resume mail
+    """
+    from rota.cli.database import database
+    from rota.options import check_name
+
+    check_name(name, "queue")
+    with database(url) as rota:
+        known = {one.name for one in rota.run(rota.store.queues())}
+        if name not in known:
+            message = f"there is no queue named {name}; `rota queues list` shows those there are"
+            raise Failure(message)
+        changed = rota.run(rota.store.resume(name))
+    if as_json:
+        say_json({"queue": name, "paused": False, "changed": changed})
+    elif changed:
+        say(f"queue {harmless(name)} goes on")
+    else:
+        say(f"queue {harmless(name)} was not paused")

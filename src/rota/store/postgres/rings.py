@@ -1,0 +1,5 @@
+"""How many tables each ring has; the migrations make them, and `segments` turns them."""
+
+LOG_SEGMENTS = 4
+CURSOR_SLOTS = 2
+FINISHED_SEGMENTS = 6

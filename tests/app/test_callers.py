@@ -1,0 +1,173 @@
+"""Joining a caller's transaction, through every kind of connection a caller may have."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rota import Rota, State
+from tests.app.callers import (
+    KINDS,
+    POSTGRES,
+    Observer,
+    Send,
+    calling,
+    enqueue,
+    enqueue_many,
+)
+
+pytestmark = pytest.mark.asyncio
+
+OWN_ROW = "INSERT INTO orders (id) VALUES (7)"
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    """A kind of connection."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def store_url(kind: str, request: pytest.FixtureRequest, tmp_path: object) -> str:
+    """The URL of an empty database to which that kind of connection leads."""
+    if kind in POSTGRES:
+        url: str = request.getfixturevalue("postgres_url")
+        return url
+    return f"sqlite:///{tmp_path}/rota.db"
+
+
+@pytest.fixture
+def observer(app: Rota) -> Iterator[Observer]:
+    """Somebody who sees what is committed."""
+    observer = Observer(app.url)
+    yield observer
+    observer.close()
+
+
+async def test_commit(kind: str, send: Send, observer: Observer) -> None:
+    """Before the commit nobody sees the job; after it, it is claimed once, with the row."""
+    async with calling(kind, observer.url) as caller:
+        await caller.execute(OWN_ROW)
+        job = await enqueue(caller, send, 1)
+        assert observer.get([job]) == []
+        assert observer.claim() == []
+        await caller.commit()
+    assert observer.orders() == [7]
+    assert observer.claim() == [job]
+    assert observer.claim() == []
+
+
+async def test_rollback(kind: str, send: Send, observer: Observer) -> None:
+    """A rollback leaves neither the job nor the caller's row."""
+    async with calling(kind, observer.url) as caller:
+        await caller.execute(OWN_ROW)
+        job = await enqueue(caller, send, 1)
+        await caller.rollback()
+    assert observer.orders() == []
+    assert observer.get([job]) == []
+    assert observer.jobs() == []
+    assert observer.claim() == []
+
+
+async def test_the_first_statement(kind: str, send: Send, observer: Observer) -> None:
+    """An enqueue that comes before any statement of the caller's is in its transaction too."""
+    async with calling(kind, observer.url) as caller:
+        await enqueue(caller, send, 1)
+        assert observer.claim() == []
+        await caller.rollback()
+        assert observer.jobs() == []
+        job = await enqueue(caller, send, 2)
+        assert observer.jobs() == []
+        assert observer.claim() == []
+        await caller.execute(OWN_ROW)
+        await caller.commit()
+    assert observer.orders() == [7]
+    assert observer.claim() == [job]
+    assert observer.claim() == []
+
+
+async def test_left_open(kind: str, send: Send, observer: Observer) -> None:
+    """A connection that is closed without a commit leaves nothing."""
+    async with calling(kind, observer.url) as caller:
+        await enqueue(caller, send, 1)
+        await caller.execute(OWN_ROW)
+    assert observer.orders() == []
+    assert observer.jobs() == []
+
+
+async def test_savepoint(kind: str, send: Send, observer: Observer) -> None:
+    """What was enqueued in a savepoint that is undone never existed; the rest is kept."""
+    async with calling(kind, observer.url) as caller:
+        before = await enqueue(caller, send, 1)
+        await caller.execute(OWN_ROW)
+        async with caller.savepoint():
+            undone = await enqueue(caller, send, 2)
+            later = await enqueue(caller, send.using(delay=60), 2)
+            many = await enqueue_many(caller, send, 3)
+            await caller.execute("INSERT INTO orders (id) VALUES (8)")
+        after = await enqueue(caller, send, 3)
+        await caller.commit()
+    assert observer.orders() == [7]
+    assert observer.get([undone, later, *many]) == []
+    assert sorted(observer.claim()) == sorted([before, after])
+
+
+async def test_delayed(kind: str, send: Send, observer: Observer) -> None:
+    """Jobs with a time join the transaction like others, and keep their time."""
+    moment = datetime.now(UTC) + timedelta(hours=2)
+    async with calling(kind, observer.url) as caller:
+        await enqueue(caller, send.using(delay=3600), 1)
+        await caller.rollback()
+        assert observer.jobs() == []
+        jobs = [
+            await enqueue(caller, send.using(delay=3600), 1),
+            await enqueue(caller, send.using(at=moment), 2),
+            *await enqueue_many(caller, send.using(at=moment), 3),
+        ]
+        assert observer.get(jobs) == []
+        await caller.commit()
+    found = observer.get(jobs)
+    assert [job.state for job in found] == [State.SCHEDULED] * 5
+    assert found[0].scheduled_at is not None
+    assert found[0].scheduled_at < moment - timedelta(minutes=30)
+    assert [
+        job.scheduled_at is not None and abs(job.scheduled_at - moment) < timedelta(seconds=1)
+        for job in found[1:]
+    ] == [True] * 4
+
+
+@pytest.mark.parametrize("count", [3, 500])
+async def test_many(kind: str, count: int, send: Send, observer: Observer) -> None:
+    """A batch is invisible as a whole, then there as a whole and in order; or never was."""
+    async with calling(kind, observer.url) as caller:
+        await enqueue_many(caller, send, count)
+        await caller.rollback()
+        assert observer.jobs() == []
+        jobs = await enqueue_many(caller, send, count)
+        await caller.execute(OWN_ROW)
+        assert observer.get(jobs) == []
+        assert observer.claim() == []
+        await caller.commit()
+    assert len(set(jobs)) == count
+    assert [job.args for job in observer.get(jobs)] == [
+        f'{{"number":{number}}}' for number in range(count)
+    ]
+    assert observer.claim() == jobs
+    assert observer.claim() == []
+    assert observer.orders() == [7]
+
+
+async def test_using_conn(kind: str, send: Send, observer: Observer) -> None:
+    """`using(conn=…)` joins the transaction, and a further `using` stays in it."""
+    async with calling(kind, observer.url) as caller:
+        joined = send.using(conn=caller.conn).using(priority=-1)
+        if caller.awaits:
+            await joined.aenqueue(1)
+            await joined.aenqueue_many([(2,)])
+        else:
+            joined.enqueue(1)
+            joined.enqueue_many([(2,)])
+        assert observer.jobs() == []
+        await caller.rollback()
+    assert observer.jobs() == []
