@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from rota.errors import StoreError
+from rota.errors import RotaError
 from rota.events import Events, StoreLost, StoreRecovered
 
 logger = logging.getLogger("rota")
@@ -19,7 +19,7 @@ def repeat(
 ) -> threading.Thread:
     """Start a thread that calls `step` again and again until `stopping` is set.
 
-    A step waits by itself. A `StoreError` is reported once and the step tried again after growing
+    A step waits by itself. An error of Rota's own tree is reported once and the step tried again after growing
     pauses; any other exception is a defect of Rota's and is logged with its traceback, and the
     thread goes on: a worker must not lose its heartbeat to a bug elsewhere.
     """
@@ -29,7 +29,7 @@ def repeat(
         while not stopping.is_set():
             try:
                 step()
-            except StoreError as error:
+            except RotaError as error:
                 if not pause:
                     logger.warning("%s: %s", name, error)
                     events.emit(StoreLost(error))

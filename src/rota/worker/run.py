@@ -90,12 +90,14 @@ class Runners:
 
     def cancel(self, jobs: Iterable[JobId]) -> None:
         """Stop jobs that somebody wants cancelled, running or not yet started."""
+        waiting = {job.id for job in self._inbox}
         for job in jobs:
             run = self._running.get(job)
-            if run is None:
-                self._unwanted.add(job)
-            elif run.stop is None:
+            if run is not None and run.stop is None:
                 self._interrupt(run, Stop.CANCEL)
+            elif job in waiting:
+                # Not a job that has ended and is being settled: it may come back one day.
+                self._unwanted.add(job)
 
     def lose(self) -> list[JobId]:
         """Stop everything: the session is lost, and others run these jobs."""
@@ -108,6 +110,7 @@ class Runners:
         """Empty the inbox; the jobs that were in it and will not be started."""
         dropped = list(self._inbox)
         self._inbox.clear()
+        self._unwanted.clear()
         return dropped
 
     async def finish(self, grace: float) -> bool:

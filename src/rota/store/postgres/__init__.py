@@ -7,7 +7,6 @@ in `sql/`, the tables in `migrations/`, the model in docs/engine.md.
 
 import urllib.parse
 from collections.abc import Sequence
-from typing import Any
 
 from rota.errors import ConfigError
 from rota.store.opening import shown
@@ -30,8 +29,9 @@ class PostgresStore:
     """A PostgreSQL database; see `rota.store.protocol.Store`.
 
     Args:
-        url: A URL that libpq understands. One parameter is Rota's own: `prepare=off` where a
-            pooler in front of the server cannot keep prepared statements.
+        url: A URL that libpq understands. One parameter is Rota's own: `pooler=transaction` says
+            that a pooler stands in front of the server which gives every transaction another
+            connection; then no statement is prepared, and workers poll instead of listening.
 
     Raises:
         ConfigError: The URL cannot be read.
@@ -40,23 +40,37 @@ class PostgresStore:
     name = "postgres"
 
     def __init__(self, url: str) -> None:
-        self._url, self._options = _read(url)
+        self._url, self._pooled = _read(url)
+        self._spare: list[PostgresConnection] = []
         self.enqueue = Enqueuer().enqueue
 
     def connect(self) -> PostgresConnection:
         """A new connection of Rota's own; nothing is opened yet."""
-        return PostgresConnection(self._url, self._options)
+        return PostgresConnection(self._url, prepare=not self._pooled)
 
     def transaction(self) -> PostgresTransaction:
         """Begin a transaction of Rota's own."""
-        return PostgresTransaction(self.connect())
+        try:
+            connection = self._spare.pop()
+        except IndexError:
+            connection = self.connect()
+        return PostgresTransaction(connection, self._keep)
 
     def waker(self, queues: Sequence[str]) -> PostgresWaker:
         """Something a worker of these queues can sleep on."""
-        return PostgresWaker(self.connect, queues)
+        return PostgresWaker(self.connect, queues, listen=not self._pooled)
 
     def close(self) -> None:
-        """Nothing is kept open between operations."""
+        """Close what the store itself keeps open."""
+        while self._spare:
+            self._spare.pop().close()
+
+    def _keep(self, connection: PostgresConnection) -> None:
+        """Keep the connection of a transaction for the next one: opening takes a while."""
+        if self._spare:
+            connection.close()
+        else:
+            self._spare.append(connection)
 
     get = staticmethod(lookup.get)
     list_jobs = staticmethod(lookup.list_jobs)
@@ -80,7 +94,7 @@ class PostgresStore:
     migrate = staticmethod(schema.migrate)
 
 
-def _read(url: str) -> tuple[str, dict[str, Any]]:
+def _read(url: str) -> tuple[str, bool]:
     try:
         parts = urllib.parse.urlsplit(url)
         _ = parts.port
@@ -88,15 +102,9 @@ def _read(url: str) -> tuple[str, dict[str, Any]]:
         message = f"{shown(url)!r} cannot be read as a URL: {error}"
         raise ConfigError(message) from error
     query = urllib.parse.parse_qsl(parts.query, keep_blank_values=True)
-    options: dict[str, Any] = {}
-    rest = []
-    for key, value in query:
-        if key == "prepare":
-            if value not in {"on", "off"}:
-                message = f"prepare={value}: on or off are possible"
-                raise ConfigError(message)
-            if value == "off":
-                options["prepare_threshold"] = None
-        else:
-            rest.append((key, value))
-    return parts._replace(query=urllib.parse.urlencode(rest)).geturl(), options
+    pooled = [value for key, value in query if key == "pooler"]
+    if pooled not in ([], ["transaction"]):
+        message = f"pooler={pooled[-1]}: only `transaction` is possible; leave it out otherwise"
+        raise ConfigError(message)
+    rest = urllib.parse.urlencode([(key, value) for key, value in query if key != "pooler"])
+    return parts._replace(query=rest).geturl(), bool(pooled)

@@ -6,8 +6,9 @@ parts of Rota reach the database through a thread.
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any, LiteralString, NoReturn, TypeVar
+from urllib.parse import parse_qs, urlsplit
 
 import psycopg
 from psycopg import errors as pg
@@ -43,7 +44,7 @@ _BEGIN = {
     ),
 }
 
-OPERATION_TIMEOUT = 10.0
+CONNECT_TIMEOUT = 10
 """Seconds within which a connection must be made."""
 
 
@@ -54,9 +55,9 @@ class LockTimeout(StoreError):
 class PostgresConnection:
     """One connection; see `rota.store.protocol.Connection`."""
 
-    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
-        self._url = url
-        self._options = options
+    def __init__(self, url: str, *, prepare: bool) -> None:
+        self.url = url
+        self._prepare = prepare
         self._raw: psycopg.Connection[tuple[Any, ...]] | None = None
         self._pid = 0
 
@@ -73,7 +74,7 @@ class PostgresConnection:
         except BaseException as error:
             self._recover(raw)
             if isinstance(error, psycopg.Error):
-                _raise(error, self._url)
+                _raise(error, self.url)
             raise
         return result
 
@@ -89,13 +90,18 @@ class PostgresConnection:
             self._raw = None
         if self._raw is None or self._raw.closed:
             try:
-                self._raw = psycopg.connect(
-                    self._url, autocommit=True, **{"connect_timeout": 10, **self._options}
-                )
+                self._raw = psycopg.connect(self.url, autocommit=True, **self._parameters())
             except psycopg.Error as error:
-                _raise(error, self._url)
+                _raise(error, self.url)
             self._pid = os.getpid()
         return self._raw
+
+    def _parameters(self) -> dict[str, Any]:
+        given = parse_qs(urlsplit(self.url).query)
+        parameters: dict[str, Any] = {} if self._prepare else {"prepare_threshold": None}
+        if "connect_timeout" not in given:
+            parameters["connect_timeout"] = CONNECT_TIMEOUT
+        return parameters
 
     def close(self) -> None:
         """End the connection; running another operation opens it again."""
@@ -118,12 +124,12 @@ class PostgresConnection:
                 case Apart(operation):
                     return self._apart(operation)
         except psycopg.Error as error:
-            _raise(error, self._url)
+            _raise(error, self.url)
 
     def _apart(self, operation: Operation[Any]) -> Rows:
         if self.raw().info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
             return [(self.run(operation),)]
-        other = PostgresConnection(self._url, self._options)
+        other = PostgresConnection(self.url, prepare=self._prepare)
         try:
             return [(other.run(operation),)]
         finally:
@@ -196,25 +202,34 @@ def _misspelt(said: str) -> bool:
 class PostgresTransaction:
     """An open transaction of Rota's own; see `rota.store.protocol.Transaction`."""
 
-    def __init__(self, connection: PostgresConnection) -> None:
-        self._connection = connection
-        self.connection = connection.raw()
+    def __init__(
+        self, own: PostgresConnection, give_back: Callable[[PostgresConnection], None]
+    ) -> None:
+        self._own = own
+        self._give_back = give_back
+        self.connection = own.raw()
         self._run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
 
     def commit(self) -> None:
-        """Make everything done in it permanent."""
-        self._run("COMMIT")
+        """Make everything done in it permanent, and end it."""
+        try:
+            self._run("COMMIT")
+        except RotaError:
+            self._own.close()
+            raise
+        self._give_back(self._own)
 
     def rollback(self) -> None:
         """Undo everything done in it; a connection that is gone has done so already."""
         if not self.connection.closed:
             self._run("ROLLBACK")
+        self._give_back(self._own)
 
     def _run(self, sql: LiteralString) -> None:
         try:
             self.connection.execute(sql, prepare=False)
         except psycopg.Error as error:
-            _raise(error, self._connection._url)  # noqa: SLF001 - of the same module
+            _raise(error, self._own.url)
 
 
 __all__ = ["LockTimeout", "PostgresConnection", "PostgresTransaction", "translate"]

@@ -10,6 +10,7 @@ import contextlib
 import logging
 import select
 import socket
+import time
 from collections.abc import Callable, Sequence
 
 import psycopg
@@ -29,9 +30,13 @@ logger = logging.getLogger("rota")
 class PostgresWaker:
     """What a worker sleeps on; see `rota.store.protocol.Waker`."""
 
-    def __init__(self, connect: Callable[[], PostgresConnection], queues: Sequence[str]) -> None:
+    def __init__(
+        self, connect: Callable[[], PostgresConnection], queues: Sequence[str], *, listen: bool
+    ) -> None:
         self._connection = connect()
         self._queues = list(queues)
+        self._mine = {"", *queues}
+        self._listen = listen
         self._asleep = False
         # A socket pair and not a pipe: select() takes nothing else on Windows.
         self._inbox, self._bell = socket.socketpair()
@@ -40,32 +45,43 @@ class PostgresWaker:
 
     def wait(self, timeout: float) -> bool:
         """Sleep until woken or for `timeout` seconds; whether something woke it."""
-        sources: list[socket.socket | int] = [self._inbox]
-        try:
-            if not self._asleep:
+        deadline = time.monotonic() + timeout
+        while True:
+            if self._fall_asleep() and self._notified():
+                return True
+            sources: list[socket.socket | int] = [self._inbox]
+            if self._asleep:
+                sources.append(self._connection.raw().fileno())
+            left = max(0.0, deadline - time.monotonic())
+            ready, _, _ = select.select(sources, [], [], left)
+            if self._inbox in ready:
+                with contextlib.suppress(BlockingIOError):
+                    while self._inbox.recv(4096):
+                        pass
+                return True
+            if not ready:
+                return False
+
+    def _fall_asleep(self) -> bool:
+        """Listen, and let producers know; false where that cannot be had."""
+        if self._listen and not self._asleep:
+            try:
                 self._connection.run(_asleep(self._queues))
                 self._asleep = True
-            raw = self._connection.raw()
-            # What came in with the answer to a statement makes no socket readable any more.
-            if any(True for _ in raw.notifies(timeout=0)):
-                return True
-            sources.append(raw.fileno())
-        except (RotaError, psycopg.Error) as error:
-            # Without notifications polling has to do; whoever claims reports the lost database.
-            logger.debug("cannot listen: %s", error)
-            self._forget()
-        ready, _, _ = select.select(sources, [], [], max(0.0, timeout))
-        if self._inbox in ready:
-            with contextlib.suppress(BlockingIOError):
-                while self._inbox.recv(4096):
-                    pass
-        if len(sources) > 1 and sources[1] in ready:
-            try:
-                for _ in self._connection.raw().notifies(timeout=0):
-                    pass
-            except (RotaError, psycopg.Error):
+            except RotaError as error:
+                # Polling has to do; whoever claims reports the lost database.
+                logger.debug("cannot listen: %s", error)
                 self._forget()
-        return bool(ready)
+        return self._asleep
+
+    def _notified(self) -> bool:
+        """Whether there was a notification for these queues, or for all."""
+        try:
+            heard = [notice.payload for notice in self._connection.raw().notifies(timeout=0)]
+        except (RotaError, psycopg.Error):
+            self._forget()
+            return False
+        return any(payload in self._mine for payload in heard)
 
     def busy(self) -> None:
         """There is work in plenty: producers need not notify this worker for now."""

@@ -193,7 +193,7 @@ CROSS JOIN LATERAL (
 WHERE (job.xid, job.id) > (place.xid, place.id)
    OR job.id > place.hole_ids[array_position(place.hole_xids, job.xid)]
 UNION ALL
-SELECT job.id, job.task, job.args, lane.queue, lane.priority, 'running',
+SELECT held.id, job.task, job.args, lane.queue, lane.priority, 'running',
        (job.attempt + 1)::smallint, job.max_attempts, job.timeout, job.enqueued_at,
        NULL, NULL, NULL, job.errors, session.host || ':' || session.pid
 FROM rota.lease
