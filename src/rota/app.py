@@ -212,6 +212,8 @@ class Rota:
         if isinstance(found, Blocking):
             return self._join(found, spec, args)
         self._check_backend(found)
+        if not self._ready:
+            await asyncio.to_thread(self.ready, make=False)
         joined = found
 
         async def execute(request: Request) -> Rows:
@@ -223,6 +225,7 @@ class Rota:
 
     def _join(self, found: Blocking, spec: JobSpec, args: Sequence[str]) -> list[JobId]:
         self._check_backend(found)
+        self.ready(make=False)
 
         def execute(request: Request) -> Rows:
             if isinstance(request, Apart):
@@ -262,10 +265,11 @@ class Rota:
         self.close()
         self.url, self.store, self._ready = url, store, False
 
-    def ready(self) -> None:
+    def ready(self, *, make: bool = True) -> None:
         """Check once that the database has the tables that this Rota needs.
 
-        A SQLite file gets them by itself; a PostgreSQL database by `rota migrate`.
+        A SQLite file gets them by itself (unless `make` is false: a caller's open transaction
+        would keep it waiting); a PostgreSQL database by `rota migrate`.
 
         Raises:
             SchemaMissing: Run `rota migrate`.
@@ -279,7 +283,7 @@ class Rota:
             try:
                 migrate.check(self.store, connection)
             except SchemaMissing:
-                if self.store.name != "sqlite":
+                if not make or self.store.name != "sqlite":
                     raise
                 migrate.migrate(self.store, connection)
         finally:

@@ -80,12 +80,12 @@ class Session:
         return session
 
     def _step(self) -> None:
-        session = self.current
-        if session is None:
+        if self.current is None:
             self._register()
         else:
-            self._renew(session)
-        self._stopping.wait(self._config.heartbeat)
+            self._renew(self.current)
+        if self.current is not None:
+            self._stopping.wait(self._config.heartbeat)
 
     def _renew(self, session: SessionId) -> None:
         sent = time.monotonic()
