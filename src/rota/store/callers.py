@@ -47,7 +47,11 @@ async def caller(connection: Any) -> Blocking | Awaiting:
         case ("sqlalchemy", "AsyncConnection"):
             return _sqlalchemy_async(connection)
         case ("sqlalchemy", "AsyncSession" | "async_scoped_session"):
-            return _sqlalchemy_async(await connection.connection())
+            try:
+                own = await connection.connection()
+            except Exception as error:
+                raise _translated(error) from error
+            return _sqlalchemy_async(own)
         case _:
             return blocking_caller(connection)
 
@@ -66,7 +70,11 @@ def blocking_caller(connection: Any) -> Blocking:
         case ("sqlalchemy", "Connection"):
             return _sqlalchemy(connection)
         case ("sqlalchemy", "Session" | "scoped_session"):
-            return _sqlalchemy(connection.connection())
+            try:
+                own = connection.connection()
+            except Exception as error:
+                raise _translated(error) from error
+            return _sqlalchemy(own)
         case (("psycopg" | "asyncpg" | "aiosqlite" | "sqlalchemy"), kind):
             message = f"conn is an async {kind}; await aenqueue(...) instead of enqueue(...)"
             raise ConfigError(message)
@@ -101,16 +109,24 @@ def _family(connection: object) -> tuple[str, str]:
     return "", ""
 
 
+# psycopg. The caller's connection may make dicts of its rows or have cursors with another style of
+# parameters, hence cursors of our own. In a pipeline there is no COPY, and a cursor knows only by
+# fetching what came back; every statement that is run here gives rows.
+
+
 def _psycopg(connection: Any) -> Blocking:
+    from psycopg import Cursor
+    from psycopg.rows import tuple_row
+
     def execute(request: Request) -> Rows:
         try:
             match request:
                 case Query(statement, params):
-                    cursor = connection.cursor(row_factory=_tuple_row())
+                    cursor = Cursor(connection, row_factory=tuple_row)
                     cursor.execute(statement.text, params)
-                    return cursor.fetchall() if cursor.description else ()
+                    return cursor.fetchall()
                 case Copy(statement, block):
-                    with connection.cursor().copy(statement.text) as copy:
+                    with Cursor(connection).copy(statement.text) as copy:
                         copy.write(block)
                     return ()
                 case _:
@@ -118,19 +134,22 @@ def _psycopg(connection: Any) -> Blocking:
         except Exception as error:
             raise _translated(error) from error
 
-    return Blocking("postgres", execute, copy=True)
+    return Blocking("postgres", execute, copy=not connection.pgconn.pipeline_status)
 
 
 def _psycopg_async(connection: Any) -> Awaiting:
+    from psycopg import AsyncCursor
+    from psycopg.rows import tuple_row
+
     async def execute(request: Request) -> Rows:
         try:
             match request:
                 case Query(statement, params):
-                    cursor = connection.cursor(row_factory=_tuple_row())
+                    cursor = AsyncCursor(connection, row_factory=tuple_row)
                     await cursor.execute(statement.text, params)
-                    return await cursor.fetchall() if cursor.description else ()
+                    return await cursor.fetchall()
                 case Copy(statement, block):
-                    async with connection.cursor().copy(statement.text) as copy:
+                    async with AsyncCursor(connection).copy(statement.text) as copy:
                         await copy.write(block)
                     return ()
                 case _:
@@ -138,14 +157,7 @@ def _psycopg_async(connection: Any) -> Awaiting:
         except Exception as error:
             raise _translated(error) from error
 
-    return Awaiting("postgres", execute, copy=True)
-
-
-def _tuple_row() -> Any:
-    # The caller's connection may make dicts or objects of its rows.
-    from psycopg.rows import tuple_row
-
-    return tuple_row
+    return Awaiting("postgres", execute, copy=not connection.pgconn.pipeline_status)
 
 
 def _asyncpg(connection: Any) -> Awaiting:
@@ -182,8 +194,10 @@ def _aiosqlite(connection: Any) -> Awaiting:
         if not isinstance(request, Query):
             raise _unknown(request)
         try:
-            async with connection.execute(request.statement.text, request.params) as cursor:
-                return [tuple(row) for row in await cursor.fetchall()]
+            async with connection.cursor() as cursor:
+                cursor.row_factory = None
+                await cursor.execute(request.statement.text, request.params)
+                return list(await cursor.fetchall())
         except Exception as error:
             raise _translated(error) from error
 

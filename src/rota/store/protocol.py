@@ -131,7 +131,8 @@ class Store(Protocol):
     def cancel(self, jobs: Sequence[JobId]) -> Operation[dict[JobId, State]]:
         """Cancel jobs that have not started, ask running ones to stop.
 
-        Returns the state of each job it found afterwards: `cancelled`, or `running` where the
+        A cancelled job stays readable for a day. Returns the state of each job it found
+        afterwards: `cancelled`, or `running` where the
         request now waits for the worker, or the finished state in which the job was anyway.
         """
         ...
@@ -171,7 +172,10 @@ class Store(Protocol):
         ...
 
     def close_session(self, session: SessionId) -> Operation[None]:
-        """End a session in order; leases it still holds are rescued at once, unspent."""
+        """End a session in order; jobs it still holds go back at once, no attempt spent.
+
+        Those that somebody wants cancelled are cancelled.
+        """
         ...
 
     def claim(
@@ -180,7 +184,8 @@ class Store(Protocol):
         """Lease up to `limit` available jobs of queues that are not paused, in their order.
 
         Raises:
-            LeaseLost: The session is not alive any more.
+            LeaseLost: The session is not alive any more. Where there is nothing to claim, the
+                answer may be empty instead.
         """
         ...
 

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -21,13 +22,16 @@ from rota.store.migrate import migrate
 from rota.store.sqlite import SqliteStore
 from rota.store.sqlite.connection import SqliteConnection
 from rota.store.sqlite.gate import Gate
+from rota.store.sqlite.statements import sql
 from tests.store.factories import (
     claim,
     enqueue,
     open_session,
+    rescued,
     run_inside,
     spec_of,
     states,
+    until,
 )
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -80,6 +84,22 @@ def test_a_callers_connection(
     found = connection.run(store.get([job]))
     assert [job.args for job in found] == (["[42]"] if end == "commit" else [])
     assert purchases == ([(42,)] if end == "commit" else [])
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_an_enqueue_begins_the_callers_transaction(
+    store: SqliteStore, connection: SqliteConnection, end: str
+) -> None:
+    """On a connection as `sqlite3` makes it, an enqueue waits for the commit like any INSERT."""
+    enqueue(store, connection)  # the queue is known, so that only the jobs are inserted
+    for statement in ("enqueue", "enqueue_queue"):
+        assert sql(statement).text.startswith("INSERT ")
+    with closing(sqlite3.connect(store.path)) as own:
+        assert not own.in_transaction
+        [job] = run_inside(store, Plain(own), store.enqueue(spec_of(), ["1"], copy=False))
+        assert own.in_transaction
+        getattr(own, end)()
+    assert len(connection.run(store.get([job]))) == (1 if end == "commit" else 0)
 
 
 def test_a_callers_rows_may_be_dictionaries_of_sorts(store: SqliteStore) -> None:
@@ -146,6 +166,26 @@ def test_a_lock_that_is_released_in_time(file: Path) -> None:
         holder.join()
         [queue] = connection.run(store.queues())
         assert queue.counts == {State.AVAILABLE: 1}
+    store.close()
+
+
+def test_a_long_transaction_kills_no_worker(
+    store: SqliteStore, connection: SqliteConnection
+) -> None:
+    """Workers that could not renew because somebody else was writing are not taken for dead."""
+    session = open_session(store, connection, timeout=0.05)
+    [job] = enqueue(store, connection)
+    claim(store, connection, session)
+    begun = monotonic()
+    transaction = store.transaction()
+    until(lambda: True if monotonic() - begun > 0.2 else None)
+    transaction.commit()
+    assert connection.run(store.rescue()) == []
+    assert connection.run(store.renew(session)).alive
+    assert connection.run(store.rescue()) == []
+    assert states(store, connection, [job]) == [State.RUNNING]
+    # This time it is the worker that is silent.
+    assert rescued(store, connection, session).available == (job,)
     store.close()
 
 

@@ -8,6 +8,7 @@ from rota.store.operation import Begin, Statement, Steps, operation
 from rota.store.postgres.statements import sql
 
 SCHEMA_VERSION = sql("schema_version")
+SCHEMA_KNOWN = sql("schema_known")
 SCHEMA_RECORD = sql("schema_record")
 SCHEMA_LOCK = sql("schema_lock")
 
@@ -31,7 +32,8 @@ def migrations() -> Mapping[int, str]:
 def migrate(version: int, sql: str) -> Steps[None]:
     """Apply one migration; nothing happens if another migrator was quicker."""
     yield SCHEMA_LOCK()
-    if version > 1:
+    [(known,)] = yield SCHEMA_KNOWN()
+    if known:
         [(there,)] = yield SCHEMA_VERSION()
         if there >= version:
             return

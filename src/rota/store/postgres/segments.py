@@ -163,6 +163,17 @@ def _empty_cursor(slot: int) -> Steps[list[str]]:
     return [f"cursor: table {slot} is empty again"]
 
 
+def _may_empty(state: Statement, segment: int) -> Steps[bool]:
+    # One housekeeper at a time: two who have both read a segment would wait for each other's weak
+    # locks. And while this one has the turn, no other one can make the segment current, to which
+    # leased rows are copied before the segment is truncated.
+    [(mine,)] = yield TURN_LOCK()
+    if not mine:
+        return False
+    segments = yield state()
+    return any(number == segment and not current for number, _, current, _ in segments)
+
+
 @operation(Begin.HASTY)
 def empty_log(segment: int) -> Steps[list[str]]:
     """Truncate a segment of the log if all its rows were handed out and settled.
@@ -170,6 +181,8 @@ def empty_log(segment: int) -> Steps[list[str]]:
     Raises:
         LockTimeout: Somebody uses the segment.
     """
+    if not (yield from _may_empty(LOG_STATE, segment)):
+        return []
     [(unclaimed,)] = yield UNCLAIMED(segment=segment)
     if unclaimed:
         return []
@@ -194,6 +207,8 @@ def empty_finished(segment: int) -> Steps[list[str]]:
     Raises:
         LockTimeout: Somebody uses the segment.
     """
+    if not (yield from _may_empty(FINISHED_STATE, segment)):
+        return []
     [(kept,)] = yield FINISHED_KEPT(segment=segment)
     if kept:
         return []

@@ -11,7 +11,7 @@ from rota.job import JobId, Renewal, Rescue, SessionId, SessionInfo
 from rota.states import State
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.origin import anchor
-from rota.store.postgres.settle import APPEND_AGAIN, CANCEL_FORGET
+from rota.store.postgres.settle import CANCEL_FORGET, give_back
 from rota.store.postgres.statements import sql
 
 SESSION_OPEN = sql("session_open")
@@ -51,7 +51,7 @@ def close_session(session: SessionId) -> Steps[None]:
     yield SESSION_END_LOCK(sessions=[session])
     rows = yield SESSION_TAKE(session=session)
     if jobs := sorted(job for row in rows for job in row[0]):
-        yield APPEND_AGAIN(jobs=jobs)
+        yield from give_back(jobs)
         yield WAKE()
     yield SESSION_FORGET(sessions=[session])
 

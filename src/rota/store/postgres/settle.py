@@ -19,6 +19,7 @@ SETTLE_COMPLETE = sql("settle_complete")
 SETTLE_FINISH = sql("settle_finish")
 SETTLE_WAIT = sql("settle_wait")
 APPEND_AGAIN = sql("append_again")
+CANCEL_AMONG = sql("cancel_among")
 CANCEL_FORGET = sql("cancel_forget")
 
 _FINISHED = {
@@ -88,6 +89,25 @@ def _cancel_instead(one: Settlement) -> Settlement:
     if one.move in _WAITING:
         return one._replace(move=Move.CANCEL, keep=CANCELLED_KEEP)
     return one
+
+
+def give_back(jobs: Sequence[JobId]) -> Steps[None]:
+    """Append jobs that have left their leases to the log again, unspent, in this order.
+
+    Those that somebody wants cancelled are cancelled instead.
+    """
+    unwanted = {row[0] for row in (yield CANCEL_AMONG(jobs=list(jobs)))}
+    if unwanted:
+        cancelled = [job for job in jobs if job in unwanted]
+        yield SETTLE_FINISH(
+            jobs=cancelled,
+            states=[State.CANCELLED.value] * len(cancelled),
+            keeps=[CANCELLED_KEEP] * len(cancelled),
+            results=[None] * len(cancelled),
+            errors=[None] * len(cancelled),
+        )
+        yield CANCEL_FORGET(jobs=cancelled)
+    yield APPEND_AGAIN(jobs=[job for job in jobs if job not in unwanted])
 
 
 def _array(jobs: Sequence[JobId]) -> str:

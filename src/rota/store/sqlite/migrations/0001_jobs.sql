@@ -22,6 +22,7 @@ CREATE TABLE rota_session (
     timeout    REAL NOT NULL CHECK (timeout >= 0),
     opened_at  REAL NOT NULL,
     renewed_at REAL NOT NULL,
+    silent_at  REAL,
     ended_at   REAL
 ) STRICT;
 

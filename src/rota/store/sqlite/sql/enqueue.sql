@@ -1,11 +1,13 @@
 -- Store one job per element of `args` (a JSON array of JSON texts); gives their ids.
 -- Locks: the database, like every write to SQLite; hence ids are given in the order of commits, and
 -- inside one statement in the order of the array, which json_each walks from its start.
-WITH moment (now) AS (SELECT (julianday('now') - 2440587.5) * 86400.0)
+-- It begins with INSERT, not WITH: that is how Python's driver knows, on a caller's connection, that
+-- a transaction must be begun.
 INSERT INTO rota_job
        (task, queue, priority, state, max_attempts, timeout, enqueued_at, scheduled_at, args)
 SELECT :task, :queue, :priority, :state, :max_attempts, :timeout, moment.now,
        CASE WHEN :state = 'scheduled' THEN coalesce(:at, moment.now + :delay) END, job.value
-FROM moment CROSS JOIN json_each(:args) AS job
+FROM (SELECT (julianday('now') - 2440587.5) * 86400.0 AS now) AS moment
+CROSS JOIN json_each(:args) AS job
 WHERE true
 RETURNING id;

@@ -1,0 +1,9 @@
+-- Note which sessions have missed several renewals. They have two heartbeats more to speak up:
+-- perhaps nobody could write in the meantime, or the machine was asleep, or its clock has jumped.
+-- Locks: the database. Walks: rota_session_alive.
+WITH moment (now) AS (SELECT (julianday('now') - 2440587.5) * 86400.0)
+UPDATE rota_session INDEXED BY rota_session_alive
+SET silent_at = (SELECT now FROM moment)
+WHERE ended_at IS NULL
+  AND silent_at IS NULL
+  AND renewed_at + timeout * 0.6 < (SELECT now FROM moment);

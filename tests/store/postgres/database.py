@@ -1,0 +1,165 @@
+"""A migrated PostgreSQL database in the hands of a test: Rota's connections, and bare ones."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, LiteralString, Self, cast
+
+import psycopg
+from psycopg import sql
+
+from rota.job import ClaimedJob, JobId, JobSpec, SessionId, SessionInfo
+from rota.settlement import Settlement
+from rota.states import Move
+from rota.store.callers import blocking_caller
+from rota.store.execute import drive
+from rota.store.migrate import migrate
+from rota.store.operation import Apart, Begin, Request, Rows
+from rota.store.postgres import PostgresStore
+from rota.store.postgres.connection import _BEGIN, PostgresConnection
+
+Raw = psycopg.Connection[tuple[Any, ...]]
+
+KEEP = 3600.0
+LOG = [f"rota.log_{number}" for number in range(4)]
+
+
+class Database:
+    """One database; everything opened through it is closed with it.
+
+    Attributes:
+        url: Where it is.
+        store: Rota's store of it.
+        own: A connection of Rota's own, for the test's main thread.
+        admin: A bare connection in autocommit, to look behind Rota's back.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.store = PostgresStore(url)
+        self._open = ExitStack()
+        self.own = self.connect()
+        migrate(self.store, self.own)
+        self.admin = self.bare(autocommit=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def connect(self) -> PostgresConnection:
+        """Another connection of Rota's own."""
+        connection = self.store.connect()
+        self._open.callback(connection.close)
+        return connection
+
+    def bare(self, *, autocommit: bool = False, name: str = "rota-test") -> Raw:
+        """Another bare connection; without autocommit its first statement begins a transaction."""
+        connection = psycopg.connect(self.url, autocommit=autocommit, application_name=name)
+        self._open.callback(connection.close)
+        return connection
+
+    def sql(self, query: str, *params: object) -> list[tuple[Any, ...]]:
+        """What a bare query gives."""
+        cursor = self.admin.execute(cast("LiteralString", query), params or None)
+        return cursor.fetchall() if cursor.description else []
+
+    def one(self, query: str, *params: object) -> Any:
+        """The one value that a bare query gives."""
+        [(value,)] = self.sql(query, *params)
+        return value
+
+    # Jobs ------------------------------------------------------------------------------------
+
+    def enqueue(
+        self,
+        count: int = 1,
+        *,
+        conn: Raw | None = None,
+        on: PostgresConnection | None = None,
+        **options: Any,
+    ) -> list[JobId]:
+        """Jobs whose args are their numbers, by Rota or in a caller's transaction."""
+        spec = JobSpec(**{"task": "shop.send", **options})
+        args = [f'{{"number":{number}}}' for number in range(count)]
+        if conn is None:
+            return (on or self.own).run(self.store.enqueue(spec, args, copy=True))
+        joined = blocking_caller(conn)
+
+        def execute(request: Request) -> Rows:
+            if isinstance(request, Apart):
+                apart = self.store.connect()
+                try:
+                    return [(apart.run(request.operation),)]
+                finally:
+                    apart.close()
+            return joined.execute(request)
+
+        return drive(self.store.enqueue(spec, args, copy=joined.copy).steps, execute)
+
+    def session(self, timeout: float = 600.0) -> SessionId:
+        """A worker's session."""
+        info = SessionInfo(host="alpha", pid=4711, queues=("default",), timeout=timeout)
+        return self.own.run(self.store.open_session(info))
+
+    def silence(self, session: SessionId) -> None:
+        """Make a session look dead from now on."""
+        self.sql("DELETE FROM rota.heartbeat WHERE session = %s", session)
+
+    def claim(
+        self, session: SessionId, limit: int = 100, queues: Sequence[str] = ("default",)
+    ) -> list[ClaimedJob]:
+        """What one claim gives."""
+        return self.own.run(self.store.claim(session, queues, limit))
+
+    def claim_all(self, session: SessionId, limit: int = 1000) -> list[ClaimedJob]:
+        """Everything that claims give until there is nothing left."""
+        jobs: list[ClaimedJob] = []
+        while batch := self.claim(session, limit):
+            jobs += batch
+        return jobs
+
+    def settle(
+        self,
+        session: SessionId,
+        jobs: Sequence[ClaimedJob],
+        move: Move = Move.COMPLETE,
+        keep: float = 0.0,
+    ) -> list[JobId]:
+        """Settle jobs alike, at once; the ids that were refused."""
+        settlements = [Settlement(job.id, job.lease, move, 0.0, keep) for job in jobs]
+        return self.own.run(self.store.settle(session, settlements))
+
+    # Looking behind --------------------------------------------------------------------------
+
+    def holes(self) -> int:
+        """How many holes the newest cursor entries of all lanes have together."""
+        return int(
+            self.one(
+                "SELECT coalesce(sum(cardinality(hole_xids)), 0) FROM (SELECT DISTINCT ON (lane) *"
+                " FROM rota.cursor ORDER BY lane, seq DESC) AS newest"
+            )
+        )
+
+    def sizes(self) -> list[int]:
+        """The bytes of the log's segments."""
+        return [int(self.one("SELECT pg_relation_size(%s::regclass)", name)) for name in LOG]
+
+    def waits_for(self, waiter: int, holder: int) -> bool:
+        """Whether a backend waits for a lock that another one holds, or waits for before it."""
+        return holder in self.one("SELECT pg_blocking_pids(%s)", waiter)
+
+
+def ids(jobs: Sequence[ClaimedJob]) -> list[JobId]:
+    """The ids of claimed jobs, in their order."""
+    return [job.id for job in jobs]
+
+
+def begin(raw: Raw, kind: Begin) -> None:
+    """Begin a transaction with the settings that Rota's own have."""
+    raw.execute(cast("LiteralString", _BEGIN[kind]), prepare=False)
+
+
+def create_database(admin: Raw, name: str) -> None:
+    """Create an empty database."""
+    admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))

@@ -1,0 +1,226 @@
+"""Log order: the transactions of a lane by their first write, and late committers in their turn."""
+
+import pytest
+
+from rota.states import Move
+from tests.store.postgres.database import Database, Raw, ids
+
+
+def begun(db: Database) -> Raw:
+    """A caller's transaction that has its place in the order already."""
+    raw = db.bare()
+    raw.execute("SELECT pg_current_xact_id()")
+    return raw
+
+
+def test_inside_one_transaction_as_enqueued(db: Database) -> None:
+    """One, many, and a COPY of jobs in one transaction come out as they went in."""
+    caller = db.bare()
+    jobs = [
+        *db.enqueue(1, conn=caller),
+        *db.enqueue(3, conn=caller),
+        *db.enqueue(300, conn=caller),
+        *db.enqueue(1, conn=caller),
+    ]
+    caller.commit()
+    session = db.session()
+    assert ids(db.claim_all(session, 7)) == jobs
+
+
+def test_transactions_by_their_first_write(db: Database) -> None:
+    """A transaction that began to write first comes first, though it enqueued and committed last."""
+    first, second = begun(db), begun(db)
+    later = db.enqueue(2, conn=second)
+    earlier = db.enqueue(2, conn=first)
+    second.commit()
+    first.commit()
+    assert ids(db.claim(db.session())) == [*earlier, *later]
+
+
+def test_transactions_that_interleave(db: Database) -> None:
+    """Jobs that several transactions enqueued by turns come out transaction by transaction."""
+    callers = [begun(db) for _ in range(3)]
+    rounds = [[db.enqueue(1, conn=caller)[0] for caller in callers] for _ in range(4)]
+    for caller in reversed(callers):
+        caller.commit()
+    session = db.session()
+    assert ids(db.claim_all(session, 5)) == [row[number] for number in range(3) for row in rounds]
+
+
+def test_a_late_committer_takes_its_turn_when_it_commits(db: Database) -> None:
+    """What a claim had to pass comes before everything that nobody has claimed yet."""
+    late = begun(db)
+    delayed = db.enqueue(2, conn=late)
+    passed = db.enqueue(2)
+    session = db.session()
+    assert ids(db.claim(session)) == passed
+    waiting = db.enqueue(2)
+    assert db.holes() >= 1
+    late.commit()
+    assert ids(db.claim(session)) == [*delayed, *waiting]
+
+
+def test_a_hole_that_the_limit_cuts(db: Database) -> None:
+    """A late transaction with more jobs than a claim takes is handed out over several claims."""
+    late = begun(db)
+    delayed = db.enqueue(10, conn=late)
+    db.enqueue(1)
+    session = db.session()
+    db.claim(session)
+    late.commit()
+    after = db.enqueue(3)
+    assert [ids(db.claim(session, 4)) for _ in range(5)] == [
+        delayed[:4],
+        delayed[4:8],
+        [*delayed[8:], *after[:2]],
+        after[2:],
+        [],
+    ]
+
+
+def test_a_limit_that_ends_with_the_hole(db: Database) -> None:
+    """A claim that takes exactly the rest of a hole leaves nothing behind and repeats nothing."""
+    late = begun(db)
+    delayed = db.enqueue(4, conn=late)
+    db.enqueue(1)
+    session = db.session()
+    db.claim(session)
+    late.commit()
+    assert ids(db.claim(session, 4)) == delayed
+    assert db.claim(session, 4) == []
+    [after] = db.enqueue(1)
+    assert ids(db.claim(session, 4)) == [after]
+
+
+def test_holes_of_several_transactions(db: Database) -> None:
+    """Each late transaction comes when it commits; one that rolls back leaves nothing."""
+    callers = [begun(db) for _ in range(4)]
+    jobs = [db.enqueue(3, conn=caller) for caller in callers]
+    db.enqueue(1)
+    session = db.session()
+    db.claim(session)
+    assert db.holes() >= 4
+    callers[2].commit()
+    assert ids(db.claim(session)) == jobs[2]
+    callers[1].rollback()
+    assert db.claim(session) == []
+    callers[3].commit()
+    callers[0].commit()
+    assert ids(db.claim(session, 4)) == [*jobs[0], jobs[3][0]]
+    assert ids(db.claim(session, 4)) == jobs[3][1:]
+    assert db.claim(session) == []
+
+
+def test_a_cut_hole_before_one_that_is_still_running(db: Database) -> None:
+    """A claim remembers both: where the limit cut one transaction, and that another one runs."""
+    early, running = begun(db), begun(db)
+    cut = db.enqueue(5, conn=early)
+    unseen = db.enqueue(2, conn=running)
+    db.enqueue(1)
+    session = db.session()
+    db.claim(session)
+    early.commit()
+    assert ids(db.claim(session, 2)) == cut[:2]
+    running.commit()
+    assert ids(db.claim(session, 4)) == [*cut[2:], unseen[0]]
+    assert ids(db.claim(session, 4)) == unseen[1:]
+
+
+def test_a_hole_in_a_passed_gap_of_a_second_claim(db: Database) -> None:
+    """A transaction that began between two claims becomes a hole of the second one."""
+    session = db.session()
+    db.enqueue(1)
+    db.claim(session)
+    late = begun(db)
+    delayed = db.enqueue(1, conn=late)
+    db.enqueue(1)
+    db.claim(session)
+    late.commit()
+    assert ids(db.claim(session)) == delayed
+
+
+def test_the_same_transaction_in_several_lanes(db: Database) -> None:
+    """Each lane has its own cursor, so a late transaction is late in each of them."""
+    late = begun(db)
+    delayed = {
+        priority: db.enqueue(2, conn=late, priority=priority) for priority in (-1, 0, 1)
+    }
+    for priority in (-1, 0):
+        db.enqueue(1, priority=priority)
+    session = db.session()
+    assert len(db.claim(session)) == 2
+    late.commit()
+    assert ids(db.claim(session)) == [*delayed[-1], *delayed[0], *delayed[1]]
+
+
+def test_a_savepoint_belongs_to_its_transaction(db: Database) -> None:
+    """Jobs of savepoints come in the place of the whole transaction; rolled-back ones never."""
+    caller, other = begun(db), begun(db)
+    kept = db.enqueue(1, conn=caller)
+    caller.execute("SAVEPOINT one")
+    db.enqueue(2, conn=caller)
+    caller.execute("ROLLBACK TO SAVEPOINT one")
+    kept += db.enqueue(1, conn=caller)
+    caller.execute("SAVEPOINT two")
+    theirs = db.enqueue(1, conn=other)
+    kept += db.enqueue(1, conn=caller)
+    caller.execute("RELEASE SAVEPOINT two")
+    other.commit()
+    session = db.session()
+    assert ids(db.claim(session)) == theirs
+    caller.commit()
+    assert ids(db.claim(session)) == kept
+
+
+def test_a_prepared_transaction_is_still_running(db: Database) -> None:
+    """Jobs of a two-phase commit appear with its second phase, also after their owner is gone."""
+    caller = begun(db)
+    delayed = db.enqueue(2, conn=caller)
+    caller.execute("PREPARE TRANSACTION 'rota order'")
+    caller.close()
+    passed = db.enqueue(1)
+    session = db.session()
+    assert ids(db.claim(session)) == passed
+    db.sql("COMMIT PREPARED 'rota order'")
+    assert ids(db.claim(session)) == delayed
+
+
+def test_a_claim_does_not_trip_over_its_own_transaction(db: Database) -> None:
+    """A claim of several lanes has a transaction id itself; newer ones come out all the same."""
+    db.enqueue(1, priority=-1)
+    late = begun(db)
+    delayed = db.enqueue(1, conn=late)
+    db.enqueue(1)
+    session = db.session()
+    db.claim(session)
+    released = db.enqueue(1)
+    late.commit()
+    assert ids(db.claim(session)) == [*delayed, *released]
+    assert db.claim(session) == []
+
+
+@pytest.mark.parametrize("limit", [1, 100])
+def test_holes_disappear(db: Database, limit: int) -> None:
+    """Once everybody has committed the cursor has at most the claim's own transaction as a hole."""
+    callers = [begun(db) for _ in range(20)]
+    jobs = [db.enqueue(1, conn=caller)[0] for caller in callers]
+    db.enqueue(1)
+    session = db.session()
+    db.claim(session)
+    assert db.holes() >= 20
+    for caller in callers:
+        caller.commit()
+    assert ids(db.claim_all(session, limit)) == jobs
+    for _ in range(2):
+        db.enqueue(1)
+        db.claim(session)
+    assert db.holes() <= 1
+
+
+def test_released_jobs_line_up_again(db: Database) -> None:
+    """A job that comes back takes its turn behind what is there, in a claim of any limit."""
+    jobs = db.enqueue(3)
+    session = db.session()
+    claimed = db.claim(session, 2)
+    db.settle(session, claimed, Move.RELEASE)
+    assert ids(db.claim_all(session, 1)) == [jobs[2], *jobs[:2]]
