@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rota.args import ResultCodec
 from rota.errors import JobFailed, JobNotFinished, JobNotFound
@@ -108,9 +108,14 @@ class JobHandle(Generic[T]):
             )
             message = f"job {self.id} was {record.state}{why}"
             raise JobFailed(message)
-        if record.result is None or self._codec is None:
+        if record.result is None:
             return None  # type: ignore[return-value]  # the task keeps no results
-        return self._codec.decode(record.result)  # type: ignore[return-value]
+        codec = self._codec
+        if codec is None:
+            # Made from an id. Where the task is not known either, the result is what JSON says.
+            task = self._app.tasks.get(record.task)
+            codec = ResultCodec(Any, record.task) if task is None else task.result_codec
+        return codec.decode(record.result)  # type: ignore[return-value]
 
 
 def _pauses(job: JobId, timeout: float | None) -> Iterator[float]:

@@ -6,6 +6,7 @@ write the `Settlement` that comes out, and only if the lease it names is still h
 
 from datetime import UTC, datetime, timedelta
 from traceback import format_exception
+from types import TracebackType
 from typing import NamedTuple
 
 import msgspec
@@ -101,13 +102,21 @@ def error_text(attempt: int, raised: BaseException) -> str:
     """One failed attempt as JSON, with its traceback; NUL and lone surrogates are made visible."""
     if isinstance(raised, RemoteError):
         return error_json(attempt, raised.exception, raised.message, raised.traceback)
-    traceback = "".join(format_exception(raised))
+    traceback = "".join(format_exception(type(raised), raised, _handlers(raised.__traceback__)))
     try:
         message = str(raised)
     except Exception:  # noqa: BLE001 - a broken __str__ must not hide that the job failed
         message = "(the exception's message cannot be read)"
     kind = type(raised)
     return error_json(attempt, f"{kind.__module__}.{kind.__qualname__}", message, traceback)
+
+
+def _handlers(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback from the handler on: how Rota called it helps nobody."""
+    inner = traceback
+    while inner is not None and inner.tb_frame.f_globals.get("__name__", "").startswith("rota."):
+        inner = inner.tb_next
+    return inner or traceback
 
 
 def error_json(attempt: int, exception: str, message: str, traceback: str = "") -> str:

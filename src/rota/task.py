@@ -65,7 +65,11 @@ class Task(Generic[P, R, T]):
         self.executor = _executor(function, executor, name)
         self.retention = retention
         self.codec = ArgsCodec(function, name, context=Context)
-        self.result_codec = ResultCodec(_result_annotation(function), name)
+        if "conn" in inspect.signature(function).parameters:
+            message = f"task {name!r}: a parameter cannot be named conn, which enqueue has itself"
+            raise ConfigError(message)
+        # What is not stored may be of any type.
+        self.result_codec = ResultCodec(_result_annotation(function) if store_result else Any, name)
         self.store_result = store_result
         self.conn: object = None
         functools.update_wrapper(self, function)
@@ -117,7 +121,8 @@ class Task(Generic[P, R, T]):
         other = copy.copy(self)
         other.options = self.options.using(changes | unknown)
         other.spec = other.options.spec(self.name)
-        other.conn = conn
+        if conn is not None:
+            other.conn = conn
         return other
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[T]:
@@ -157,13 +162,15 @@ class Task(Generic[P, R, T]):
             ArgsError: Some args do not fit; the message says whose. Nothing was stored.
             StoreError: The database refused; nothing was stored.
         """
-        return self.app.enqueue(self.spec, self._encode_many(jobs), conn or self.conn)
+        conn = self.conn if conn is None else conn
+        return self.app.enqueue(self.spec, self._encode_many(jobs), conn)
 
     async def aenqueue_many(
         self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], *, conn: object = None
     ) -> list[JobId]:
         """`enqueue_many` for async code."""
-        return await self.app.aenqueue(self.spec, self._encode_many(jobs), conn or self.conn)
+        conn = self.conn if conn is None else conn
+        return await self.app.aenqueue(self.spec, self._encode_many(jobs), conn)
 
     def _encode_many(self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]]) -> list[str]:
         encode = self.codec.encode

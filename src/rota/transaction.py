@@ -9,6 +9,8 @@ import asyncio
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from rota.errors import ConfigError
+
 if TYPE_CHECKING:
     from rota.app import Rota
     from rota.store.protocol import Transaction
@@ -26,7 +28,7 @@ class OwnTransaction:
         """The driver's connection (psycopg or sqlite3), for the user's own statements."""
         if self._open is None:
             message = "this transaction is not open; use it in its `with` block"
-            raise RuntimeError(message)
+            raise ConfigError(message)
         return self._open.connection
 
     def execute(self, sql: str, params: Any = ()) -> Any:

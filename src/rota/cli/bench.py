@@ -11,7 +11,7 @@ Progress = Callable[[int], None]
 
 @click.group()
 def bench() -> None:
-    r"""Measure Rota here: throughput, cost of an enqueue, latency.
+    """Measure Rota here: throughput, cost of an enqueue, latency.
 
     Every benchmark makes a database of its own and removes it at the end.
 

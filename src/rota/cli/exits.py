@@ -26,7 +26,7 @@ class Failure(click.ClickException):
 
     def __init__(self, message: str, code: int = FAILED) -> None:
         super().__init__(message)
-        self.exit_code = code
+        self.exit_code = code  # type: ignore[misc]  # click reads it from the instance
 
     def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - always stderr
         """One line on stderr, red on a terminal."""
@@ -52,7 +52,8 @@ def exit_code(error: RotaError) -> int:
             return UNREACHABLE
         case ConfigError():
             return USAGE
-    return FAILED
+        case _:
+            return FAILED
 
 
 class Reporting(click.Group):

@@ -30,7 +30,9 @@ def jobs() -> None:
 
 
 @jobs.command("list")
-@click.option("--state", type=click.Choice(list(State)), help="Only jobs in this state.")
+@click.option(
+    "--state", type=click.Choice([state.value for state in State]), help="Only jobs in this state."
+)
 @click.option("--queue", metavar="NAME", help="Only jobs of this queue.")
 @click.option("--task", metavar="NAME", help="Only jobs of this task.")
 @click.option(
@@ -44,7 +46,7 @@ def jobs() -> None:
 @json_option
 def list_(
     *,
-    state: State | None,
+    state: str | None,
     queue: str | None,
     task: str | None,
     limit: int,
@@ -67,7 +69,9 @@ def list_(
     if as_json:
         say_json({"jobs": [job_text.summary(job) for job in records]})
         return
-    table(job_text.HEADINGS, [job_text.row(job) for job in records], nothing="There are no such jobs.")
+    table(
+        job_text.HEADINGS, [job_text.row(job) for job in records], nothing="There are no such jobs."
+    )
     if len(records) == limit:
         click.echo(f"(the newest {limit}; more with --limit)", err=True)
 

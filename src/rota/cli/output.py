@@ -37,7 +37,7 @@ def on_terminal() -> bool:
 
 def say(line: str = "", **style: Any) -> None:
     """Print a line of Rota's own words; styles show on a terminal only."""
-    click.secho(line, **style)
+    click.echo(click.style(line, **style) if any(style.values()) else line)
 
 
 def say_json(value: object) -> None:
@@ -86,7 +86,7 @@ STYLES = {
     "completed": "green",
     "discarded": "red",
     "cancelled": "dim",
-    "paused": "yellow",
+    "yes": "yellow",
 }
 """Words that stand out, where they are all there is in a cell."""
 

@@ -21,12 +21,16 @@ def queues() -> None:
 
 @queues.command("list")
 @click.option("--queue", metavar="NAME", help="Only this queue.")
-@click.option("--state", type=click.Choice(list(State)), help="Only queues with jobs in this state.")
+@click.option(
+    "--state",
+    type=click.Choice([state.value for state in State]),
+    help="Only queues with jobs in this state.",
+)
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many queues.")
 @url_option
 @json_option
 def list_(
-    *, queue: str | None, state: State | None, limit: int | None, url: str | None, as_json: bool
+    *, queue: str | None, state: str | None, limit: int | None, url: str | None, as_json: bool
 ) -> None:
     """List the queues and how many of their jobs are in each state.
 
@@ -54,10 +58,10 @@ def list_(
         say_json({"queues": listed})
         return
     rows = [
-        [one.name, "paused" if one.paused else "", *(one.counts.get(state, 0) for state in State)]
+        [one.name, "yes" if one.paused else "", *(one.counts.get(state, 0) for state in State)]
         for one in records
     ]
-    table(["queue", "", *State], rows, nothing="There are no queues yet.")
+    table(["queue", "paused", *State], rows, nothing="There are no queues yet.")
 
 
 @queues.command()

@@ -163,7 +163,8 @@ class Runners:
                 if self._events.wanted(JobSettled):
                     self._events.emit(JobSettled(job, settlement))
             self._ended()
-            if copy_context() != clean:
+            # A handler has left something behind: a variable, or a request to cancel its own task.
+            if copy_context() != clean or runner.cancelling():
                 return
             if time.monotonic() - turn > TURN:
                 await asyncio.sleep(0)
@@ -191,8 +192,6 @@ class Runners:
         except BaseException as error:
             if run.stop is not None:
                 return self._stopped(run, job, task, error, None)
-            if isinstance(error, asyncio.CancelledError) and run.runner.cancelling():
-                raise
             return self._failed(job, task, error)
         finally:
             del self._running[job.id]
@@ -225,19 +224,26 @@ class Runners:
             job.timeout, self._interrupt, run, Stop.TIMEOUT
         )
         try:
-            return await self._loop.run_in_executor(self._threads, call)
+            value, error = await self._loop.run_in_executor(self._threads, _contained, call)
         finally:
             if timer:
                 timer.cancel()
+        if error is not None:
+            raise error
+        return value
 
     async def _in_child(self, run: Run, job: ClaimedJob, task: Task[..., Any, Any]) -> Any:
-        timer = job.timeout and self._loop.call_later(
-            job.timeout, self._interrupt, run, Stop.TIMEOUT
-        )
+        timer: asyncio.TimerHandle | None = None
+
+        def begun() -> None:
+            nonlocal timer
+            if job.timeout is not None:
+                timer = self._loop.call_later(job.timeout, self._interrupt, run, Stop.TIMEOUT)
+
         try:
-            return await self._children.run(task, job, run.children)
+            return await self._children.run(task, job, run.children, begun)
         finally:
-            if timer:
+            if timer is not None:
                 timer.cancel()
 
     # Endings ---------------------------------------------------------------------------------
@@ -326,6 +332,17 @@ class Runners:
                         run.job.task,
                         run.job.timeout,
                     )
+
+
+def _contained(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    """Call with context variables of its own; an exception comes back as a value.
+
+    A future cannot carry every exception: StopIteration would leave it pending for ever.
+    """
+    try:
+        return copy_context().run(call), None
+    except BaseException as error:  # noqa: BLE001 - raised again where the result is awaited
+        return None, error
 
 
 def _too_long(job: ClaimedJob) -> TimeoutError:

@@ -176,6 +176,12 @@ class Worker:
                 wanted = JobFilter(state=state, queue=queue, limit=1)
                 if self._app.run(self._app.store.list_jobs(wanted)):
                     return
+        # A job that moved from one state to another between these looks was in none of them.
+        # The counts are a single look, but a dear one.
+        for record in self._app.run(self._app.store.queues()):
+            counts = record.counts.items()
+            if record.name in self._queues and any(n for state, n in counts if not state.finished):
+                return
         self.stop()
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any, LiteralString, Self, cast
+from threading import Thread
+from typing import Any, Generic, LiteralString, Self, TypeVar, cast
 
 import psycopg
 from psycopg import sql
@@ -13,9 +14,11 @@ from rota.states import Move
 from rota.store.callers import blocking_caller
 from rota.store.execute import drive
 from rota.store.migrate import migrate
-from rota.store.operation import Apart, Begin, Request, Rows
+from rota.store.operation import Apart, Begin, Operation, Request, Rows
 from rota.store.postgres import PostgresStore
 from rota.store.postgres.connection import _BEGIN, PostgresConnection
+
+T = TypeVar("T")
 
 Raw = psycopg.Connection[tuple[Any, ...]]
 
@@ -148,6 +151,41 @@ class Database:
     def waits_for(self, waiter: int, holder: int) -> bool:
         """Whether a backend waits for a lock that another one holds, or waits for before it."""
         return holder in self.one("SELECT pg_blocking_pids(%s)", waiter)
+
+
+class Later(Generic[T]):
+    """An operation under way in a thread and on a connection of its own.
+
+    Attributes:
+        pid: Of the server's process for it.
+    """
+
+    def __init__(self, db: Database, operation: Operation[T]) -> None:
+        self._connection = db.connect()
+        self.pid = self._connection.raw().info.backend_pid
+        self._found: list[T] = []
+        self._failed: list[BaseException] = []
+        self._thread = Thread(target=self._run, args=(operation,), daemon=True)
+        self._thread.start()
+
+    def _run(self, operation: Operation[T]) -> None:
+        try:
+            self._found.append(self._connection.run(operation))
+        except BaseException as error:  # noqa: BLE001 - raised by result()
+            self._failed.append(error)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has come to its end."""
+        return not self._thread.is_alive()
+
+    def result(self, seconds: float = 20.0) -> T:
+        """What it gave or raised, when it has ended."""
+        self._thread.join(seconds)
+        assert self.ended, "it does not end"
+        if self._failed:
+            raise self._failed[0]
+        return self._found[0]
 
 
 def ids(jobs: Sequence[ClaimedJob]) -> list[JobId]:

@@ -106,5 +106,7 @@ def _read(url: str) -> tuple[str, bool]:
     if pooled not in ([], ["transaction"]):
         message = f"pooler={pooled[-1]}: only `transaction` is possible; leave it out otherwise"
         raise ConfigError(message)
-    rest = urllib.parse.urlencode([(key, value) for key, value in query if key != "pooler"])
+    kept = [(key, value) for key, value in query if key != "pooler"]
+    # libpq reads %20 as a space, and + as a plus.
+    rest = urllib.parse.urlencode(kept, quote_via=urllib.parse.quote)
     return parts._replace(query=rest).geturl(), bool(pooled)

@@ -3,17 +3,24 @@
 Transaction ids start again there, so the old cursors stand in the future and new jobs before them
 would never be claimed. The tables remember which cluster they belong to; the first worker that
 finds another one appends every job that was available or leased once more, under the new numbers,
-and starts the cursors at the beginning.
+and starts the cursors at the beginning. A worker that still has a session of the old cluster cannot
+renew it here, opens a new one, and so comes by.
+
+pg_upgrade gives the cluster another name too, but its transaction ids go on: there the logs are
+only written anew.
+
+Known weakness: jobs that were enqueued after a restore and before the first worker came are told by
+ids that are still to come; if the new cluster has overtaken the old one's ids by then, they stay
+where they are and are removed.
 """
 
 from rota.store.operation import Steps
-from rota.store.postgres.settle import APPEND_AGAIN
 from rota.store.postgres.statements import sql
 
 ORIGIN_CHECK = sql("origin_check")
 ORIGIN_SESSIONS = sql("origin_sessions")
-ORIGIN_TAKE = sql("origin_take")
-ORIGIN_CLEAR = sql("origin_clear")
+ORIGIN_MOVE = sql("origin_move")
+ORIGIN_TIMER = sql("origin_timer")
 ORIGIN_CURSOR = sql("origin_cursor")
 ORIGIN_MARK = sql("origin_mark")
 ORIGIN_SET = sql("origin_set")
@@ -36,10 +43,9 @@ def anchor() -> Steps[None]:
     leased = []
     for session in sessions:
         leased += [job for row in (yield SESSION_TAKE(session=session)) for job in row[0]]
-    available = [row[0] for row in (yield ORIGIN_TAKE())]
-    yield APPEND_AGAIN(jobs=[*sorted(leased), *available])
-    yield ORIGIN_CLEAR()
+    yield ORIGIN_MOVE(leased=leased)
     yield ORIGIN_CURSOR()
+    yield ORIGIN_TIMER()
     yield ORIGIN_MARK()
     yield SESSION_FORGET(sessions=sessions)
     yield ORIGIN_SET()

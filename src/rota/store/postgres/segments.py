@@ -126,10 +126,12 @@ def _turn(
     segments = list((yield state()))
     current = next(number for number, _, is_current, _ in segments if is_current)
     _, size, _, age = segments[current]
-    _, next_size, _, _ = segments[(current + 1) % len(segments)]
-    if next_size or not (size >= largest or (size and (age or 0) >= oldest)):
+    # The order of the segments means nothing, so one that somebody keeps in use is passed by.
+    count = len(segments)
+    empty = [by for by in range(1, count) if not segments[(current + by) % count][1]]
+    if not empty or not (size >= largest or (size and (age or 0) >= oldest)):
         return []
-    yield turn()
+    yield turn(by=empty[0])
     return [f"{ring}: segment {current} is left with {size} bytes"]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from rota.job import JobId, LeaseId, SessionId
 from rota.settlement import Settlement
 from rota.states import Move, State
-from rota.store.operation import Begin, Steps, operation
+from rota.store.operation import Begin, Rows, Steps, operation
 from rota.store.postgres.statements import sql
 
 SETTLE_WHOLE = sql("settle_whole")
@@ -45,9 +45,13 @@ def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[
         by_lease.setdefault(one.lease, []).append(one)
     accepted: list[Settlement] = []
     partly: list[Settlement] = []
-    for lease, group in by_lease.items():
-        jobs = sorted(one.job for one in group)
-        whole = yield SETTLE_WHOLE(lease=lease, session=session, jobs=_array(jobs))
+    # By the leases' ids, as a rescue locks them: the two cannot deadlock. Hence, after the first
+    # lease that is not settled whole, the fence takes all the others.
+    for lease, group in sorted(by_lease.items()):
+        whole: Rows = ()
+        if not partly:
+            jobs = sorted(one.job for one in group)
+            whole = yield SETTLE_WHOLE(lease=lease, session=session, jobs=_array(jobs))
         (accepted if whole else partly).extend(group)
     refused: list[JobId] = []
     unwanted: set[JobId] = set()

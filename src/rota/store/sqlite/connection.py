@@ -24,6 +24,9 @@ from rota.store.sqlite.signals import SIGNALS
 
 T = TypeVar("T")
 
+OURS = "SELECT count(*) = 0 OR coalesce(sum(name = 'rota_schema'), 0) > 0 FROM sqlite_master"
+"""Whether a file is new, or has Rota's tables."""
+
 PATIENCE = 30.0
 """Seconds one waits for a lock that somebody else holds."""
 
@@ -204,7 +207,10 @@ class SqliteConnection:
             self.path, timeout=0, isolation_level=None, check_same_thread=False
         )
         try:
-            database.execute("PRAGMA journal_mode = WAL")
+            # The mode stays with the file, so another application's file is left as it is until
+            # it has Rota's tables: somebody may only have mistyped a path.
+            if database.execute(OURS).fetchone()[0]:
+                database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA journal_size_limit = 67108864")
             database.execute("PRAGMA cache_size = -16384")
             # Deleted rows need not be overwritten; Debian's builds do so unless told.

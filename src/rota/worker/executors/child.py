@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import signal
 import threading
+from contextvars import copy_context
 from multiprocessing.connection import Connection, wait
 from traceback import format_exception
 from typing import Any
@@ -50,7 +51,8 @@ def main(pipe: Connection) -> None:
     decoder = msgspec.json.Decoder(Order)
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
-            answer = serve(decoder.decode(pipe.recv_bytes()))
+            # In a context of its own: jobs do not see each other's variables.
+            answer = copy_context().run(serve, decoder.decode(pipe.recv_bytes()))
             pipe.send_bytes(msgspec.json.encode(answer))
 
 

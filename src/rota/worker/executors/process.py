@@ -7,6 +7,7 @@ dead child costs the attempt it was running and is replaced with the next job.
 import asyncio
 import contextlib
 import multiprocessing
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -81,8 +82,16 @@ class Children:
         # Each busy child has a thread that waits for its answer.
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="rota-child")
 
-    async def run(self, task: Task[..., Any, Any], job: ClaimedJob, running: list[Child]) -> Any:
+    async def run(
+        self,
+        task: Task[..., Any, Any],
+        job: ClaimedJob,
+        running: list[Child],
+        begun: Callable[[], None],
+    ) -> Any:
         """Run a job in a child; `running` holds the child meanwhile, for whoever wants to kill it.
+
+        `begun` is called when a child was free and has got the job.
 
         Returns the JSON text of the result, if the task stores it.
 
@@ -99,6 +108,7 @@ class Children:
             if child is None:
                 child = await loop.run_in_executor(self._threads, Child)
             running.append(child)
+            begun()
             try:
                 answer = await loop.run_in_executor(self._threads, child.run, order)
             except asyncio.CancelledError:

@@ -1,13 +1,18 @@
 -- Take the leases of locked sessions that are still without a sign of life: a renewal may have
--- been committed after the snapshot of rescue_lock.sql. Leases are locked by their ids' order.
+-- been committed after the snapshot of rescue_lock.sql. Leases are locked by their ids' order,
+-- as settlements lock them: the two cannot deadlock.
 WITH dead AS MATERIALIZED (
     SELECT session.id, session.host, session.pid FROM rota.session
     WHERE session.id = ANY (%(sessions)s::int8[]) AND NOT EXISTS (
         SELECT FROM rota.heartbeat
         WHERE heartbeat.session = session.id
           AND heartbeat.at > clock_timestamp() - session.timeout)
+), held AS MATERIALIZED (
+    SELECT lease.id FROM rota.lease
+    WHERE lease.session = ANY (ARRAY(SELECT id FROM dead))
+    ORDER BY lease.id FOR UPDATE
 ), taken AS (
-    DELETE FROM rota.lease USING dead WHERE lease.session = dead.id
+    DELETE FROM rota.lease USING held WHERE lease.id = held.id
     RETURNING lease.session, lease.jobs
 )
 SELECT dead.id, dead.host || ':' || dead.pid,

@@ -1,5 +1,11 @@
 -- A sign of life. The session's row is locked FOR KEY SHARE: a rescue of it waits, or was first,
--- and then there is no row to insert for.
+-- and then there is no row to insert for. Nor is there one for a session of another cluster, whose
+-- dump was restored here; see rota.origin.
 INSERT INTO rota.heartbeat (session)
-SELECT id FROM rota.session WHERE id = %(session)s::int8 FOR KEY SHARE
+SELECT id FROM rota.session
+WHERE id = %(session)s::int8
+  AND NOT EXISTS (
+    SELECT FROM rota.origin, pg_control_system() AS here
+    WHERE origin.system_identifier <> here.system_identifier)
+FOR KEY SHARE
 RETURNING session

@@ -1,5 +1,7 @@
 -- Append due jobs to the log in the order of their time, one statement, hence one snapshot.
 -- `due`: past the mark's (run_at, id), walks timer_due from there and never the dead rows before.
+-- Its upper end is a stable function: clock_timestamp() could not end the walk, which would go
+-- through every job whose time is still to come.
 -- `late`: at or before the mark, from transactions that its snapshot did not see: newer ones, or
 -- those that were running then; walks timer_xid. Not bounded by `size`, so that the new mark's
 -- snapshot vouches for all of them.
@@ -8,7 +10,7 @@ WITH mark AS MATERIALIZED (
 ), due AS MATERIALIZED (
     SELECT timer.id, timer.run_at FROM rota.timer
     WHERE (timer.run_at, timer.id) > ((SELECT run_at FROM mark), (SELECT id FROM mark))
-      AND timer.run_at <= clock_timestamp()
+      AND timer.run_at <= statement_timestamp()
     ORDER BY timer.run_at, timer.id LIMIT %(size)s::int8
 ), late AS MATERIALIZED (
     SELECT timer.id FROM rota.timer

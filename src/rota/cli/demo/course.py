@@ -1,0 +1,198 @@
+"""What happens in a demo, in its order: enqueue, watch, kill, check, clean up."""
+
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from rota import Rota
+from rota.cli.database import refusals
+from rota.cli.demo import takeover, tasks
+from rota.cli.demo.crew import Crew
+from rota.cli.demo.files import Found
+from rota.cli.demo.report import Report, counted
+from rota.cli.demo.telling import Step, Teller
+from rota.cli.output import harmless
+from rota.errors import StoreError
+from rota.job import JobId
+from rota.states import FINISHED, State
+from rota.store import migrate
+
+LOOK = 0.05
+"""Seconds between two looks at the counts."""
+
+PORTIONS = 4
+"""The second half is enqueued in so many portions until a worker is caught with jobs in its hands:
+in a small folder they are done before one can look."""
+
+CATCH_PATIENCE = 0.5
+"""Seconds one tries to catch a worker with the jobs of a portion."""
+
+BATCH = 1000
+"""Jobs that are looked up or deleted at once."""
+
+TIDY_PATIENCE = 5.0
+"""Seconds that cleaning up may take beyond the session timeout."""
+
+
+@contextmanager
+def place(url: str | None) -> Iterator[tuple[str, Path]]:
+    """The database of the demo, and a folder that is removed afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="rota-demo-"))
+    try:
+        yield url or f"sqlite:///{folder}/rota.db", folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def prepare(app: Rota, url: str) -> None:
+    """Lead the app to a database that has Rota's tables."""
+    app.use(url)
+    connection = app.store.connect()
+    try:
+        with refusals():
+            migrate.migrate(app.store, connection)
+    finally:
+        connection.close()
+
+
+class Course:
+    """One demo, on a database that is ready."""
+
+    def __init__(self, app: Rota, found: Found, report: Report, teller: Teller) -> None:
+        self._app = app
+        self._found = found
+        self._report = report
+        self._teller = teller
+        self._crew: Crew | None = None
+        self._ids = list[JobId]()
+
+    def run(self, url: str, folder: Path) -> None:
+        """Run the demo; what happened goes into the report."""
+        report = self._report
+        with Crew(url, report.queue, report.workers, report.session_timeout, folder) as crew:
+            self._crew = crew
+            crew.wait_ready()
+            started = time.monotonic()
+            with self._teller.step("jobs completed", len(self._found.paths)) as step:
+                if report.kill:
+                    self._enqueue(self._found.paths[: len(self._found.paths) // 2])
+                    self._watch(step, started)
+                    self._interrupt()
+                self._enqueue(self._found.paths[len(self._ids) :])
+                self._watch(step, started)
+                report.seconds = time.monotonic() - started
+        self._check()
+
+    # Work ------------------------------------------------------------------------------------
+
+    def _enqueue(self, paths: list[str]) -> None:
+        began = time.monotonic()
+        task = tasks.checksum.using(queue=self._report.queue)
+        self._ids += task.enqueue_many((path,) for path in paths)
+        self._report.enqueue_seconds += time.monotonic() - began
+
+    def _watch(self, step: Step, started: float) -> None:
+        """Look on until everything that was enqueued has finished."""
+        assert self._crew is not None  # noqa: S101 - set by run
+        while True:
+            running = self._crew.running
+            self._look_for_takeover()
+            counts = self._counts()
+            finished = sum(counts.get(state, 0) for state in FINISHED)
+            rate = finished / (time.monotonic() - started)
+            workers = f"{running} worker{'s' if running != 1 else ''} running"
+            step.reached(counts.get(State.COMPLETED, 0), f"{rate:,.0f} jobs/s, {workers}")
+            if finished >= len(self._ids):
+                return
+            time.sleep(LOOK)
+
+    def _counts(self) -> dict[State, int]:
+        queues = self._app.run(self._app.store.queues())
+        return next((dict(one.counts) for one in queues if one.name == self._report.queue), {})
+
+    # Takeover --------------------------------------------------------------------------------
+
+    def _interrupt(self) -> None:
+        """Go on enqueueing, until a worker is killed with jobs in its hands."""
+        rest = self._found.paths[len(self._ids) :]
+        size = max(1, len(rest) // PORTIONS)
+        for first in range(0, len(rest), size):
+            self._enqueue(rest[first : first + size])
+            if self._kill_one():
+                return
+
+    def _kill_one(self) -> bool:
+        assert self._crew is not None  # noqa: S101 - set by run
+        report = self._report
+        deadline = time.monotonic() + CATCH_PATIENCE
+        while time.monotonic() < deadline:
+            report.takeover = takeover.kill_one(self._app, report.queue, self._crew)
+            if report.takeover is not None:
+                took = report.takeover
+                self._teller.note(
+                    f"Killed worker {took.worker} (kill -9) with {counted(took.held)} in its "
+                    f"hands. Its session ends after {report.session_timeout:g} s of silence; then "
+                    "others take over.",
+                    style="yellow",
+                )
+                return True
+        return False
+
+    def _look_for_takeover(self) -> None:
+        report = self._report
+        took = report.takeover
+        if took is not None and takeover.watch(self._app, report.queue, took):
+            self._teller.note(
+                f"Rescued: {counted(took.held)} back in the queue after {took.seconds:.1f} s.",
+                style="green",
+            )
+
+    # Afterwards ------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        """Compare what was stored with what is computed here, one file after the other."""
+        report = self._report
+        states: Counter[str] = Counter()
+        attempts: Counter[int] = Counter()
+        with self._teller.step("checksums compared", len(self._ids)) as step:
+            for first in range(0, len(self._ids), BATCH):
+                ids = self._ids[first : first + BATCH]
+                records = {job.id: job for job in self._app.run(self._app.store.get(ids))}
+                for number, job in enumerate(ids, first):
+                    record = records.get(job)
+                    states[record.state.value if record else "lost"] += 1
+                    attempts[record.attempt if record else 0] += 1
+                    path = self._found.paths[number]
+                    if record is None or record.result != f'"{direct_checksum(path)}"':
+                        report.wrong.append(path)
+                step.reached(first + len(ids))
+        report.states, report.attempts = dict(states), dict(attempts)
+
+    def clean_up(self) -> None:
+        """Delete the demo's jobs; those of a dead worker once its session is over."""
+        store, left = self._app.store, self._ids
+        deadline = time.monotonic() + self._report.session_timeout + TIDY_PATIENCE
+        while left and time.monotonic() < deadline:
+            with suppress(StoreError):
+                for first in range(0, len(left), BATCH):
+                    self._app.run(store.delete(left[first : first + BATCH]))
+                left = [job.id for job in self._app.run(store.get(left))]
+                if left:
+                    self._app.run(store.rescue())
+                    time.sleep(LOOK)
+        if left:
+            self._teller.note(
+                f"{len(left)} jobs of queue {self._report.queue} could not be deleted"
+            )
+
+
+def direct_checksum(path: str) -> str:
+    """What the job should have computed; the reason instead where the file cannot be read."""
+    try:
+        return tasks.checksum(path)
+    except OSError as error:
+        return harmless(str(error))

@@ -1,0 +1,58 @@
+"""The log of a worker: lines for people, or one JSON object per line, on stderr.
+
+Args never get here: no message of Rota's has them.
+"""
+
+import logging
+import sys
+from datetime import UTC, datetime
+
+import click
+import msgspec
+
+from rota.cli.output import harmless, harmless_lines
+
+COLOURS = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "red"}
+
+
+def set_up(*, verbose: bool, as_json: bool) -> None:
+    """Send the log to stderr."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines() if as_json else Lines(colours=sys.stderr.isatty()))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    logging.getLogger("rota").setLevel(logging.DEBUG if verbose else logging.INFO)
+
+
+class Lines(logging.Formatter):
+    """Time, level, message."""
+
+    def __init__(self, *, colours: bool) -> None:
+        super().__init__()
+        self._colours = colours
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, and a traceback if there is one."""
+        at = datetime.fromtimestamp(record.created, UTC).astimezone()
+        line = f"{at:%Y-%m-%d %H:%M:%S} {record.levelname:<7} {harmless(record.getMessage())}"
+        if record.exc_info:
+            line += "\n" + harmless_lines(self.formatException(record.exc_info))
+        colour = COLOURS.get(record.levelno)
+        return click.style(line, fg=colour) if self._colours and colour else line
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record's fields."""
+        fields = {
+            "at": datetime.fromtimestamp(record.created, UTC),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage().encode("utf-8", "backslashreplace").decode(),
+        }
+        if record.exc_info:
+            fields["traceback"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(fields).decode()

@@ -1,0 +1,185 @@
+"""`rota worker`: run the jobs of an app."""
+
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import click
+
+from rota.cli.options import json_option
+from rota.cli.output import say_json
+
+if TYPE_CHECKING:
+    from rota import Rota
+
+STUCK_PATIENCE = 1.0
+"""Seconds that threads without a job have to end, once the worker has stopped."""
+
+logger = logging.getLogger("rota")
+
+
+@click.command()
+@click.argument("target", metavar="MODULE:APP")
+@click.option(
+    "--queue",
+    "queues",
+    metavar="NAME",
+    multiple=True,
+    help="Take jobs from this queue; may be repeated.  [default: those of the app's tasks]",
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    default=32,
+    show_default=True,
+    help="How many jobs run at once.",
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(min=0),
+    default=0,
+    help='How many child processes run tasks with executor="process".  [default: one per core]',
+)
+@click.option(
+    "--grace",
+    type=float,
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long running jobs may go on after a request to stop.",
+)
+@click.option(
+    "--session-timeout",
+    type=float,
+    default=15.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="After how long without a sign of life others take its jobs over.",
+)
+@click.option("--drain", is_flag=True, help="Stop when there is nothing left to do.")
+@click.option("--url", metavar="URL", help="Work on this database instead of the app's own.")
+@click.option("-v", "--verbose", is_flag=True, help="Log each job.")
+@click.option(
+    "--tied",
+    is_flag=True,
+    hidden=True,
+    help="For programs that run workers: say `ready` on standard output when it claims, "
+    "and stop when standard input ends.",
+)
+@json_option
+def worker(
+    *,
+    target: str,
+    queues: tuple[str, ...],
+    concurrency: int,
+    processes: int,
+    grace: float,
+    session_timeout: float,
+    drain: bool,
+    url: str | None,
+    verbose: bool,
+    tied: bool,
+    as_json: bool,
+) -> None:
+    """Run the jobs of an app's tasks until SIGTERM or Ctrl-C.
+
+    MODULE:APP names the app: for `rota = Rota()` in shop/tasks.py it is shop.tasks:rota; where
+    the module has only one app, shop.tasks is enough.
+
+    The first signal stops it in order: running jobs may finish, the others are given back. The
+    second one gives back everything and ends. With --json the log is JSON lines on stderr, and
+    the counts of what was done go to stdout at the end.
+
+    \b
+    Examples:
+      rota worker shop.tasks:rota
+      rota worker shop.tasks --queue mail --queue default --concurrency 10
+      rota worker shop.tasks --drain        run what there is, then stop
+    """  # fmt: skip
+    from rota.cli import logs
+    from rota.cli.database import refusals
+    from rota.cli.finding import find_app
+    from rota.config import WorkerConfig
+    from rota.events import WorkerStarted
+    from rota.store.opening import VARIABLE
+    from rota.worker import Worker
+
+    config = WorkerConfig(
+        queues=queues,
+        concurrency=concurrency,
+        processes=processes,
+        grace=grace,
+        session_timeout=session_timeout,
+        drain=drain,
+    )
+    logs.set_up(verbose=verbose, as_json=as_json)
+    if tied:
+        threading.Thread(target=_stop_with_owner, name="rota-tied", daemon=True).start()
+    if url is not None:
+        # For child processes too, which import the app anew.
+        os.environ[VARIABLE] = url
+    app = find_app(target)
+    if url is not None:
+        app.use(url)
+    counts: Counter[str] = Counter()
+    _listen(app, counts, verbose=verbose, counting=as_json)
+    if tied:
+        app.on(WorkerStarted)(lambda _: click.echo("ready"))
+    with refusals():
+        app.ready()
+    Worker(app, config).run()
+    if as_json:
+        say_json({"settled": dict(counts)})
+    _leave_stuck_threads()
+
+
+def _listen(app: "Rota", counts: Counter[str], *, verbose: bool, counting: bool) -> None:
+    from rota.events import JobSettled
+
+    if not verbose and not counting:
+        return
+
+    @app.on(JobSettled)
+    def _(event: JobSettled) -> None:
+        counts[event.settlement.move.value] += 1
+        job = event.job
+        logger.debug(
+            "job %d (%s) attempt %d: %s", job.id, job.task, job.attempt, event.settlement.move.value
+        )
+
+
+def _stop_with_owner() -> None:
+    """Wait until whoever started this process is gone, then stop like on a signal."""
+    with contextlib.suppress(OSError, ValueError):
+        while os.read(0, 4096):
+            pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _leave_stuck_threads() -> None:
+    """End the process, even if handlers that did not stop still sit in threads."""
+    deadline = time.monotonic() + STUCK_PATIENCE
+    stuck = [
+        thread
+        for thread in threading.enumerate()
+        if thread.name.startswith("rota-") and not thread.daemon
+    ]
+    for thread in stuck:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    left = sum(thread.is_alive() for thread in stuck)
+    if not left:
+        return
+    logger.warning(
+        "%d handler(s) did not stop and are left behind; their jobs were given back", left
+    )
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(0)

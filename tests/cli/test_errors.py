@@ -1,0 +1,119 @@
+"""What commands say when the database is not as it should be."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rota.store.opening import open_store
+from tests.cli.calling import finished, make_tables, refused, rota
+
+COMMANDS = [
+    ("jobs", "list"),
+    ("jobs", "show", "1"),
+    ("jobs", "retry", "1"),
+    ("jobs", "cancel", "1"),
+    ("jobs", "delete", "1"),
+    ("queues", "list"),
+    ("queues", "pause", "mail"),
+    ("queues", "resume", "mail"),
+]
+each_command = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+
+NOBODY = "postgresql://nobody:secret@127.0.0.1:1/shop"
+"""A port at which nobody listens."""
+
+
+def record_version(url: str, version: int) -> None:
+    """Make the database that of another Rota."""
+    make_tables(url)
+    store = open_store(url)
+    connection = store.connect()
+    connection.run(store.migrate(version, "CREATE TABLE rota_mark (number integer);"))
+    connection.close()
+    store.close()
+
+
+@each_command
+def test_a_database_without_tables(store_url: str, words: tuple[str, ...]) -> None:
+    """Without tables the commands name the one that makes them."""
+    refused(rota(*words, url=store_url), 4, "rota migrate")
+
+
+@each_command
+def test_no_command_makes_a_file(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A mistyped path leaves nothing behind."""
+    result = rota(*words, url=f"sqlite:///{tmp_path}/typo.db")
+    refused(result, 4, "no database file", "typo.db", "rota migrate")
+    assert not list(tmp_path.iterdir())
+
+
+@each_command
+def test_an_unreachable_server(words: tuple[str, ...]) -> None:
+    """A server that is not there has an exit code of its own; the password stays secret."""
+    result = rota(*words, url=NOBODY)
+    refused(result, 3, "127.0.0.1")
+    assert "secret" not in result.output
+
+
+@each_command
+def test_a_newer_schema(store_url: str, words: tuple[str, ...]) -> None:
+    """Tables of a newer Rota are left alone."""
+    record_version(store_url, 99)
+    refused(rota(*words, url=store_url), 4, "99", "upgrade Rota")
+
+
+def test_an_older_schema(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of an older Rota have to be brought up to date first."""
+    make_tables(store_url)
+    store = open_store(store_url)
+    more = {**store.migrations(), 2: "CREATE TABLE rota_mark (number integer);"}
+    monkeypatch.setattr(type(store), "migrations", lambda *_: more)
+    refused(rota("jobs", "list", url=store_url), 4, "rota migrate")
+
+
+def test_migrate_refuses_a_newer_schema(store_url: str) -> None:
+    """A database is never brought back."""
+    record_version(store_url, 99)
+    refused(rota("migrate", url=store_url), 4, "99", "upgrade Rota")
+    refused(rota("migrate", "--dry-run", url=store_url), 4, "99", "upgrade Rota")
+
+
+def test_a_database_that_is_not_there(postgres_url: str) -> None:
+    """A server that refuses counts as one that cannot be reached."""
+    elsewhere = re.sub(r"rota_test_\w+", "rota_nowhere", postgres_url)
+    refused(rota("jobs", "list", url=elsewhere), 3, "rota_nowhere")
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    """A SQLite file cannot be made where there is no folder."""
+    refused(rota("migrate", url=f"sqlite:///{tmp_path}/no/rota.db"), 3, "folder")
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    """A file of another kind is named as such."""
+    (tmp_path / "notes.txt").write_text("milk, eggs, flour\n" * 100)
+    refused(rota("jobs", "list", url=f"sqlite:///{tmp_path}/notes.txt"), 1, "not a SQLite database")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["nonsense", "mysql://shop", "sqlite://rota.db", "sqlite:///:memory:", "postgresql://h:x/y"],
+)
+@pytest.mark.parametrize("words", [("jobs", "list"), ("migrate",), ("demo",)], ids=" ".join)
+def test_a_url_that_is_none(words: tuple[str, ...], url: str) -> None:
+    """A URL that cannot be used is a matter of usage."""
+    refused(rota(*words, url=url), 2)
+
+
+def test_the_url_of_the_environment(tmp_path: Path, store_url: str) -> None:
+    """Without `--url` the variable says which database, without that it is `rota.db` here."""
+    make_tables(store_url)
+    assert finished("queues", "list", url=store_url, cwd=tmp_path).returncode == 0
+    bad = finished("queues", "list", url="nonsense", cwd=tmp_path)
+    assert bad.returncode == 2
+    (tmp_path / "empty").mkdir()
+    default = finished("queues", "list", cwd=tmp_path / "empty")
+    assert default.returncode == 4
+    assert "rota.db" in default.stderr
+    assert "\x1b" not in default.stderr

@@ -1,0 +1,231 @@
+"""`rota jobs`."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from rota.cli.job_text import HEADINGS
+from rota.job import JobId
+from rota.settlement import error_json
+from rota.states import Move, State
+from rota.store.protocol import Connection, Store
+from tests.cli.calling import answer, refused, rota
+from tests.store.factories import (
+    NOBODY,
+    enqueue,
+    in_state,
+    one_of_each,
+    running,
+    settle,
+    settlement,
+    states,
+)
+
+NASTY = "red \x1b[31m, turned \u202eround\u202c, bell \x07"
+"""What a terminal would obey."""
+
+
+@pytest.fixture
+def url(store_url: str, store: Store) -> str:
+    """The URL of a database that has its tables."""
+    assert store.name in store_url
+    return store_url
+
+
+@pytest.fixture
+def jobs(store: Store) -> Iterator[dict[State, JobId]]:
+    """A job in every state."""
+    with closing(store.connect()) as connection:
+        yield one_of_each(store, connection)
+
+
+def discarded(store: Store, connection: Connection, message: str, **options: Any) -> JobId:
+    """A job that was given up after its first attempt failed with this message."""
+    session, [job] = running(store, connection, **options)
+    error = error_json(1, "shop.Broken", message, f"Traceback:\n  line 7\nshop.Broken: {message}")
+    settle(store, connection, session, settlement(job, Move.DISCARD, error=error))
+    return job.id
+
+
+def test_an_empty_list(url: str) -> None:
+    """Without jobs a list has its headings, and JSON has an empty list."""
+    result = rota("jobs", "list", url=url)
+    assert result.exit_code == 0
+    assert result.stdout.split() == [*HEADINGS]
+    assert answer("jobs", "list", url=url) == {"jobs": []}
+
+
+def test_a_list_in_a_pipe(url: str, jobs: dict[State, JobId]) -> None:
+    """In a pipe there is a line per job, and tabs between its fields."""
+    heading, *lines = rota("jobs", "list", url=url).stdout.splitlines()
+    assert heading.split("\t")[0].strip() == "id"
+    fields = [[field.strip() for field in line.split("\t")] for line in lines]
+    assert {(int(one[0]), one[1]) for one in fields} == {
+        (job, state.value) for state, job in jobs.items()
+    }
+    assert all(one[2:4] == ["default", "shop.send"] for one in fields)
+
+
+def test_filters(url: str, store: Store, connection: Connection, jobs: dict[State, JobId]) -> None:
+    """A list shows what was asked for, the newest first."""
+    found = answer("jobs", "list", "--state", "retryable", url=url)["jobs"]
+    assert [one["id"] for one in found] == [jobs[State.RETRYABLE]]
+    mail = enqueue(store, connection, 3, queue="mail", task="shop.other")
+    for option, value in (("--queue", "mail"), ("--task", "shop.other")):
+        found = answer("jobs", "list", option, value, url=url)["jobs"]
+        assert [one["id"] for one in found] == mail[::-1]
+    limited = rota("jobs", "list", "--queue", "mail", "--limit", "2", "--json", url=url)
+    assert [one["id"] for one in json.loads(limited.stdout)["jobs"]] == mail[:0:-1]
+    text = rota("jobs", "list", "--queue", "mail", "--limit", "2", url=url)
+    assert "--limit" in text.stderr
+    assert answer("jobs", "list", "--queue", "nobody", url=url) == {"jobs": []}
+
+
+def test_lists_hold_no_args(url: str, store: Store, connection: Connection) -> None:
+    """Args are only shown where a single job is asked for."""
+    [job] = enqueue(store, connection)
+    for result in (rota("jobs", "list", url=url), rota("jobs", "list", "--json", url=url)):
+        assert "number" not in result.output
+    [shown] = answer("jobs", "show", job, url=url)["jobs"]
+    assert shown["args"] == {"number": 0}
+
+
+def test_show(url: str, store: Store, connection: Connection) -> None:
+    """All that is known is shown, with the traceback of the failure."""
+    job = discarded(store, connection, "no luck")
+    result = rota("jobs", "show", job, url=url)
+    assert result.exit_code == 0
+    for text in (f"Job {job}: shop.send", "discarded", '"number": 0', "  line 7", "no luck"):
+        assert text in result.stdout
+    [shown] = answer("jobs", "show", job, url=url)["jobs"]
+    assert (shown["state"], shown["attempt"], shown["max_attempts"]) == ("discarded", 1, 5)
+    [error] = shown["errors"]
+    assert (error["attempt"], error["exception"], error["message"]) == (1, "shop.Broken", "no luck")
+    assert "line 7" in error["traceback"]
+
+
+def test_a_result_is_shown(url: str, store: Store, connection: Connection) -> None:
+    """What a handler returned is JSON like its args."""
+    session, [job] = running(store, connection)
+    settle(store, connection, session, settlement(job, Move.COMPLETE, result='{"total":[1,2]}'))
+    [shown] = answer("jobs", "show", job.id, url=url)["jobs"]
+    assert shown["result"] == {"total": [1, 2]}
+    assert '"total"' in rota("jobs", "show", job.id, url=url).stdout
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_terminal_is_not_obeyed(
+    url: str,
+    store: Store,
+    connection: Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    terminal: bool,
+) -> None:
+    """Control characters in errors are printed as escapes, in lists and details alike."""
+    monkeypatch.setattr("rota.cli.output.on_terminal", lambda: terminal)
+    monkeypatch.setenv("COLUMNS", "300")
+    job = discarded(store, connection, NASTY)
+    for result in (rota("jobs", "list", url=url), rota("jobs", "show", job, url=url)):
+        assert result.exit_code == 0
+        assert "\\x1b[31m" in result.stdout
+        assert not {"\x1b", "\x07", "\u202e"} & set(result.stdout)
+
+
+def test_retry(url: str, store: Store, connection: Connection, jobs: dict[State, JobId]) -> None:
+    """Whatever waits or has finished becomes available; a running job stays where it is."""
+    result = rota("jobs", "retry", *jobs.values(), url=url)
+    refused(result, 1, f"job {jobs[State.RUNNING]} is running")
+    assert f"job {jobs[State.DISCARDED]} is available again" in result.stdout
+    assert f"job {jobs[State.AVAILABLE]} is available already" in result.stdout
+    del jobs[State.RUNNING]
+    assert set(states(store, connection, list(jobs.values()))) == {State.AVAILABLE}
+
+
+def test_retry_as_json(url: str, jobs: dict[State, JobId]) -> None:
+    """JSON says what was retried and what was not."""
+    asked = [jobs[State.COMPLETED], jobs[State.RUNNING], NOBODY]
+    result = rota("jobs", "retry", *asked, "--json", url=url)
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == {
+        "retried": [jobs[State.COMPLETED]],
+        "unchanged": {str(jobs[State.RUNNING]): "running"},
+        "missing": [NOBODY],
+    }
+
+
+def test_retry_all_discarded(url: str, store: Store, connection: Connection) -> None:
+    """The dead letters of a queue, of a task, or all of them become available."""
+    first, second = (discarded(store, connection, "no luck") for _ in range(2))
+    none = rota("jobs", "retry", "--all-discarded", "--queue", "mail", url=url)
+    assert (none.exit_code, none.stdout) == (0, "there are no such discarded jobs\n")
+    assert answer("jobs", "retry", "--all-discarded", "--task", "shop.send", url=url) == {
+        "retried": [first, second],
+        "unchanged": {},
+        "missing": [],
+    }
+    assert states(store, connection, [first, second]) == [State.AVAILABLE] * 2
+    discarded(store, connection, "no luck", queue="mail")
+    assert "1 job is available again" in rota("jobs", "retry", "--all-discarded", url=url).stdout
+
+
+def test_cancel(url: str, store: Store, connection: Connection, jobs: dict[State, JobId]) -> None:
+    """Waiting jobs end at once, running ones are asked, finished ones are named."""
+    result = rota("jobs", "cancel", *jobs.values(), url=url)
+    assert result.exit_code == 1
+    assert f"job {jobs[State.AVAILABLE]} is cancelled" in result.stdout
+    assert f"job {jobs[State.RUNNING]} is running, and asked to stop" in result.stdout
+    assert f"job {jobs[State.COMPLETED]} is completed already" in result.stderr
+    assert f"job {jobs[State.DISCARDED]} is discarded already" in result.stderr
+    waiting = [jobs[state] for state in (State.SCHEDULED, State.AVAILABLE, State.RETRYABLE)]
+    assert states(store, connection, waiting) == [State.CANCELLED] * 3
+    again = answer("jobs", "cancel", waiting[0], url=url)
+    assert again == {"jobs": {str(waiting[0]): "cancelled"}, "missing": []}
+    shown = rota("jobs", "list", "--state", "running", url=url).stdout
+    assert "asked to stop" in shown
+
+
+def test_delete(url: str, store: Store, connection: Connection, jobs: dict[State, JobId]) -> None:
+    """All but running jobs can be deleted."""
+    result = rota("jobs", "delete", *jobs.values(), url=url)
+    refused(result, 1, f"job {jobs[State.RUNNING]} is running; cancel it first")
+    assert len(result.stdout.splitlines()) == len(jobs) - 1
+    assert [job.id for job in connection.run(store.get(list(jobs.values())))] == [
+        jobs[State.RUNNING]
+    ]
+
+
+def test_delete_as_json(url: str, store: Store, connection: Connection) -> None:
+    """JSON says what was deleted; asked for twice, a job is deleted once."""
+    [job] = enqueue(store, connection)
+    assert answer("jobs", "delete", job, job, url=url) == {
+        "deleted": [job],
+        "unchanged": {},
+        "missing": [],
+    }
+
+
+@pytest.mark.parametrize("verb", ["show", "retry", "cancel", "delete"])
+def test_an_unknown_job(url: str, store: Store, connection: Connection, verb: str) -> None:
+    """An id of no job gives exit status 1, and the others are done all the same."""
+    built = in_state(store, connection, State.SCHEDULED)
+    result = rota("jobs", verb, NOBODY, built.id, url=url)
+    refused(result, 1, f"there is no job {NOBODY}")
+    assert str(built.id) in result.stdout
+
+
+def test_a_table_on_a_terminal(
+    url: str, jobs: dict[State, JobId], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal a list is a table, and an empty one a sentence."""
+    monkeypatch.setattr("rota.cli.output.on_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = rota("jobs", "list", url=url).stdout
+    assert "─" in shown
+    assert "\t" not in shown
+    assert str(jobs[State.AVAILABLE]) in shown
+    nothing = rota("jobs", "list", "--queue", "nobody", url=url).stdout
+    assert nothing == "There are no such jobs.\n"

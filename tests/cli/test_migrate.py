@@ -1,0 +1,62 @@
+"""`rota migrate`."""
+
+from pathlib import Path
+
+from rota.store.opening import open_store
+from tests.cli.calling import answer, rota
+
+
+def newest(url: str) -> int:
+    """The newest version there is."""
+    return max(open_store(url).migrations())
+
+
+def test_migrating_twice(store_url: str) -> None:
+    """The first time makes the tables, the second time says that nothing is to be done."""
+    first = rota("migrate", url=store_url)
+    assert first.exit_code == 0
+    assert f"has Rota's tables now (version {newest(store_url)})" in first.stdout
+    second = rota("migrate", url=store_url)
+    assert second.exit_code == 0
+    assert "is up to date" in second.stdout
+    assert rota("jobs", "list", url=store_url).exit_code == 0
+
+
+def test_json(store_url: str) -> None:
+    """With `--json` it says from which version to which."""
+    version = newest(store_url)
+    first = answer("migrate", url=store_url)
+    assert first.pop("url")
+    assert first == {"from": 0, "version": version, "applied": list(range(1, version + 1))}
+    second = answer("migrate", url=store_url)
+    assert (second["from"], second["version"], second["applied"]) == (version, version, [])
+
+
+def test_a_dry_run_changes_nothing(store_url: str, tmp_path: Path) -> None:
+    """`--dry-run` prints the SQL, and makes neither tables nor a file."""
+    result = rota("migrate", "--dry-run", url=store_url)
+    assert result.exit_code == 0
+    for sql in open_store(store_url).migrations().values():
+        assert sql.strip() in result.stdout
+    assert not list(tmp_path.iterdir())
+    assert rota("jobs", "list", url=store_url).exit_code == 4
+
+
+def test_a_dry_run_as_json(store_url: str) -> None:
+    """With `--json` each migration is an object, and none is left once they ran."""
+    shown = answer("migrate", "--dry-run", url=store_url)
+    assert shown["version"] == 0
+    assert {one["version"]: one["sql"] for one in shown["pending"]} == dict(
+        open_store(store_url).migrations()
+    )
+    rota("migrate", url=store_url)
+    assert answer("migrate", "--dry-run", url=store_url)["pending"] == []
+    assert "-- " in rota("migrate", "--dry-run", url=store_url).stdout
+
+
+def test_passwords_are_not_shown(postgres_url: str) -> None:
+    """The password of a URL is not printed."""
+    head, tail = postgres_url.split("://", 1)
+    account, at, rest = tail.rpartition("@")
+    url = f"{head}://{account.partition(':')[0] or 'postgres'}:hush{at or '@'}{rest}"
+    assert "hush" not in rota("migrate", url=url).output

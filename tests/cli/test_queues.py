@@ -1,0 +1,94 @@
+"""`rota queues`."""
+
+import pytest
+
+from rota.states import State
+from rota.store.protocol import Connection, Store
+from tests.cli.calling import answer, refused, rota
+from tests.store.factories import claim, enqueue, one_of_each, open_session
+
+
+@pytest.fixture
+def url(store_url: str, store: Store) -> str:
+    """The URL of a database that has its tables."""
+    assert store.name in store_url
+    return store_url
+
+
+def test_no_queues(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without queues there are headings only; on a terminal a sentence says so."""
+    assert rota("queues", "list", url=url).stdout.split() == ["queue", "paused", *State]
+    assert answer("queues", "list", url=url) == {"queues": []}
+    monkeypatch.setattr("rota.cli.output.on_terminal", lambda: True)
+    assert rota("queues", "list", url=url).stdout == "There are no queues yet.\n"
+
+
+def test_counts(url: str, store: Store, connection: Connection) -> None:
+    """Each queue has the number of its jobs in each state."""
+    one_of_each(store, connection)
+    enqueue(store, connection, 3, queue="mail")
+    listed = {one["name"]: one for one in answer("queues", "list", url=url)["queues"]}
+    assert list(listed) == ["default", "mail"]
+    expected = dict.fromkeys(map(str, State), 0)
+    assert listed["mail"]["jobs"] == expected | {"available": 3}
+    assert listed["default"]["jobs"] == dict.fromkeys(expected, 1) | {"blocked": 0}
+    assert not listed["mail"]["paused"]
+
+
+def test_filters(url: str, store: Store, connection: Connection) -> None:
+    """A list shows the queues that were asked for."""
+    for queue in ("mail", "paint", "quiet"):
+        enqueue(store, connection, queue=queue)
+    connection.run(store.pause("zzz"))
+
+    def names(*options: str) -> list[str]:
+        return [one["name"] for one in answer("queues", "list", *options, url=url)["queues"]]
+
+    assert names("--queue", "paint") == ["paint"]
+    assert names("--limit", "2") == ["mail", "paint"]
+    assert names("--state", "available") == ["mail", "paint", "quiet"]
+    assert names("--state", "discarded") == []
+
+
+def test_pause_and_resume(url: str, store: Store, connection: Connection) -> None:
+    """A paused queue keeps its jobs until it is resumed."""
+    [job] = enqueue(store, connection, queue="mail")
+    session = open_session(store, connection)
+    assert rota("queues", "pause", "mail", url=url).stdout == "queue mail is paused\n"
+    assert rota("queues", "pause", "mail", url=url).stdout == "queue mail was paused already\n"
+    assert claim(store, connection, session, queues=("mail",)) == []
+    assert "\tyes" in rota("queues", "list", url=url).stdout
+    assert rota("queues", "resume", "mail", url=url).stdout == "queue mail goes on\n"
+    assert rota("queues", "resume", "mail", url=url).stdout == "queue mail was not paused\n"
+    assert [one.id for one in claim(store, connection, session, queues=("mail",))] == [job]
+
+
+def test_pause_and_resume_as_json(url: str) -> None:
+    """JSON says whether anything has changed."""
+    for verb, paused in (("pause", True), ("resume", False)):
+        for changed in (True, False):
+            assert answer("queues", verb, "mail", url=url) == {
+                "queue": "mail",
+                "paused": paused,
+                "changed": changed,
+            }
+
+
+def test_pausing_before_the_first_job(url: str) -> None:
+    """A queue without jobs may be paused; the message says that it has none, as with a typo."""
+    assert "it had no job so far" in rota("queues", "pause", "mial", url=url).stdout
+
+
+def test_an_unknown_queue(url: str) -> None:
+    """A queue that is not there cannot be resumed."""
+    refused(rota("queues", "resume", "mial", url=url), 1, "no queue named mial")
+    assert answer("queues", "list", url=url) == {"queues": []}
+
+
+@pytest.mark.parametrize("name", ["", "red\x1b[31m", "x" * 201])
+@pytest.mark.parametrize("verb", ["pause", "resume"])
+def test_a_name_that_is_none(url: str, verb: str, name: str) -> None:
+    """A name that no queue can have is refused, and its control characters are not printed."""
+    result = rota("queues", verb, name, url=url)
+    refused(result, 2, "queue")
+    assert "\x1b" not in result.output

@@ -1,0 +1,236 @@
+"""`rota worker`, as a process of its own."""
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from rota import Rota, State
+from rota.options import JobOptions
+from tests.cli.calling import SHOP, finished, make_tables, read_until, started
+from tests.store.factories import until
+
+SECRET = "hunter2"
+ONE = '{"number":1}'
+
+
+class Shop:
+    """The application from outside: its jobs, without its code."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        (folder / "shop.py").write_text(SHOP)
+        make_tables(url)
+        self.url = url
+        self.folder = folder
+        self.app = Rota(url)
+
+    def enqueue(self, task: str, queue: str, *args: str, **options: object) -> list[int]:
+        """Jobs of a task; `args` are JSON."""
+        spec = JobOptions(queue=queue).using(options).spec(f"shop.{task}")
+        return list(self.app.enqueue(spec, args))
+
+    def state(self, job: int) -> State:
+        """The state of a job."""
+        return self.app.job(job).status
+
+
+@pytest.fixture
+def shop(store_url: str, tmp_path: Path) -> Iterator[Shop]:
+    """An application in a folder, and its database."""
+    folder = tmp_path / "app"
+    folder.mkdir()
+    shop = Shop(store_url, folder)
+    yield shop
+    shop.app.close()
+
+
+def test_draining(shop: Shop) -> None:
+    """With `--drain` a worker does what there is, says so, and stops."""
+    jobs = shop.enqueue("double", "default", *(f'{{"number":{n}}}' for n in range(20)))
+    run = finished("worker", "shop:rota", "--drain", url=shop.url, cwd=shop.folder)
+    assert run.returncode == 0, run.stderr
+    assert [shop.app.job(job).record().result for job in jobs] == [str(2 * n) for n in range(20)]
+    assert "worker started" in run.stderr
+    assert "worker stopped" in run.stderr
+
+
+def test_json_and_verbose(shop: Shop) -> None:
+    """With `--json` the log is JSON, the counts come last; with `-v` each job has a line."""
+    [good, _] = shop.enqueue("double", "default", '{"number":1}', '{"number":2}')
+    shop.enqueue("fail", "broken", f'{{"secret":"{SECRET}"}}', max_attempts=1)
+    run = finished("worker", "shop", "--drain", "--json", "-v", url=shop.url, cwd=shop.folder)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout) == {"settled": {"complete": 2, "discard": 1}}
+    log = [json.loads(line) for line in run.stderr.splitlines()]
+    assert all(line.keys() >= {"at", "level", "logger", "message"} for line in log)
+    assert any(line["message"].startswith(f"job {good} (shop.double)") for line in log)
+    assert any(line["level"] == "warning" for line in log)
+
+
+def test_args_are_not_logged(shop: Shop) -> None:
+    """Whatever happens, the args of a job are in no line of the log."""
+    [job] = shop.enqueue("fail", "broken", f'{{"secret":"{SECRET}"}}', max_attempts=1)
+    run = finished("worker", "shop", "--drain", "-v", url=shop.url, cwd=shop.folder)
+    assert f"job {job} (shop.fail)" in run.stderr
+    assert SECRET not in run.stderr
+    assert "\x1b" not in run.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it(shop: Shop, number: signal.Signals) -> None:
+    """A worker that is asked to stop ends in order."""
+    with started("worker", "shop", url=shop.url, cwd=shop.folder) as worker:
+        read_until(worker.stderr, "worker started")
+        worker.send_signal(number)
+        assert worker.wait(30) == 0
+        assert worker.stderr is not None
+        assert "worker stopped" in worker.stderr.read()
+
+
+def test_the_named_queues_only(shop: Shop) -> None:
+    """`--queue` may be repeated, and other queues are left alone."""
+    [other] = shop.enqueue("double", "other", ONE)
+    done = [job for queue in ("one", "two") for job in shop.enqueue("double", queue, ONE)]
+    args = ("worker", "shop", "--queue", "one", "--queue", "two", "--drain")
+    run = finished(*args, url=shop.url, cwd=shop.folder)
+    assert run.returncode == 0, run.stderr
+    assert shop.state(other) is State.AVAILABLE
+    assert [shop.state(job) for job in done] == [State.COMPLETED] * 2
+
+
+def test_another_database(shop: Shop, tmp_path: Path) -> None:
+    """`--url` goes before what the app says."""
+    [job] = shop.enqueue("double", "default", ONE)
+    elsewhere = f"sqlite:///{tmp_path}/elsewhere.db"
+    args = ("worker", "shop", "--drain", "--url", shop.url)
+    run = finished(*args, url=elsewhere, cwd=shop.folder)
+    assert run.returncode == 0, run.stderr
+    assert shop.state(job) is State.COMPLETED
+    assert not (tmp_path / "elsewhere.db").exists()
+
+
+def test_a_handler_that_does_not_stop(shop: Shop, tmp_path: Path) -> None:
+    """A thread that is stuck cannot keep the process; its job is given back."""
+    mark = tmp_path / "mark"
+    [job] = shop.enqueue("stuck", "stuck", json.dumps({"mark": str(mark)}))
+    with started("worker", "shop", "--grace", "0.1", url=shop.url, cwd=shop.folder) as worker:
+        until(lambda: mark.exists() or None)
+        worker.terminate()
+        assert worker.wait(30) == 0
+        assert worker.stderr is not None
+        assert "left behind" in worker.stderr.read()
+    assert shop.state(job) is State.AVAILABLE
+
+
+def test_tied_to_whoever_started_it(shop: Shop) -> None:
+    """A tied worker says when it claims, and stops when its standard input ends."""
+    with started("worker", "shop", "--tied", url=shop.url, cwd=shop.folder) as worker:
+        read_until(worker.stdout, "ready")
+        assert worker.stdin is not None
+        worker.stdin.close()
+        assert worker.wait(30) == 0
+
+
+# What it refuses ------------------------------------------------------------------------------
+
+Write = Callable[[str], None]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Writes the module `shop`."""
+
+    def write(text: str) -> None:
+        (tmp_path / "shop.py").write_text(text)
+
+    return write
+
+
+def refusal(folder: Path, target: str, code: int, *options: str) -> str:
+    """Why a worker does not start: one line, without a traceback."""
+    url = f"sqlite:///{folder}/rota.db"
+    run = finished("worker", target, "--drain", *options, url=url, cwd=folder)
+    assert run.returncode == code, run.stderr
+    assert run.stderr.startswith("Error: ")
+    assert len(run.stderr.splitlines()) == 1, run.stderr
+    assert not (folder / "rota.db").exists()
+    return run.stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "words"),
+    [
+        ("nowhere:rota", 1, "no module 'nowhere'"),
+        ("shop.nowhere:rota", 1, "no module 'shop.nowhere'"),
+        ("shop:nothing", 1, "has no 'nothing'; there is shop:rota"),
+        ("shop:double", 1, "shop:double is a Task, and a rota.Rota is needed"),
+        (":rota", 2, "is not MODULE:APP"),
+        ("shop:", 2, "is not MODULE:APP"),
+        (".shop:rota", 2, "is not MODULE:APP"),
+    ],
+)
+def test_an_app_that_is_not_there(
+    tmp_path: Path, write: Write, target: str, code: int, words: str
+) -> None:
+    """What is missing is named, and what there is."""
+    write(SHOP)
+    assert words in refusal(tmp_path, target, code)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import rota", "shop has no Rota"),
+        (
+            "from rota import Rota\na, b = Rota(), Rota()",
+            "several apps: say which one; there is shop:a, shop:b",
+        ),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("x = (", "SyntaxError"),
+        ("import nonsuch", "No module named 'nonsuch'"),
+    ],
+)
+def test_a_module_without_an_app(tmp_path: Path, write: Write, text: str, words: str) -> None:
+    """A module that has no app, too many, or is broken is refused with the reason."""
+    write(text)
+    assert words in refusal(tmp_path, "shop", 1)
+
+
+def test_an_app_without_tasks(tmp_path: Path, write: Write) -> None:
+    """A worker that has nothing to run does not start."""
+    write("from rota import Rota\nrota = Rota()")
+    run = finished("worker", "shop", url=f"sqlite:///{tmp_path}/rota.db", cwd=tmp_path)
+    assert run.returncode == 2
+    assert "no tasks" in run.stderr
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--grace", "-1"),
+        ("--session-timeout", "0.1"),
+        ("--session-timeout", "nan"),
+        ("--queue", ""),
+    ],
+    ids=" ".join,
+)
+def test_settings_that_cannot_be_used(tmp_path: Path, option: tuple[str, str]) -> None:
+    """A setting outside of its range is a matter of usage."""
+    (tmp_path / "shop.py").write_text(SHOP)
+    name = option[0].removeprefix("--").replace("-", "_")
+    assert name in refusal(tmp_path, "shop", 2, *option)
+
+
+def test_a_server_that_is_not_there(tmp_path: Path, write: Write) -> None:
+    """A database that cannot be used at the start is an error with its exit code."""
+    write(SHOP)
+    assert "127.0.0.1" in refusal(tmp_path, "shop", 3, "--url", "postgresql://x@127.0.0.1:1/y")
+    refusal(tmp_path, "shop", 2, "--url", "nonsense")
+
+
+def test_a_server_without_tables(postgres_url: str, tmp_path: Path, write: Write) -> None:
+    """On PostgreSQL the tables are somebody's decision, so a worker does not make them."""
+    write(SHOP)
+    assert "rota migrate" in refusal(tmp_path, "shop", 4, "--url", postgres_url)

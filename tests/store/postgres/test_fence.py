@@ -1,0 +1,415 @@
+"""The fence between a worker and those who declare it dead, in both orders of every meeting.
+
+One side is stopped in the middle of its transaction by a lock that a third connection holds; the
+other side must wait for it, and must find afterwards that there is nothing left for it to do.
+"""
+
+import pytest
+
+from rota.errors import LeaseLost
+from rota.job import ClaimedJob, Rescue, SessionId
+from rota.settlement import Settlement
+from rota.states import Move, State
+from rota.store.operation import Begin, Operation, Statement
+from rota.store.postgres import sessions, settle
+from tests.store.factories import until
+from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
+
+
+def holding(db: Database, what: str) -> Raw:
+    """A third connection that holds a lock until it rolls back."""
+    raw = db.bare()
+    raw.execute(what)  # type: ignore[call-overload]  # made by the test
+    return raw
+
+
+def stopped(db: Database, later: "Later[object]", third: Raw) -> None:
+    """Wait until an operation waits for the third connection."""
+    until(lambda: db.waits_for(later.pid, third.info.backend_pid) or None)
+
+
+def behind(db: Database, loser: "Later[object]", winner: "Later[object]") -> None:
+    """Wait until an operation waits for the other one."""
+    until(lambda: db.waits_for(loser.pid, winner.pid) or None)
+
+
+def dying(db: Database, count: int = 1) -> tuple[SessionId, list[ClaimedJob]]:
+    """A session without a sign of life, and the jobs that it holds."""
+    session = db.session()
+    jobs = db.enqueue(count)
+    claimed = db.claim(session, count)
+    assert ids(claimed) == jobs
+    db.silence(session)
+    return session, claimed
+
+
+def completing(session: SessionId, jobs: list[ClaimedJob]) -> list[Settlement]:
+    """Settlements that complete jobs and keep them."""
+    return [Settlement(job.id, job.lease, Move.COMPLETE, 0.0, KEEP) for job in jobs]
+
+
+def state(db: Database, job: ClaimedJob) -> State:
+    """Where a job is."""
+    [found] = db.own.run(db.store.get([job.id]))
+    return found.state
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_settlement_before_a_rescue(db: Database, *, whole: bool) -> None:
+    """A rescue that meets a settlement waits, and takes only what was not settled."""
+    session, jobs = dying(db, 2)
+    settled = jobs if whole else jobs[:1]
+    third = holding(db, "LOCK TABLE rota.finished IN SHARE MODE")
+    settlement = Later(db, db.store.settle(session, completing(session, settled)))
+    stopped(db, settlement, third)
+    rescue = Later(db, db.store.rescue())
+    behind(db, rescue, settlement)
+    third.rollback()
+    assert settlement.result() == []
+    [found] = rescue.result()
+    assert list(found.available) == ([] if whole else [jobs[1].id])
+    expected = [State.COMPLETED, State.COMPLETED if whole else State.AVAILABLE]
+    assert [state(db, job) for job in jobs] == expected
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_rescue_before_a_settlement(db: Database, *, whole: bool) -> None:
+    """A settlement that meets a rescue waits, is refused, and writes nothing."""
+    session, jobs = dying(db, 2)
+    settled = jobs if whole else jobs[:1]
+    third = holding(db, "LOCK TABLE rota.log IN SHARE MODE")
+    rescue = Later(db, db.store.rescue())
+    stopped(db, rescue, third)
+    settlement = Later(db, db.store.settle(session, completing(session, settled)))
+    behind(db, settlement, rescue)
+    third.rollback()
+    assert list(rescue.result()[0].available) == ids(jobs)
+    assert settlement.result() == ids(settled)
+    assert [state(db, job) for job in jobs] == [State.AVAILABLE] * 2
+    assert db.one("SELECT count(*) FROM rota.finished") == 0
+    assert [(job.id, job.attempt) for job in db.claim(db.session())] == [
+        (job.id, 2) for job in jobs
+    ]
+
+
+def test_a_rescue_and_a_settlement_of_several_leases(db: Database) -> None:
+    """Both lock the leases in one order: whoever is first, they do not wait for each other."""
+    session = db.session()
+    jobs: list[ClaimedJob] = []
+    for _ in range(2):
+        db.enqueue(1)
+        jobs += db.claim(session)
+    db.silence(session)
+    third = holding(db, f"SELECT FROM rota.lease WHERE id = {jobs[0].lease} FOR UPDATE")
+    rescue = Later(db, db.store.rescue())
+    stopped(db, rescue, third)
+    settlement = Later(db, db.store.settle(session, completing(session, jobs[::-1])))
+    behind(db, settlement, rescue)
+    third.rollback()
+    assert list(rescue.result()[0].available) == ids(jobs)
+    assert sorted(settlement.result()) == ids(jobs)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("fenced", [True, False])
+def test_a_stranger_cannot_settle(
+    db: Database, monkeypatch: pytest.MonkeyPatch, *, fenced: bool, whole: bool
+) -> None:
+    """Another session that knows the lease is refused; without the session's condition it is not."""
+    if not fenced:
+        for name, condition in (
+            ("SETTLE_WHOLE", " AND session = %(session)s::int8"),
+            ("SETTLE_FENCE", " AND lease.session = %(session)s::int8"),
+        ):
+            real: Statement = getattr(settle, name)
+            assert condition in real.text
+            monkeypatch.setattr(settle, name, Statement(name, real.text.replace(condition, "")))
+    _, jobs = dying(db, 2)
+    settled = jobs if whole else jobs[:1]
+    stranger = db.session()
+    refused = db.own.run(db.store.settle(stranger, completing(stranger, settled)))
+    assert refused == (ids(settled) if fenced else [])
+    assert state(db, jobs[0]) is (State.RUNNING if fenced else State.COMPLETED)
+
+
+def test_an_old_lease_of_the_same_session(db: Database) -> None:
+    """The lease is the token: a session that gave a job back and has it again settles it once."""
+    session = db.session()
+    db.enqueue(1)
+    old = db.claim(session)
+    db.settle(session, old, Move.RELEASE)
+    new = db.claim(session)
+    assert db.settle(session, old) == ids(old)
+    assert state(db, new[0]) is State.RUNNING
+    assert db.settle(session, new) == []
+
+
+def test_a_claim_before_a_rescue(db: Database) -> None:
+    """A rescue passes over a session that is claiming just now; the next one takes the claim too."""
+    session, held = dying(db)
+    [waiting] = db.enqueue(1)
+    third = holding(db, "SELECT FROM rota.lane FOR NO KEY UPDATE")
+    claim = Later(db, db.store.claim(session, ["default"], 10))
+    stopped(db, claim, third)
+    assert db.own.run(db.store.rescue()) == []
+    third.rollback()
+    assert ids(claim.result()) == [waiting]
+    [found] = db.own.run(db.store.rescue())
+    assert sorted(found.available) == sorted([held[0].id, waiting])
+
+
+def test_a_rescue_before_a_claim(db: Database) -> None:
+    """A claim that meets the rescue of its session waits, and is told that the lease is lost."""
+    session, [held] = dying(db)
+    [waiting] = db.enqueue(1)
+    third = holding(db, "LOCK TABLE rota.log IN SHARE MODE")
+    rescue = Later(db, db.store.rescue())
+    stopped(db, rescue, third)
+    claim = Later(db, db.store.claim(session, ["default"], 10))
+    behind(db, claim, rescue)
+    third.rollback()
+    assert list(rescue.result()[0].available) == [held.id]
+    with pytest.raises(LeaseLost):
+        claim.result()
+    assert db.one("SELECT count(*) FROM rota.lease") == 0
+    assert sorted(ids(db.claim(db.session()))) == sorted([waiting, held.id])
+
+
+def test_without_the_sessions_lock_a_dead_session_claims(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutant: a claim that only looks whether its session is there, without locking it."""
+    looking = Statement("session_lock", "SELECT id FROM rota.session WHERE id = %(session)s::int8")
+    monkeypatch.setattr("rota.store.postgres.claim.SESSION_LOCK", looking)
+    session, _ = dying(db)
+    db.enqueue(1)
+    third = holding(db, "SELECT FROM rota.lane FOR NO KEY UPDATE")
+    claim = Later(db, db.store.claim(session, ["default"], 10))
+    stopped(db, claim, third)
+    [found] = db.own.run(db.store.rescue())
+    assert len(found.available) == 1
+    third.rollback()
+    # The foreign key catches it, with an error that is not the one that a worker understands.
+    with pytest.raises(Exception, match="foreign key"):
+        claim.result()
+
+
+def test_a_renewal_before_a_rescue(db: Database) -> None:
+    """A session that is renewing just now is passed over, and is alive afterwards."""
+    session, [job] = dying(db)
+    renewing = db.bare()
+    assert renewing.execute(sessions.SESSION_RENEW.text, {"session": session}).fetchall()
+    assert db.own.run(db.store.rescue()) == []
+    renewing.commit()
+    assert db.own.run(db.store.rescue()) == []
+    assert db.settle(session, [job]) == []
+
+
+def test_a_rescue_before_a_renewal(db: Database) -> None:
+    """A renewal that meets a rescue waits, and learns that it comes too late."""
+    session, [job] = dying(db)
+    third = holding(db, "LOCK TABLE rota.log IN SHARE MODE")
+    rescue = Later(db, db.store.rescue())
+    stopped(db, rescue, third)
+    renewal = Later(db, db.store.renew(session))
+    behind(db, renewal, rescue)
+    third.rollback()
+    assert list(rescue.result()[0].available) == [job.id]
+    assert not renewal.result().alive
+    assert db.one("SELECT count(*) FROM rota.heartbeat WHERE session = %s", session) == 0
+
+
+def test_a_renewal_between_a_rescuers_two_looks(db: Database) -> None:
+    """A session that has renewed since it was found silent keeps its jobs."""
+    session, [job] = dying(db)
+    assert db.own.run(db.store.renew(session)).alive
+    taking: Operation[list[Rescue]] = Operation(
+        "take_over", sessions.take_over([session]), Begin.DURABLE
+    )
+    assert db.own.run(taking) == []
+    assert db.settle(session, [job]) == []
+
+
+def test_two_rescuers(db: Database) -> None:
+    """The second one does not wait for the first, and takes nothing."""
+    session, [job] = dying(db)
+    third = holding(db, "LOCK TABLE rota.log IN SHARE MODE")
+    rescue = Later(db, db.store.rescue())
+    stopped(db, rescue, third)
+    assert db.own.run(db.store.rescue()) == []
+    third.rollback()
+    [found] = rescue.result()
+    assert (found.session, list(found.available)) == (session, [job.id])
+    assert db.own.run(db.store.rescue()) == []
+    assert len(db.claim(db.session())) == 1
+
+
+def test_a_claim_before_the_sessions_end(db: Database) -> None:
+    """A session that is closed while it claims gives back what the claim got."""
+    session = db.session()
+    [job] = db.enqueue(1)
+    third = holding(db, "SELECT FROM rota.lane FOR NO KEY UPDATE")
+    claim = Later(db, db.store.claim(session, ["default"], 10))
+    stopped(db, claim, third)
+    end = Later(db, db.store.close_session(session))
+    behind(db, end, claim)
+    third.rollback()
+    claimed = claim.result()
+    assert ids(claimed) == [job]
+    end.result()
+    assert state(db, claimed[0]) is State.AVAILABLE
+    assert db.settle(session, claimed) == [job]
+
+
+def test_the_dead_do_nothing(db: Database) -> None:
+    """After its rescue a session renews, claims and settles nothing, and nothing stays of it."""
+    session, jobs = dying(db, 3)
+    db.own.run(db.store.rescue())
+    assert not db.own.run(db.store.renew(session)).alive
+    with pytest.raises(LeaseLost):
+        db.claim(session)
+    assert db.settle(session, jobs) == ids(jobs)
+    db.own.run(db.store.close_session(session))
+    for table in ("session", "heartbeat", "lease"):
+        assert db.one(f"SELECT count(*) FROM rota.{table}") == 0
+    assert db.one("SELECT count(*) FROM rota.log WHERE entry = 1") == 3
+
+
+# A dump restored into another cluster -------------------------------------------------------
+
+
+def restore(db: Database, *, ahead: int = 1_000_000) -> None:
+    """Make the tables look as if a dump from another cluster, older by `ahead`, was restored."""
+    db.sql("BEGIN")
+    moved = f"(({{}})::text::int8 + {ahead})::text::xid8"
+    for table in ("log", "timer", "cursor"):
+        db.sql(f"UPDATE rota.{table} SET xid = {moved.format('xid')}")
+    db.sql(
+        "UPDATE rota.cursor SET hole_xids = ARRAY(SELECT "
+        + moved.format("hole")
+        + " FROM unnest(hole_xids) WITH ORDINALITY AS hole (hole, n) ORDER BY n)"
+    )
+    db.sql(
+        "UPDATE rota.timer_mark SET snapshot = ({0} || ':' || {0} || ':')::pg_snapshot".format(
+            f"(pg_snapshot_xmax(snapshot)::text::int8 + {ahead})::text"
+        )
+    )
+    db.sql("UPDATE rota.origin SET system_identifier = 1")
+    db.sql("COMMIT")
+
+
+def test_a_restored_database(db: Database) -> None:
+    """Available, running, delayed and finished jobs are all there again, and each just once."""
+    session = db.session()
+    done, kept = db.enqueue(2)
+    db.settle(session, db.claim(session, 1))
+    db.settle(session, db.claim(session, 1), keep=KEEP)
+    late = db.bare()
+    cut = db.enqueue(3, conn=late)
+    passed = db.enqueue(1)
+    running = db.claim(session)
+    late.commit()
+    running += db.claim(session, 1)
+    urgent = db.enqueue(1, priority=-1)
+    available = db.enqueue(2)
+    due = db.enqueue(2, delay=0.0)
+    scheduled = db.enqueue(2, delay=600.0)
+    restore(db)
+    successor = db.session()
+    db.own.run(db.store.stage(100))
+    claimed = db.claim_all(successor, 2)
+    assert sorted(ids(claimed)) == sorted([*cut, *passed, *urgent, *available, *due])
+    assert {job.attempt for job in claimed} == {1}
+    assert db.settle(session, running) == ids(running)
+    assert [job.id for job in db.own.run(db.store.get([done, kept]))] == [kept]
+    assert [job.state for job in db.own.run(db.store.get(scheduled))] == [State.SCHEDULED] * 2
+    db.settle(successor, claimed)
+    again = db.enqueue(3)
+    assert ids(db.claim_all(db.session(), 2)) == again
+
+
+def test_jobs_enqueued_before_the_first_worker(db: Database) -> None:
+    """What is enqueued after the restore and before any worker came is not lost."""
+    session = db.session()
+    db.enqueue(2)
+    db.settle(session, db.claim(session, 1))
+    [old] = [row[0] for row in db.sql("SELECT max(id) FROM rota.log")]
+    restore(db)
+    new = db.enqueue(2)
+    nested = db.bare()
+    nested.execute("SAVEPOINT one")
+    new += db.enqueue(1, conn=nested)
+    nested.execute("RELEASE SAVEPOINT one")
+    nested.commit()
+    assert sorted(ids(db.claim_all(db.session()))) == [old, *new]
+
+
+def test_jobs_committed_while_the_logs_are_anchored(db: Database) -> None:
+    """A producer that commits while the first worker is at it, or after, loses nothing."""
+    [old] = db.enqueue(1)
+    restore(db)
+    during, after = db.bare(), db.bare()
+    one = db.enqueue(1, conn=during)
+    other = db.enqueue(1, conn=after)
+    # Stops a deletion of rows that have been read already, and no producer.
+    third = holding(db, "LOCK TABLE rota.log_3 IN SHARE MODE")
+    opening = Later(db, sessions.open_session(_info()))
+    stopped(db, opening, third)
+    during.commit()
+    third.rollback()
+    session = opening.result()
+    claimed = ids(db.claim_all(session))
+    after.commit()
+    claimed += ids(db.claim_all(session))
+    assert sorted(claimed) == [old, *one, *other]
+
+
+def test_two_workers_after_a_restore(db: Database) -> None:
+    """The logs are anchored once, whoever comes first, and no job is there twice."""
+    jobs = db.enqueue(5)
+    restore(db)
+    third = holding(db, "SELECT FROM rota.lane FOR NO KEY UPDATE")
+    openings = [Later(db, sessions.open_session(_info())) for _ in range(3)]
+    for opening in openings:
+        until(lambda opening=opening: db.one("SELECT pg_blocking_pids(%s)", opening.pid) or None)
+    third.rollback()
+    alive = [opening.result() for opening in openings]
+    assert db.one("SELECT count(*) FROM rota.session") == 3
+    assert ids(db.claim_all(alive[0], 2)) == jobs
+    assert db.claim(alive[1]) == []
+
+
+def test_a_worker_that_outlived_the_restore(db: Database) -> None:
+    """A session of the old cluster cannot be renewed: its worker opens a new one."""
+    session = db.session()
+    jobs = db.enqueue(2)
+    db.claim(session, 1)
+    restore(db)
+    assert not db.own.run(db.store.renew(session)).alive
+    assert sorted(ids(db.claim_all(db.session()))) == jobs
+
+
+def test_timers_after_a_restore_are_not_walked_again_and_again(db: Database) -> None:
+    """Timers with transaction ids of the future do not make every staging look at all of them."""
+    db.enqueue(20, delay=600.0)
+    restore(db)
+    db.session()
+    db.own.run(db.store.stage(10))
+    marks = db.one("SELECT count(*) FROM rota.timer_mark")
+    for _ in range(3):
+        db.own.run(db.store.stage(10))
+    assert db.one("SELECT count(*) FROM rota.timer_mark") == marks
+
+
+def test_a_cluster_that_was_upgraded(db: Database) -> None:
+    """After pg_upgrade the rows have another system's name and sound ids: no job runs again."""
+    session = db.session()
+    db.sql("UPDATE rota.origin SET system_identifier = 1")
+    jobs = db.enqueue(4)
+    db.settle(session, db.claim(session, 2))
+    db.claim(session, 1)
+    assert sorted(ids(db.claim_all(db.session()))) == jobs[2:]
+
+
+def _info() -> sessions.SessionInfo:
+    return sessions.SessionInfo(host="beta", pid=1, queues=("default",), timeout=600.0)

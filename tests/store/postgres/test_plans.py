@@ -1,0 +1,211 @@
+"""How PostgreSQL executes the hot statements, whatever its statistics say.
+
+With few distinct transaction ids the planner believes that one row is left past the cursor and
+sorts the whole backlog. The settings of Rota's transactions must keep it from that, with generic
+plans, on tables that are empty, large, analysed or not.
+"""
+
+from collections.abc import Iterator
+from typing import Any, LiteralString, cast
+
+import pytest
+from psycopg import sql
+
+from rota.store.operation import Begin, Query
+from rota.store.postgres import claim, settle, timer
+from tests.store.postgres.database import Database, Raw, begin, ids
+
+ROWS = 200_000
+LIMIT = 10
+BY_INDEX = ("log_", "cursor_", "timer")
+"""What the names of the tables begin with that must be read by their indexes."""
+
+TURN = "_turn"
+"""And what the names of the sequences end with, which are single rows."""
+
+Node = dict[str, Any]
+
+TABLES = ["empty", "large", "analysed"]
+
+
+def explained(raw: Raw, query: Query) -> Node:
+    """The plan of a prepared statement with what it really read; nothing of it remains."""
+    name = query.statement.name
+    text = cast("LiteralString", f"PREPARE {name} AS {query.statement.numbered}")
+    values = sql.SQL(", ").join(sql.Literal(query.params[key]) for key in query.statement.order)
+    raw.execute(text, prepare=False)
+    asked = sql.SQL("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE {} ({})").format(
+        sql.Identifier(name), values
+    )
+    row = raw.execute(asked, prepare=False).fetchone()
+    assert row is not None
+    plan: Node = row[0][0]["Plan"]
+    return plan
+
+
+def nodes(plan: Node) -> Iterator[Node]:
+    """All nodes of a plan."""
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from nodes(child)
+
+
+def times(node: Node, key: str) -> float:
+    """A figure that a node gives per loop, altogether."""
+    return float(node.get(key, 0)) * float(node.get("Actual Loops", 0))
+
+
+def scans(plan: Node, table: str) -> list[Node]:
+    """The nodes that read a table or its partitions."""
+    return [
+        node
+        for node in nodes(plan)
+        if node.get("Relation Name", "").startswith(table)
+        and not node["Relation Name"].endswith(TURN)
+        and "Scan" in node["Node Type"]
+    ]
+
+
+def rows_read(plan: Node, table: str) -> float:
+    """How many rows the scans of a table looked at."""
+    return sum(
+        times(node, "Actual Rows")
+        + times(node, "Rows Removed by Filter")
+        + times(node, "Rows Removed by Index Recheck")
+        for node in scans(plan, table)
+    )
+
+
+def unbounded(plan: Node) -> Iterator[str]:
+    """The tables that flow into a node without a limit on their way."""
+    for child in plan.get("Plans", ()):
+        if child["Node Type"] == "Limit" or child["Parent Relationship"] in {"InitPlan", "SubPlan"}:
+            continue
+        if "Scan" in child["Node Type"] and "Relation Name" in child:
+            yield child["Relation Name"]
+        yield from unbounded(child)
+
+
+def check(plan: Node, most: int) -> None:
+    """Indexes only, in their order, and no sort of more than so many rows."""
+    for table in BY_INDEX:
+        for node in scans(plan, table):
+            assert node["Node Type"] in {"Index Scan", "Index Only Scan", "Tid Scan"}, node
+    for node in nodes(plan):
+        assert node["Node Type"] not in {"Hash Join", "Merge Join", "Bitmap Heap Scan"}
+        if "Sort" in node["Node Type"]:
+            assert times(node, "Actual Rows") <= most, node
+            assert not any(name.startswith(BY_INDEX) for name in unbounded(node)), node
+
+
+@pytest.fixture(params=TABLES)
+def filled(request: pytest.FixtureRequest, db: Database) -> Database:
+    """A database without jobs; with many of few transactions; and with statistics about them."""
+    db.enqueue(1)
+    db.settle(db.session(), db.claim(db.session()))
+    if request.param != "empty":
+        for _ in range(5):
+            db.enqueue(ROWS // 5)
+        db.enqueue(ROWS // 10, delay=86_400.0)
+        db.enqueue(100, delay=0.0)
+        db.enqueue(500, priority=7)
+    if request.param == "analysed":
+        db.sql("ANALYZE")
+    else:
+        analysed = "SELECT count(*) FROM pg_stats WHERE schemaname = 'rota' AND tablename LIKE 'log%%'"
+        assert db.one(analysed) == 0
+    return db
+
+
+@pytest.mark.parametrize("middle", [False, True])
+def test_the_claim(filled: Database, *, middle: bool) -> None:
+    """A claim reads about as many rows of the log as it takes, wherever its cursor stands."""
+    db = filled
+    session = db.session()
+    if middle:
+        db.claim(session, 30_000)
+    available = len(db.own.run(claim.probe(["default"])))
+    lane = db.one("SELECT id FROM rota.lane WHERE priority = 0")
+    raw = db.bare(autocommit=True)
+    begin(raw, Begin.HASTY)
+    plan = explained(raw, claim.CLAIM(lane=lane, session=session, size=LIMIT))
+    check(plan, most=LIMIT)
+    assert rows_read(plan, "log_") <= 2 * LIMIT + 8
+    assert rows_read(plan, "cursor_") <= 8
+    assert plan["Actual Rows"] == (LIMIT if available else 0)
+
+
+def test_the_claim_of_a_hole(filled: Database) -> None:
+    """Rows of late transactions are found by their transaction, not by walking the lane."""
+    db = filled
+    session = db.session()
+    late = [db.bare() for _ in range(3)]
+    jobs = [job for caller in late for job in db.enqueue(500, conn=caller)]
+    db.enqueue(10)
+    while db.claim(session, 70_000):
+        pass
+    for caller in late:
+        caller.commit()
+    lane = db.one("SELECT id FROM rota.lane WHERE priority = 0")
+    raw = db.bare(autocommit=True)
+    begin(raw, Begin.HASTY)
+    plan = explained(raw, claim.CLAIM(lane=lane, session=session, size=LIMIT))
+    check(plan, most=4 * LIMIT)
+    assert rows_read(plan, "log_") <= 4 * LIMIT
+    raw.execute("ROLLBACK")
+    assert ids(db.claim(session, LIMIT)) == jobs[:LIMIT]
+
+
+def test_the_probe(filled: Database) -> None:
+    """A look at the lanes reads a row or two of each."""
+    raw = filled.bare(autocommit=True)
+    begin(raw, Begin.HASTY)
+    plan = explained(raw, claim.CLAIM_PROBE(queues=["default"]))
+    check(plan, most=10)
+    assert rows_read(plan, "log_") <= 8
+    assert rows_read(plan, "cursor_") <= 8
+
+
+def test_staging(filled: Database) -> None:
+    """Staging looks at due jobs alone, though many others wait behind them."""
+    db = filled
+    # The first staging has yet to note down what was there before it.
+    db.own.run(db.store.stage(50))
+    raw = db.bare(autocommit=True)
+    begin(raw, Begin.HASTY)
+    plan = explained(raw, timer.STAGE(size=LIMIT))
+    check(plan, most=LIMIT)
+    assert rows_read(plan, "timer") <= 6 * LIMIT
+    raw.execute("ROLLBACK")
+    begin(raw, Begin.HASTY)
+    assert rows_read(explained(raw, timer.STAGE_NEXT()), "timer_due") <= 1
+
+
+def test_settling(filled: Database) -> None:
+    """Completed jobs are looked up by their ids, one row each."""
+    db = filled
+    db.enqueue(LIMIT)
+    session = db.session()
+    claimed = db.claim(session, LIMIT)
+    raw = db.bare(autocommit=True)
+    begin(raw, Begin.DURABLE)
+    plan = explained(raw, settle.SETTLE_COMPLETE(jobs=ids(claimed), keep=60.0))
+    check(plan, most=LIMIT)
+    assert rows_read(plan, "log_") <= 2 * LIMIT
+    raw.execute("ROLLBACK")
+
+
+def test_without_the_settings_the_backlog_is_sorted(db: Database) -> None:
+    """The mutant: the same claim as the planner would like it, so that the checks above mean something."""
+    db.enqueue(ROWS // 2)
+    db.sql("ANALYZE")
+    session = db.session()
+    lane = db.one("SELECT id FROM rota.lane")
+    raw = db.bare(autocommit=True)
+    raw.execute("BEGIN")
+    raw.execute("SET LOCAL enable_indexscan = off")
+    raw.execute("SET LOCAL enable_indexonlyscan = off")
+    plan = explained(raw, claim.CLAIM(lane=lane, session=session, size=LIMIT))
+    with pytest.raises(AssertionError):
+        check(plan, most=LIMIT)
+    assert rows_read(plan, "log_") > 10_000
