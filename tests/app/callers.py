@@ -4,14 +4,13 @@ Each opens a connection the way its users do and is in a transaction (or will be
 statement). `Observer` is somebody else, who sees only what was committed.
 """
 
-import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import aiosqlite
-import asyncpg
+import asyncpg  # type: ignore[import-untyped]
 import psycopg
 from sqlalchemy import create_engine, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
@@ -22,8 +21,10 @@ from rota import JobId, Task
 from rota.errors import StoreUnavailable
 from rota.job import JobFilter, JobRecord, SessionInfo
 from rota.store.opening import open_store
-from rota.store.protocol import Store
 from rota.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from rota.store.protocol import Store
 
 Send = Task[..., Any, Any]
 
@@ -223,6 +224,8 @@ async def calling(kind: str, url: str) -> AsyncIterator[Caller]:
         case [driver, shape]:
             async with _alchemy(driver, shape, url) as caller:
                 yield caller
+        case _:
+            raise ValueError(kind)
 
 
 @asynccontextmanager
@@ -289,8 +292,3 @@ class Observer:
         with closing(psycopg.connect(self.url, autocommit=True)) as connection:
             cursor = connection.execute(sql.encode())
             return cursor.fetchall() if cursor.description else []
-
-
-async def in_thread(call: Any, *args: object) -> Any:
-    """Do something that blocks, while the caller's connection stays usable."""
-    return await asyncio.to_thread(call, *args)

@@ -47,7 +47,8 @@ SECRET = "hunter2"
 
 
 class Context:
-    pass
+    def __repr__(self):
+        return "Context()"  # test cases are named alike in every process
 
 
 class Color(enum.Enum):
