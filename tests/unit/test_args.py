@@ -47,7 +47,7 @@ SECRET = "hunter2"
 
 
 class Context:
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Context()"  # test cases are named alike in every process
 
 

@@ -14,7 +14,7 @@ from rota.states import Move
 from rota.store.callers import blocking_caller
 from rota.store.execute import drive
 from rota.store.migrate import migrate
-from rota.store.operation import Apart, Begin, Operation, Request, Rows
+from rota.store.operation import Apart, Begin, Operation, Query, Request, Rows
 from rota.store.postgres import PostgresStore
 from rota.store.postgres.connection import _BEGIN, PostgresConnection
 
@@ -198,6 +198,15 @@ def begin(raw: Raw, kind: Begin) -> None:
     raw.execute(cast("LiteralString", _BEGIN[kind]), prepare=False)
 
 
-def create_database(admin: Raw, name: str) -> None:
-    """Create an empty database."""
-    admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+def explained(raw: Raw, query: Query) -> dict[str, Any]:
+    """The plan of a prepared statement with what it really read; the caller rolls it back."""
+    name = sql.Identifier(query.statement.name)
+    text = sql.SQL(cast("LiteralString", query.statement.numbered))
+    raw.execute(sql.SQL("PREPARE {} AS {}").format(name, text), prepare=False)
+    values = sql.SQL(", ").join(sql.Literal(query.params[key]) for key in query.statement.order)
+    given = sql.SQL("({})").format(values) if query.statement.order else sql.SQL("")
+    asked = sql.SQL("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE {} {}").format(name, given)
+    row = raw.execute(asked, prepare=False).fetchone()
+    assert row is not None
+    plan: dict[str, Any] = row[0][0]["Plan"]
+    return plan

@@ -5,16 +5,14 @@ remove would make these figures grow with every job that passes.
 """
 
 from collections.abc import Iterator
-from typing import Any, LiteralString, cast
 
 import psycopg
 import pytest
-from psycopg import sql
 
 from rota.job import SessionId
 from rota.store.operation import Begin, Query
 from rota.store.postgres import PostgresStore, claim, segments, timer
-from tests.store.postgres.database import Database, Raw, begin, ids
+from tests.store.postgres.database import Database, Raw, begin, explained, ids
 
 PASSING = 50_000
 BATCH = 500
@@ -43,18 +41,10 @@ def late(db: Database, held: Raw) -> Raw:
 def buffers(db: Database, query: Query) -> int:
     """How many buffers the execution of a prepared statement touches; nothing of it remains."""
     raw = db.bare(autocommit=True)
-    name = query.statement.name
     begin(raw, Begin.HASTY)
-    raw.execute(cast("LiteralString", f"PREPARE {name} AS {query.statement.numbered}"))
-    values = sql.SQL(", ").join(sql.Literal(query.params[key]) for key in query.statement.order)
-    asked = sql.SQL("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE {} ({})").format(
-        sql.Identifier(name), values
-    )
-    row = raw.execute(asked).fetchone()
+    plan = explained(raw, query)
     raw.execute("ROLLBACK")
     raw.close()
-    assert row is not None
-    plan: dict[str, Any] = row[0][0]["Plan"]
     return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
 
 
