@@ -31,7 +31,8 @@ class Begin(Enum):
     On a caller's connection it always runs inside whatever transaction the caller has.
     """
 
-    NOTHING = "a single statement: no transaction around it, and durable when it returns"
+    NOTHING = "single statements: no transaction around them, each durable when it returns"
+    READING = "single statements that only read"
     DURABLE = "a transaction that is on disk when it returns"
     HASTY = "a transaction that a crash of the database server may undo; only repeatable work"
 

@@ -189,7 +189,7 @@ class Runners:
             if run.stop is not None:
                 return self._stopped(run, job, task, None, value)
             return self._returned(job, task, value)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - whatever a handler raises is an outcome
             if run.stop is not None:
                 return self._stopped(run, job, task, error, None)
             return self._failed(job, task, error)

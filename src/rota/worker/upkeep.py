@@ -20,6 +20,9 @@ logger = logging.getLogger("rota")
 STAGE_SIZE = 5000
 """Due jobs per staging."""
 
+NUDGE = 0.02
+"""Seconds after which news are looked at."""
+
 TIDY = 5.0
 """Seconds between two rounds of housekeeping."""
 
@@ -73,7 +76,9 @@ class Upkeep:
             self._tidy_at = now + TIDY * random.uniform(0.8, 1.2)  # noqa: S311 - no secret
         if staging.staged < STAGE_SIZE:
             due = self._config.poll if staging.next_due is None else staging.next_due
-            self._nudge.wait(min(due, self._config.poll))
+            if self._nudge.wait(min(due, self._config.poll)):
+                # The claim that was woken by the same news goes first.
+                self._stopping.wait(NUDGE)
 
     def _rescue(self) -> None:
         for rescue in self._connection.run(self._store.rescue()):

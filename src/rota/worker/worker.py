@@ -1,6 +1,7 @@
 """The worker: one process that claims jobs and runs them until it is told to stop."""
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import dataclass
 
@@ -94,13 +95,16 @@ class Worker:
         """Ask the worker to stop in order; callable from any thread."""
         self._asked_to_stop = True
         if self._loop is not None and self._stop is not None:
-            self._loop.call_soon_threadsafe(self._stop.set)
+            # A closed loop means that the worker has ended already.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._stop.set)
 
     def abort(self) -> None:
         """Ask the worker to give everything back and end now; callable from any thread."""
         self.stop()
         if self._loop is not None and self._abort is not None:
-            self._loop.call_soon_threadsafe(self._abort.set)
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._abort.set)
 
     async def _serve(self, stop: asyncio.Event, abort: asyncio.Event) -> None:
         app, config = self._app, self._config

@@ -46,14 +46,15 @@ class PostgresStore:
 
     def connect(self) -> PostgresConnection:
         """A new connection of Rota's own; nothing is opened yet."""
-        return PostgresConnection(self._url, prepare=not self._pooled)
+        return PostgresConnection(self._url, pooled=self._pooled)
 
     def transaction(self) -> PostgresTransaction:
         """Begin a transaction of Rota's own."""
         try:
             connection = self._spare.pop()
         except IndexError:
-            connection = self.connect()
+            # Rota's planner settings would harm the user's own statements.
+            connection = PostgresConnection(self._url, pooled=self._pooled, tuned=False)
         return PostgresTransaction(connection, self._keep)
 
     def waker(self, queues: Sequence[str]) -> PostgresWaker:

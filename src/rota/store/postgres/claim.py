@@ -40,7 +40,7 @@ def claim(session: SessionId, queues: Sequence[str], limit: int) -> Steps[list[C
     return taken
 
 
-@operation(Begin.HASTY)
+@operation(Begin.READING)
 def probe(queues: Sequence[str]) -> Steps[list[int]]:
     """The lanes that have something to claim, in the order of a claim. Writes nothing."""
     rows = yield CLAIM_PROBE(queues=list(queues))
@@ -54,13 +54,13 @@ def take(session: SessionId, lanes: Sequence[int], limit: int) -> Steps[list[Cla
     Raises:
         LeaseLost: The session is not alive any more.
     """
-    if not (yield SESSION_LOCK(session=session)):
-        message = f"session {session} was declared dead; its jobs were taken over"
-        raise LeaseLost(message)
     jobs: list[ClaimedJob] = []
     for number, lane in enumerate(lanes):
         # Only the first lane is waited for: the transaction holds no other one yet.
-        locked = yield (CLAIM_TRY_LOCK if number else CLAIM_LOCK)(lane=lane)
+        locked = yield (CLAIM_TRY_LOCK if number else CLAIM_LOCK)(lane=lane, session=session)
+        if not locked and not (yield SESSION_LOCK(session=session)):
+            message = f"session {session} was declared dead; its jobs were taken over"
+            raise LeaseLost(message)
         for queue, priority in locked:
             rows = yield CLAIM(lane=lane, session=session, size=limit - len(jobs))
             jobs += [

@@ -28,20 +28,23 @@ T = TypeVar("T")
 
 # Claims and settlements must walk their indexes whatever the statistics say: with few distinct
 # transaction ids the planner believes that one row is left and sorts the whole backlog instead.
-# The penalties these settings put on other plans would make JIT start, hence jit = off. SET LOCAL,
-# because behind a transaction pooler a plain SET would stay with somebody else.
-_PLANNER = (
-    "SET LOCAL jit = off; SET LOCAL plan_cache_mode = force_generic_plan; "
-    "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
-    "SET LOCAL enable_sort = off; SET LOCAL enable_hashjoin = off; "
-    "SET LOCAL enable_mergejoin = off"
+# The penalties these settings put on other plans would make JIT start, hence jit = off.
+PLANNER = (
+    "SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; "
+    "SET enable_bitmapscan = off; SET enable_sort = off; SET enable_hashjoin = off; "
+    "SET enable_mergejoin = off"
 )
-_BEGIN = {
-    Begin.DURABLE: f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_PLANNER}",
+BEGIN = {
+    Begin.DURABLE: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
     Begin.HASTY: (
-        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
-        f"SET LOCAL synchronous_commit = off; {_PLANNER}"
+        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = off"
     ),
+}
+# Behind a transaction pooler a plain SET would stay with somebody else, and even a single
+# statement needs a transaction to have its settings in.
+POOLED_BEGIN = {
+    begin: f"{sql}; {PLANNER.replace('SET ', 'SET LOCAL ')}"
+    for begin, sql in {**BEGIN, Begin.READING: "BEGIN READ ONLY"}.items()
 }
 
 CONNECT_TIMEOUT = 10
@@ -55,16 +58,19 @@ class LockTimeout(StoreError):
 class PostgresConnection:
     """One connection; see `rota.store.protocol.Connection`."""
 
-    def __init__(self, url: str, *, prepare: bool) -> None:
+    def __init__(self, url: str, *, pooled: bool, tuned: bool = True) -> None:
         self.url = url
-        self._prepare = prepare
+        self._pooled = pooled
+        self._tuned = tuned and not pooled
+        self._begin = POOLED_BEGIN if pooled else BEGIN
         self._raw: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._cursor: psycopg.Cursor[tuple[Any, ...]] | None = None
         self._pid = 0
 
     def run(self, operation: Operation[T]) -> T:
         """Run an operation in the kind of transaction it asks for."""
         raw = self.raw()
-        begin = _BEGIN.get(operation.begin)
+        begin = self._begin.get(operation.begin)
         try:
             if begin is None:
                 return drive(operation.steps, self._execute)
@@ -91,6 +97,8 @@ class PostgresConnection:
         if self._raw is None or self._raw.closed:
             try:
                 self._raw = psycopg.connect(self.url, autocommit=True, **self._parameters())
+                if self._tuned:
+                    self._raw.execute(PLANNER, prepare=False)
             except psycopg.Error as error:
                 _raise(error, self.url)
             self._pid = os.getpid()
@@ -98,7 +106,7 @@ class PostgresConnection:
 
     def _parameters(self) -> dict[str, Any]:
         given = parse_qs(urlsplit(self.url).query)
-        parameters: dict[str, Any] = {} if self._prepare else {"prepare_threshold": None}
+        parameters: dict[str, Any] = {"prepare_threshold": None} if self._pooled else {}
         if "connect_timeout" not in given:
             parameters["connect_timeout"] = CONNECT_TIMEOUT
         return parameters
@@ -113,7 +121,11 @@ class PostgresConnection:
         try:
             match request:
                 case Query(statement, params):
-                    cursor = self.raw().execute(statement.text, params or None)
+                    cursor = self._cursor
+                    if cursor is None or cursor.connection is not self.raw():
+                        # One cursor for all statements: making one costs as much as a parameter.
+                        self._cursor = cursor = self.raw().cursor()
+                    cursor.execute(statement.text, params or None)
                     # Not `cursor.description`, which makes an object of every column.
                     given = cursor.pgresult
                     return cursor.fetchall() if given is not None and given.nfields else ()
@@ -129,7 +141,7 @@ class PostgresConnection:
     def _apart(self, operation: Operation[Any]) -> Rows:
         if self.raw().info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
             return [(self.run(operation),)]
-        other = PostgresConnection(self.url, prepare=self._prepare)
+        other = PostgresConnection(self.url, pooled=self._pooled)
         try:
             return [(other.run(operation),)]
         finally:

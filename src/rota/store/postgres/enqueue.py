@@ -27,12 +27,11 @@ from rota.store.postgres.statements import sql
 ENQUEUE = sql("enqueue")
 ENQUEUE_HERE = tuple(
     Statement(
-        one.name,
-        one.text.replace("log_0", f"log_{segment}").replace(
-            "0 AS segment", f"{segment} AS segment"
-        ),
+        "enqueue_here",
+        sql("enqueue_here")
+        .text.replace("rota.log_0", f"rota.log_{segment}")
+        .replace("0 /* segment */", str(segment)),
     )
-    for one in (sql("enqueue_here"),)
     for segment in range(LOG_SEGMENTS)
 )
 ENQUEUE_MANY = sql("enqueue_many")

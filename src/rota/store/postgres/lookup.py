@@ -22,7 +22,7 @@ LISTS = {
 _errors = msgspec.json.Decoder(tuple[AttemptError, ...])
 
 
-@operation(Begin.HASTY)
+@operation(Begin.READING)
 def get(jobs: Sequence[JobId]) -> Steps[list[JobRecord]]:
     """The jobs with these ids, in the order asked for."""
     rows = yield GET(jobs=list(jobs))
@@ -30,7 +30,7 @@ def get(jobs: Sequence[JobId]) -> Steps[list[JobRecord]]:
     return [found[job] for job in jobs if job in found]
 
 
-@operation(Begin.HASTY)
+@operation(Begin.READING)
 def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
     """The newest jobs first. One statement per kind of place, so that each walks one index."""
     params = {
@@ -47,7 +47,7 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
     return records[: wanted.limit]
 
 
-@operation(Begin.HASTY)
+@operation(Begin.READING)
 def queues() -> Steps[list[QueueRecord]]:
     """All queues, by name, with their counts."""
     found: dict[str, tuple[bool, dict[State, int]]] = {}

@@ -65,7 +65,7 @@ class SqliteConnection:
         """Run an operation in the kind of transaction it asks for."""
         self._doing = operation.name
         match operation.begin:
-            case Begin.NOTHING:
+            case Begin.NOTHING | Begin.READING:
                 result = drive(operation.steps, self._execute_alone)
             case Begin.DURABLE:
                 result = self._run_in_transaction(operation, FULL)

@@ -3,8 +3,13 @@
 -- snapshot, hence two statements. FOR NO KEY UPDATE makes no row version. Holds no lock on any
 -- segment while it waits. Only the first lane of a claim is waited for (claim_try_lock.sql takes
 -- the others), so two claims that walk their lanes in different orders cannot deadlock.
+-- Locks the session's row, too, FOR KEY SHARE: as long as the claim's transaction lasts nobody can
+-- declare the session dead. No row: the queue is paused, or the session is dead already.
+WITH session AS MATERIALIZED (
+    SELECT id FROM rota.session WHERE id = %(session)s::int8 FOR KEY SHARE
+)
 SELECT lane.queue, lane.priority
-FROM rota.lane
+FROM session, rota.lane
 JOIN rota.queue ON queue.name = lane.queue
 WHERE lane.id = %(lane)s::int4 AND NOT queue.paused
 FOR NO KEY UPDATE OF lane

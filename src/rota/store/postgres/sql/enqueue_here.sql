@@ -1,8 +1,8 @@
 -- enqueue.sql for a producer that knows its lane and a segment: straight into that segment. The
 -- number of the segment is exchanged when the statement is read.
 INSERT INTO rota.log_0 (id, lane, segment, max_attempts, timeout, task, args)
-SELECT nextval('rota.job_id'), %(lane)s::int4, 0 AS segment, %(max_attempts)s::int2,
-       %(timeout)s::float4, %(task)s, %(args)s::json
+VALUES (nextval('rota.job_id'), %(lane)s::int4, 0 /* segment */, %(max_attempts)s::int2,
+        %(timeout)s::float4, %(task)s, %(args)s::json)
 RETURNING id, CASE WHEN pg_try_advisory_lock(7682001, hashtext(%(queue)s))
                    THEN pg_advisory_unlock(7682001, hashtext(%(queue)s)) IS NULL
                    ELSE pg_notify('rota', %(queue)s) IS NULL END
