@@ -16,7 +16,7 @@ from rota.store.execute import drive
 from rota.store.migrate import migrate
 from rota.store.operation import Apart, Begin, Operation, Query, Request, Rows
 from rota.store.postgres import PostgresStore
-from rota.store.postgres.connection import _BEGIN, PostgresConnection
+from rota.store.postgres.connection import POOLED_BEGIN, PostgresConnection
 
 T = TypeVar("T")
 
@@ -195,7 +195,7 @@ def ids(jobs: Sequence[ClaimedJob]) -> list[JobId]:
 
 def begin(raw: Raw, kind: Begin) -> None:
     """Begin a transaction with the settings that Rota's own have."""
-    raw.execute(cast("LiteralString", _BEGIN[kind]), prepare=False)
+    raw.execute(cast("LiteralString", POOLED_BEGIN[kind]), prepare=False)
 
 
 def explained(raw: Raw, query: Query) -> dict[str, Any]:
