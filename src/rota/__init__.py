@@ -12,6 +12,8 @@
 Run the jobs with `rota worker MODULE:rota`.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from rota.app import Rota
 from rota.backoff import Backoff
 from rota.config import WorkerConfig
@@ -39,7 +41,21 @@ from rota.outcome import Discard, Retry, Snooze
 from rota.states import State
 from rota.task import Executor, Task
 
+if TYPE_CHECKING:
+    from rota.worker import Worker
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    # Enqueueing needs no worker: whoever only does that shall not wait for its import.
+    if name == "Worker":
+        from rota.worker import Worker
+
+        return Worker
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)
+
 
 __all__ = [
     "ArgsError",
@@ -69,5 +85,6 @@ __all__ = [
     "TaskAlreadyRegistered",
     "TaskError",
     "TaskNotFound",
+    "Worker",
     "WorkerConfig",
 ]

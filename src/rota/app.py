@@ -1,15 +1,18 @@
 """The application object: one database, and the tasks whose jobs it keeps."""
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import timedelta
+from pathlib import Path
 from types import TracebackType
-from typing import Any, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, overload
 
 from rota.args import MAX_ARGS_BYTES
 from rota.backoff import Backoff, RetryPolicy
 from rota.config import DAY
+from rota.context import Context
 from rota.durations import seconds
 from rota.errors import (
     ConfigError,
@@ -79,6 +82,13 @@ class Rota:
 
     # Tasks -----------------------------------------------------------------------------------
 
+    # A handler that takes a Context first is enqueued without it.
+    @overload
+    def task(
+        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]], /
+    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    @overload
+    def task(self, function: Callable[Concatenate[Context, P], R], /) -> Task[P, R, R]: ...
     @overload
     def task(
         self, function: Callable[P, Coroutine[Any, Any, T]], /
@@ -158,7 +168,7 @@ class Rota:
             task: Task[..., Any, Any] = Task(
                 self,
                 function,
-                name=check_name(name or f"{function.__module__}.{function.__qualname__}", "task"),
+                name=check_name(name or f"{_module(function)}.{function.__qualname__}", "task"),
                 options=options,
                 retry=policy,
                 executor=where,
@@ -344,9 +354,26 @@ class Rota:
         self.close()
 
 
+def _module(function: Callable[..., Any]) -> str:
+    """The module's name as a worker will know it, also for a file that is run as a script."""
+    if function.__module__ != "__main__":
+        return function.__module__
+    script = sys.modules["__main__"]
+    spec = getattr(script, "__spec__", None)
+    if spec is not None:
+        return str(spec.name).removesuffix(".__main__")
+    return Path(getattr(script, "__file__", None) or "__main__").stem
+
+
 class TaskDecorator(Protocol):
     """What `@rota.task(...)` gives; for type checkers only."""
 
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]], /
+    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> Task[P, R, R]: ...
     @overload
     def __call__(
         self, function: Callable[P, Coroutine[Any, Any, T]], /

@@ -4,9 +4,11 @@ A parameter annotated `Context` receives one; it is no part of the job's args.
 """
 
 import threading
+import time
 from datetime import UTC, datetime
+from typing import Self
 
-from rota.job import ClaimedJob, JobId
+from rota.job import ClaimedJob, JobId, JobSpec, LeaseId
 
 
 class Context:
@@ -18,6 +20,15 @@ class Context:
         self._job = job
         self._cancelled = threading.Event()
         self._noticed = False
+
+    @classmethod
+    def alone(cls, spec: JobSpec) -> Self:
+        """The context of a direct call, which belongs to no job: its id is 0."""
+        job = ClaimedJob(
+            JobId(0), LeaseId(0), spec.task, "{}", spec.queue, spec.priority, 1,
+            spec.max_attempts, spec.timeout, time.time(),
+        )  # fmt: skip
+        return cls(job)
 
     @property
     def job_id(self) -> JobId:

@@ -65,7 +65,9 @@ class Task(Generic[P, R, T]):
         self.executor = _executor(function, executor, name)
         self.retention = retention
         self.codec = ArgsCodec(function, name, context=Context)
-        if "conn" in inspect.signature(function).parameters:
+        parameters = inspect.signature(function).parameters
+        self._first = next(iter(parameters), None)
+        if "conn" in parameters:
             message = f"task {name!r}: a parameter cannot be named conn, which enqueue has itself"
             raise ConfigError(message)
         # What is not stored may be of any type.
@@ -75,8 +77,20 @@ class Task(Generic[P, R, T]):
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Just call the function."""
-        return self.function(*args, **kwargs)
+        """Just call the function.
+
+        A function that takes a `Context` gets one that says: first attempt, not cancelled; unless
+        the caller gives one by name.
+        """
+        wanted = self.codec.context_parameter
+        if wanted is None or wanted in kwargs:
+            return self.function(*args, **kwargs)
+        call: Callable[..., R] = self.function
+        if wanted == self._first:
+            if args and isinstance(args[0], Context):
+                return call(*args, **kwargs)
+            return call(Context.alone(self.spec), *args, **kwargs)
+        return call(*args, **{**kwargs, wanted: Context.alone(self.spec)})
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
@@ -199,7 +213,7 @@ def _arguments(one: object) -> tuple[tuple[object, ...], Mapping[str, object]]:
             pass
     message = (
         "a tuple of positional arguments or a dict of keyword arguments is needed, "
-        f"not a {type(one).__name__}; for one argument write (value,)"
+        f"not {type(one).__name__}; for one argument write (value,)"
     )
     raise ArgsError(message)
 

@@ -120,14 +120,16 @@ class Runners:
             await asyncio.wait(self._runners, timeout=left)
         return not self._runners
 
-    async def abandon(self, patience: float = 1.0) -> None:
-        """Stop what still runs, and give it back; threads are left to themselves."""
-        for run in list(self._running.values()):
+    async def abandon(self, patience: float = 1.0) -> int:
+        """Stop what still runs, and give it back; threads are left to themselves. How many ran."""
+        running = list(self._running.values())
+        for run in running:
             self._interrupt(run, Stop.RELEASE)
             if run.task is not None and run.task.executor is Executor.THREAD:
                 run.runner.cancel()
         if self._runners:
             await asyncio.wait(self._runners, timeout=patience)
+        return len(running)
 
     def close(self) -> None:
         """End threads and children that have nothing to do."""

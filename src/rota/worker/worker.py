@@ -148,6 +148,8 @@ class Worker:
             await stop.wait()
         finally:
             parts = Parts(session, upkeep, claimer, runners, settler)
+            # Another one than at the start, if that one was lost meanwhile.
+            number = session.current or number
             count = await self._wind_down(abort, parts)
             app.events.emit(WorkerStopped(number, count))
             logger.info("worker stopped: session %d, %d job(s) given back", number, count)
@@ -160,17 +162,18 @@ class Worker:
         unstarted = parts.runners.drop()
         for job in unstarted:
             parts.settler.put(released(job))
+        logger.info("worker stopping: running jobs have %g seconds left", self._config.grace)
         finishing = asyncio.create_task(parts.runners.finish(self._config.grace))
         aborting = asyncio.create_task(abort.wait())
         await asyncio.wait({finishing, aborting}, return_when=asyncio.FIRST_COMPLETED)
         for waiting in (finishing, aborting):
             waiting.cancel()
-        await parts.runners.abandon()
+        stopped = await parts.runners.abandon()
         await asyncio.to_thread(parts.upkeep.stop)
         await asyncio.to_thread(parts.settler.stop, LAST_WORDS)
         await asyncio.to_thread(parts.session.close)
         parts.runners.close()
-        return len(unstarted)
+        return len(unstarted) + stopped
 
     def _dry(self) -> None:
         """Nothing is left to claim: stop, unless jobs of these queues wait or run elsewhere."""

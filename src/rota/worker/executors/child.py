@@ -41,15 +41,19 @@ class Answer(msgspec.Struct):
     traceback: str = ""
 
 
-def main(pipe: Connection) -> None:
-    """Serve orders until the pipe closes."""
+def main(pipe: Connection, module: str) -> None:
+    """Import `module`, say so with an empty message, then serve orders until the pipe closes."""
     # A Ctrl-C at the terminal reaches the whole group; the parent decides when children end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(ValueError, OSError):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     decoder = msgspec.json.Decoder(Order)
+    # What is wrong with the module, the first order will say; importing it takes no job's time.
+    with contextlib.suppress(Exception):
+        importlib.import_module(module)
     with contextlib.suppress(EOFError, BrokenPipeError):
+        pipe.send_bytes(b"")
         while True:
             # In a context of its own: jobs do not see each other's variables.
             answer = copy_context().run(serve, decoder.decode(pipe.recv_bytes()))

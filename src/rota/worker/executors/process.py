@@ -36,13 +36,19 @@ class UnstorableResult(RemoteError):
 class Child:
     """One child process, started by its first job."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str) -> None:
+        """Start it, and wait until it has imported `module`.
+
+        Raises:
+            ChildDied: It ended before that.
+        """
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=main, args=(theirs,), name="rota-child")
+        self._process = context.Process(target=main, args=(theirs, module), name="rota-child")
         self._process.start()
         theirs.close()
         self.alive = True
+        self._receive()
 
     def run(self, order: bytes) -> Answer:
         """Run a job; blocks until it has ended.
@@ -52,11 +58,20 @@ class Child:
         """
         try:
             self._pipe.send_bytes(order)
-            return msgspec.json.decode(self._pipe.recv_bytes(), type=Answer)
+        except OSError as error:
+            raise self._died() from error
+        return msgspec.json.decode(self._receive(), type=Answer)
+
+    def _receive(self) -> bytes:
+        try:
+            return self._pipe.recv_bytes()
         except (EOFError, OSError) as error:
-            self.alive = False
-            self._process.join()
-            raise ChildDied(self._process.exitcode) from error
+            raise self._died() from error
+
+    def _died(self) -> ChildDied:
+        self.alive = False
+        self._process.join()
+        return ChildDied(self._process.exitcode)
 
     def kill(self) -> None:
         """Stop the process, whatever it does."""
@@ -100,13 +115,12 @@ class Children:
             RemoteError: The handler raised an exception, or the child died.
         """
         loop = asyncio.get_running_loop()
-        order = msgspec.json.encode(
-            Order(task.function.__module__, task.function.__qualname__, job)
-        )
+        module = task.function.__module__
+        order = msgspec.json.encode(Order(module, task.function.__qualname__, job))
         async with self._free:
             child = self._idle.pop() if self._idle else None
             if child is None:
-                child = await loop.run_in_executor(self._threads, Child)
+                child = await loop.run_in_executor(self._threads, Child, module)
             running.append(child)
             begun()
             try:

@@ -9,7 +9,7 @@ WITH lane AS (
 ), job AS (
     INSERT INTO rota.log (id, lane, segment, max_attempts, timeout, task, args)
     SELECT nextval('rota.job_id'), lane.id, (SELECT last_value %% 4 FROM rota.log_turn),
-           %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, %(args)s::json
+           %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, %(args)s::text::json
     FROM lane WHERE lane.id IS NOT NULL
     RETURNING id, lane, segment
 )

@@ -2,7 +2,7 @@
 -- number of the segment is exchanged when the statement is read.
 INSERT INTO rota.log_0 (id, lane, segment, max_attempts, timeout, task, args)
 VALUES (nextval('rota.job_id'), %(lane)s::int4, 0 /* segment */, %(max_attempts)s::int2,
-        %(timeout)s::float4, %(task)s, %(args)s::json)
+        %(timeout)s::float4, %(task)s, %(args)s::text::json)
 RETURNING id, CASE WHEN pg_try_advisory_lock(7682001, hashtext(%(queue)s))
                    THEN pg_advisory_unlock(7682001, hashtext(%(queue)s)) IS NULL
                    ELSE pg_notify('rota', %(queue)s) IS NULL END

@@ -1,0 +1,214 @@
+"""Connections that an enqueue must refuse, and what a caller's settings must not break."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import aiosqlite
+import asyncpg  # type: ignore[import-untyped]
+import psycopg
+import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import NullPool
+
+from rota import ConfigError, Rota, SchemaMissing, StoreError
+from tests.app.callers import KINDS, POSTGRES, Observer, Send, calling, enqueue, enqueue_many
+
+pytestmark = pytest.mark.asyncio
+
+
+@pytest.fixture
+def observer(app: Rota) -> Iterator[Observer]:
+    """Somebody who sees what is committed."""
+    observer = Observer(app.url)
+    yield observer
+    observer.close()
+
+
+@pytest.fixture
+def sqlite_path(tmp_path: object) -> str:
+    """The path of a SQLite database that is not Rota's."""
+    return f"{tmp_path}/other.db"
+
+
+async def test_no_connection(send: Send, observer: Observer) -> None:
+    """What is no connection is refused with a list of what can be one."""
+    for conn in ("no connection", 7, object(), [], sqlite3, print):
+        for task in (send, send.using(delay=1)):
+            with pytest.raises(ConfigError, match="takes connections of psycopg, asyncpg"):
+                task.enqueue(1, conn=conn)
+        with pytest.raises(ConfigError, match="takes connections of psycopg, asyncpg"):
+            await send.aenqueue(1, conn=conn)
+        for jobs in ([(1,)], [(1,)] * 500):
+            with pytest.raises(ConfigError, match="takes connections of psycopg, asyncpg"):
+                send.enqueue_many(jobs, conn=conn)
+    assert observer.jobs() == []
+
+
+async def test_an_empty_thing_is_no_connection(send: Send, observer: Observer) -> None:
+    """A `conn` that counts as false is refused like any other, and not taken for none."""
+    with pytest.raises(ConfigError, match="takes connections"):
+        send.enqueue_many([(1,)], conn=[])
+    with pytest.raises(ConfigError, match="takes connections"):
+        await send.aenqueue_many([(1,)], conn="")
+    assert observer.jobs() == []
+
+
+async def test_async_connection_in_enqueue(
+    postgres_url: str, sqlite_path: str, send: Send, observer: Observer
+) -> None:
+    """`enqueue` with an async connection says which method to use, and touches nothing."""
+    for kind in KINDS:
+        url = postgres_url if kind in POSTGRES else f"sqlite:///{sqlite_path}"
+        async with calling(kind, url) as caller:
+            if caller.awaits:
+                with pytest.raises(ConfigError, match="aenqueue"):
+                    send.enqueue(1, conn=caller.conn)
+                with pytest.raises(ConfigError, match="aenqueue"):
+                    send.enqueue_many([(1,)], conn=caller.conn)
+    assert observer.jobs() == []
+
+
+async def test_async_session_without_engine(send: Send) -> None:
+    """An AsyncSession is told apart before it is used for anything."""
+    session = AsyncSession()
+    with pytest.raises(ConfigError, match="aenqueue"):
+        send.enqueue(1, conn=session)
+    await session.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_other_kind_of_database(
+    kind: str, postgres_url: str, sqlite_path: str, request: pytest.FixtureRequest
+) -> None:
+    """A connection to PostgreSQL is refused where the jobs are in SQLite, and the reverse."""
+    del request
+    own, theirs = f"sqlite:///{sqlite_path}.rota", postgres_url
+    if kind not in POSTGRES:
+        own, theirs = postgres_url, f"sqlite:///{sqlite_path}"
+    with Rota(own) as app:
+        send: Send = app.task(name="send")(_nothing)
+        async with calling(kind, theirs) as caller:
+            with pytest.raises(ConfigError, match="keeps its jobs in"):
+                await enqueue(caller, send, 1)
+            with pytest.raises(ConfigError, match="keeps its jobs in"):
+                await enqueue_many(caller, send, 500)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_database_without_tables(kind: str, postgres_url: str, sqlite_path: str) -> None:
+    """A database without Rota's tables gives an error of Rota's own that says what to do."""
+    # A SQLite file of Rota's own gets its tables by itself; somebody else's does not.
+    url = postgres_url if kind in POSTGRES else f"sqlite:///{sqlite_path}"
+    own = postgres_url if kind in POSTGRES else f"sqlite:///{sqlite_path}.rota"
+    with Rota(own) as app:
+        send: Send = app.task(name="send")(_nothing)
+        for number in (1, 3, 500):
+            async with calling(kind, url) as caller:
+                with pytest.raises(SchemaMissing, match="rota migrate"):
+                    await enqueue_many(caller, send, number)
+        async with calling(kind, url) as caller:
+            with pytest.raises(SchemaMissing, match="rota migrate"):
+                await enqueue(caller, send.using(delay=5), 1)
+
+
+async def test_a_closed_connection(store_url: str, send: Send, observer: Observer) -> None:
+    """A connection that was closed gives an error of Rota's own."""
+    conn: Any
+    if store_url.startswith("sqlite"):
+        conn = sqlite3.connect(store_url.removeprefix("sqlite:///"))
+    else:
+        conn = psycopg.connect(store_url)
+    conn.close()
+    with pytest.raises(StoreError, match="closed"):
+        send.enqueue(1, conn=conn)
+    assert observer.jobs() == []
+
+
+async def test_a_session_without_engine(send: Send, observer: Observer) -> None:
+    """A Session that leads to no database gives an error of Rota's own."""
+    with Session() as session, pytest.raises((StoreError, ConfigError)):
+        send.enqueue(1, conn=session)
+    assert observer.jobs() == []
+
+
+async def test_an_unknown_dialect(send: Send) -> None:
+    """SQLAlchemy through a driver that Rota does not know is refused by its name."""
+
+    class Dialect:
+        name, driver = "oracle", "oracledb"
+
+    kind = type("Connection", (), {"__module__": "sqlalchemy", "dialect": Dialect()})
+    with pytest.raises(ConfigError, match=r"oracle\+oracledb"):
+        send.enqueue(1, conn=kind())
+
+
+@pytest.mark.parametrize("factory", ["Row", "dict"])
+@pytest.mark.parametrize("kind", ["sqlite3", "aiosqlite"])
+async def test_row_factory(kind: str, factory: str, tmp_path: object) -> None:
+    """A row_factory of the caller's disturbs nothing, and is still there afterwards."""
+
+    def as_dict(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> dict[str, Any]:
+        return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
+
+    url = f"sqlite:///{tmp_path}/rota.db"
+    with Rota(url) as app:
+        app.ready()
+        send: Send = app.task(name="send")(_nothing)
+        observer = Observer(url)
+        async with calling(kind, url) as caller:
+            caller.conn.row_factory = sqlite3.Row if factory == "Row" else as_dict
+            jobs = [await enqueue(caller, send, 1), *await enqueue_many(caller, send, 3)]
+            cursor = caller.conn.execute("SELECT 1 AS one")
+            row = await (await cursor).fetchone() if caller.awaits else cursor.fetchone()
+            assert row["one"] == 1
+            await caller.commit()
+        assert observer.claim() == jobs
+        observer.close()
+
+
+async def test_subclasses(store_url: str, send: Send, observer: Observer) -> None:
+    """A subclass of a connection counts as what it derives from."""
+
+    class Mine(sqlite3.Connection):
+        pass
+
+    class Ours(psycopg.Connection[Any]):
+        pass
+
+    conn: Any
+    if store_url.startswith("sqlite"):
+        conn = sqlite3.connect(store_url.removeprefix("sqlite:///"), factory=Mine)
+    else:
+        conn = Ours.connect(store_url)
+    with closing(conn):
+        job = send.enqueue(1, conn=conn).id
+        conn.commit()
+    assert observer.claim() == [job]
+
+
+async def test_a_savepoint_is_not_ended_by_a_refusal(postgres_url: str, sqlite_path: str) -> None:
+    """A refused enqueue leaves the caller's transaction as it was."""
+    engine = create_engine(f"sqlite:///{sqlite_path}", poolclass=NullPool)
+    with Rota(postgres_url) as app, engine.begin() as conn:
+        send: Send = app.task(name="send")(_nothing)
+        conn.execute(text("CREATE TABLE orders (id integer)"))
+        with pytest.raises(ConfigError):
+            send.enqueue(1, conn=conn)
+        conn.execute(text("INSERT INTO orders (id) VALUES (1)"))
+    with engine.connect() as conn:
+        assert conn.execute(text("SELECT count(*) FROM orders")).scalar() == 1
+
+
+async def test_classes_are_no_connections(send: Send) -> None:
+    """The class of a connection is not a connection."""
+    for kind in (psycopg.Connection, asyncpg.Connection, aiosqlite.Connection, Session):
+        with pytest.raises(ConfigError, match="which Rota cannot use"):
+            send.enqueue(1, conn=kind)
+
+
+def _nothing(number: int) -> None:
+    del number

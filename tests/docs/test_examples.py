@@ -1,0 +1,56 @@
+"""The examples run."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+SHOWN = {
+    "quickstart": ["stored: available", "ran: completed", "Hello, Ada!"],
+    "transaction_sqlite3": [
+        "rolled back: 0 orders, 0 jobs",
+        "committed: 1 orders, 1 jobs",
+        "receipt for order 42",
+    ],
+    "transaction_sqlalchemy": [
+        "rolled back: 0 orders, 0 jobs",
+        "committed: 1 orders, 1 jobs",
+        "receipt for order 42",
+    ],
+    "outcomes": [
+        "flaky: completed after 3 attempts",
+        "snoozing: completed after 1 attempts",
+        "hopeless: discarded after 1 attempts, no such address",
+        "broken: discarded after 2 attempts, it never works",
+    ],
+    "processes": [
+        "crash: discarded, the child process ended with",
+        "biggest prime below 10000: 9973",
+    ],
+}
+"""What each example prints, among other things."""
+
+
+def test_each_example_is_known() -> None:
+    """The list above and the folder agree."""
+    assert [file.stem for file in EXAMPLES] == sorted(SHOWN)
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_example(file: Path, tmp_path: Path) -> None:
+    """An example ends by itself, prints what it shows, and leaves nothing where it was run."""
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("ROTA_")}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(file)],
+        cwd=tmp_path, env=inherited, capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for line in SHOWN[file.stem]:
+        assert line in done.stdout
+    assert list(tmp_path.iterdir()) == []

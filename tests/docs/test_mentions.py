@@ -1,0 +1,70 @@
+"""Nothing that users can meet is missing from the pages."""
+
+import dataclasses
+import inspect
+import re
+
+import pytest
+
+import rota
+from rota import Rota, State, Task, WorkerConfig, errors, events
+from rota.store.opening import VARIABLE
+from tests.docs.pages import everything
+
+
+def missing(names: list[str]) -> list[str]:
+    """The names that no page has in backticks or in a block."""
+    text = everything()
+    return [name for name in names if not re.search(rf"(?<!\w){re.escape(name)}\b", text)]
+
+
+def subclasses(kind: type) -> list[str]:
+    """The names of all classes of the same module that derive from one."""
+    names: list[str] = []
+    one: type
+    for one in kind.__subclasses__():
+        if one.__module__ == kind.__module__:
+            names += [one.__name__, *subclasses(one)]
+    return names
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(rota.__all__, id="public names"),
+        pytest.param(subclasses(errors.RotaError), id="errors"),
+        pytest.param(subclasses(events.Event), id="events"),
+        pytest.param([f"`{state}`" for state in State], id="states"),
+        pytest.param([field.name for field in dataclasses.fields(WorkerConfig)], id="worker"),
+        pytest.param(sorted(inspect.signature(Rota).parameters), id="app"),
+        pytest.param(sorted(inspect.signature(Rota.task).parameters.keys() - {"self"}), id="task"),
+        pytest.param(
+            sorted(inspect.signature(Task.using).parameters.keys() - {"self", "unknown"}), id="using"
+        ),
+        pytest.param(
+            [f"ctx.{name}" for name in vars(rota.Context)
+             if not name.startswith("_") and name not in {"alone", "request_cancel", "noticed"}],
+            id="context",
+        ),
+        pytest.param([VARIABLE], id="variables"),
+    ],
+)  # fmt: skip
+def test_everything_is_mentioned(names: list[str]) -> None:
+    """Each public name, error, event, state, setting and option stands in some page."""
+    listed = [name for name in names if not name.startswith("`")]
+    text = everything()
+    quoted = [name for name in names if name.startswith("`") and name not in text]
+    assert missing(listed) + quoted == []
+
+
+def test_methods_are_mentioned() -> None:
+    """Each public method of a task, a handle and an app that users call stands in some page."""
+    inner = {"find_task", "begin", "run", "arun", "on", "use", "ready", "close"}
+    kinds = (Task, rota.JobHandle, Rota)
+    names = {
+        name
+        for kind in kinds
+        for name, value in vars(kind).items()
+        if not name.startswith("_") and (callable(value) or isinstance(value, property))
+    }
+    assert missing(sorted(names - inner)) == []
