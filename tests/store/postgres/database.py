@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 from threading import Thread
-from typing import Any, Generic, LiteralString, Self, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar
 
 import psycopg
 from psycopg import sql
@@ -64,7 +64,7 @@ class Database:
 
     def sql(self, query: str, *params: object) -> list[tuple[Any, ...]]:
         """What a bare query gives."""
-        cursor = self.admin.execute(cast("LiteralString", query), params or None)
+        cursor = self.admin.execute(query, params or None)
         return cursor.fetchall() if cursor.description else []
 
     def one(self, query: str, *params: object) -> Any:
@@ -195,13 +195,13 @@ def ids(jobs: Sequence[ClaimedJob]) -> list[JobId]:
 
 def begin(raw: Raw, kind: Begin) -> None:
     """Begin a transaction with the settings that Rota's own have."""
-    raw.execute(cast("LiteralString", POOLED_BEGIN[kind]), prepare=False)
+    raw.execute(POOLED_BEGIN[kind], prepare=False)
 
 
 def explained(raw: Raw, query: Query) -> dict[str, Any]:
     """The plan of a prepared statement with what it really read; the caller rolls it back."""
     name = sql.Identifier(query.statement.name)
-    text = sql.SQL(cast("LiteralString", query.statement.numbered))
+    text = sql.SQL(query.statement.numbered)
     raw.execute(sql.SQL("PREPARE {} AS {}").format(name, text), prepare=False)
     values = sql.SQL(", ").join(sql.Literal(query.params[key]) for key in query.statement.order)
     given = sql.SQL("({})").format(values) if query.statement.order else sql.SQL("")

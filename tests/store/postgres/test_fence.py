@@ -4,14 +4,18 @@ One side is stopped in the middle of its transaction by a lock that a third conn
 other side must wait for it, and must find afterwards that there is nothing left for it to do.
 """
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
 import pytest
 
-from rota.errors import LeaseLost
-from rota.job import ClaimedJob, Rescue, SessionId
+from rota.errors import LeaseLost, StoreUnavailable
+from rota.job import ClaimedJob, Rescue, SessionId, SessionInfo
 from rota.settlement import Settlement
 from rota.states import Move, State
-from rota.store.operation import Begin, Operation, Statement
-from rota.store.postgres import sessions, settle
+from rota.store.operation import Begin, Operation, Statement, Steps
+from rota.store.postgres import claim, sessions, settle
 from tests.store.factories import until
 from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
 
@@ -19,16 +23,16 @@ from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
 def holding(db: Database, what: str) -> Raw:
     """A third connection that holds a lock until it rolls back."""
     raw = db.bare()
-    raw.execute(what)  # type: ignore[call-overload]  # made by the test
+    raw.execute(what)
     return raw
 
 
-def stopped(db: Database, later: "Later[object]", third: Raw) -> None:
+def stopped(db: Database, later: "Later[Any]", third: Raw) -> None:
     """Wait until an operation waits for the third connection."""
     until(lambda: db.waits_for(later.pid, third.info.backend_pid) or None)
 
 
-def behind(db: Database, loser: "Later[object]", winner: "Later[object]") -> None:
+def behind(db: Database, loser: "Later[Any]", winner: "Later[Any]") -> None:
     """Wait until an operation waits for the other one."""
     until(lambda: db.waits_for(loser.pid, winner.pid) or None)
 
@@ -43,7 +47,7 @@ def dying(db: Database, count: int = 1) -> tuple[SessionId, list[ClaimedJob]]:
     return session, claimed
 
 
-def completing(session: SessionId, jobs: list[ClaimedJob]) -> list[Settlement]:
+def completing(jobs: list[ClaimedJob]) -> list[Settlement]:
     """Settlements that complete jobs and keep them."""
     return [Settlement(job.id, job.lease, Move.COMPLETE, 0.0, KEEP) for job in jobs]
 
@@ -60,7 +64,7 @@ def test_a_settlement_before_a_rescue(db: Database, *, whole: bool) -> None:
     session, jobs = dying(db, 2)
     settled = jobs if whole else jobs[:1]
     third = holding(db, "LOCK TABLE rota.finished IN SHARE MODE")
-    settlement = Later(db, db.store.settle(session, completing(session, settled)))
+    settlement = Later(db, db.store.settle(session, completing(settled)))
     stopped(db, settlement, third)
     rescue = Later(db, db.store.rescue())
     behind(db, rescue, settlement)
@@ -80,7 +84,7 @@ def test_a_rescue_before_a_settlement(db: Database, *, whole: bool) -> None:
     third = holding(db, "LOCK TABLE rota.log IN SHARE MODE")
     rescue = Later(db, db.store.rescue())
     stopped(db, rescue, third)
-    settlement = Later(db, db.store.settle(session, completing(session, settled)))
+    settlement = Later(db, db.store.settle(session, completing(settled)))
     behind(db, settlement, rescue)
     third.rollback()
     assert list(rescue.result()[0].available) == ids(jobs)
@@ -103,7 +107,7 @@ def test_a_rescue_and_a_settlement_of_several_leases(db: Database) -> None:
     third = holding(db, f"SELECT FROM rota.lease WHERE id = {jobs[0].lease} FOR UPDATE")
     rescue = Later(db, db.store.rescue())
     stopped(db, rescue, third)
-    settlement = Later(db, db.store.settle(session, completing(session, jobs[::-1])))
+    settlement = Later(db, db.store.settle(session, completing(jobs[::-1])))
     behind(db, settlement, rescue)
     third.rollback()
     assert list(rescue.result()[0].available) == ids(jobs)
@@ -127,7 +131,7 @@ def test_a_stranger_cannot_settle(
     _, jobs = dying(db, 2)
     settled = jobs if whole else jobs[:1]
     stranger = db.session()
-    refused = db.own.run(db.store.settle(stranger, completing(stranger, settled)))
+    refused = db.own.run(db.store.settle(stranger, completing(settled)))
     assert refused == (ids(settled) if fenced else [])
     assert state(db, jobs[0]) is (State.RUNNING if fenced else State.COMPLETED)
 
@@ -149,11 +153,11 @@ def test_a_claim_before_a_rescue(db: Database) -> None:
     session, held = dying(db)
     [waiting] = db.enqueue(1)
     third = holding(db, "SELECT FROM rota.lane FOR NO KEY UPDATE")
-    claim = Later(db, db.store.claim(session, ["default"], 10))
-    stopped(db, claim, third)
+    claiming = Later(db, db.store.claim(session, ["default"], 10))
+    stopped(db, claiming, third)
     assert db.own.run(db.store.rescue()) == []
     third.rollback()
-    assert ids(claim.result()) == [waiting]
+    assert ids(claiming.result()) == [waiting]
     [found] = db.own.run(db.store.rescue())
     assert sorted(found.available) == sorted([held[0].id, waiting])
 
@@ -165,12 +169,12 @@ def test_a_rescue_before_a_claim(db: Database) -> None:
     third = holding(db, "LOCK TABLE rota.log IN SHARE MODE")
     rescue = Later(db, db.store.rescue())
     stopped(db, rescue, third)
-    claim = Later(db, db.store.claim(session, ["default"], 10))
-    behind(db, claim, rescue)
+    claiming = Later(db, db.store.claim(session, ["default"], 10))
+    behind(db, claiming, rescue)
     third.rollback()
     assert list(rescue.result()[0].available) == [held.id]
     with pytest.raises(LeaseLost):
-        claim.result()
+        claiming.result()
     assert db.one("SELECT count(*) FROM rota.lease") == 0
     assert sorted(ids(db.claim(db.session()))) == sorted([waiting, held.id])
 
@@ -179,19 +183,20 @@ def test_without_the_sessions_lock_a_dead_session_claims(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mutant: a claim that only looks whether its session is there, without locking it."""
-    looking = Statement("session_lock", "SELECT id FROM rota.session WHERE id = %(session)s::int8")
-    monkeypatch.setattr("rota.store.postgres.claim.SESSION_LOCK", looking)
+    looking = Statement("claim_lock", claim.CLAIM_LOCK.text.replace(" FOR KEY SHARE", ""))
+    assert looking.text != claim.CLAIM_LOCK.text
+    monkeypatch.setattr(claim, "CLAIM_LOCK", looking)
     session, _ = dying(db)
     db.enqueue(1)
     third = holding(db, "SELECT FROM rota.lane FOR NO KEY UPDATE")
-    claim = Later(db, db.store.claim(session, ["default"], 10))
-    stopped(db, claim, third)
+    later = Later(db, db.store.claim(session, ["default"], 10))
+    stopped(db, later, third)
     [found] = db.own.run(db.store.rescue())
     assert len(found.available) == 1
     third.rollback()
     # The foreign key catches it, with an error that is not the one that a worker understands.
     with pytest.raises(Exception, match="foreign key"):
-        claim.result()
+        later.result()
 
 
 def test_a_renewal_before_a_rescue(db: Database) -> None:
@@ -249,16 +254,47 @@ def test_a_claim_before_the_sessions_end(db: Database) -> None:
     session = db.session()
     [job] = db.enqueue(1)
     third = holding(db, "SELECT FROM rota.lane FOR NO KEY UPDATE")
-    claim = Later(db, db.store.claim(session, ["default"], 10))
-    stopped(db, claim, third)
+    claiming = Later(db, db.store.claim(session, ["default"], 10))
+    stopped(db, claiming, third)
     end = Later(db, db.store.close_session(session))
-    behind(db, end, claim)
+    behind(db, end, claiming)
     third.rollback()
-    claimed = claim.result()
+    claimed = claiming.result()
     assert ids(claimed) == [job]
     end.result()
     assert state(db, claimed[0]) is State.AVAILABLE
     assert db.settle(session, claimed) == [job]
+
+
+def test_a_worker_that_is_frozen_in_the_middle_of_a_claim(db: Database) -> None:
+    """The server ends its transaction: others claim from the lane, and its session is rescued."""
+    session, [held] = dying(db)
+    [waiting] = db.enqueue(1)
+    lane = db.one("SELECT id FROM rota.lane")
+    frozen = db.connect()
+    thaw = threading.Event()
+
+    def freeze() -> Steps[bool]:
+        yield claim.CLAIM_LOCK(lane=lane, session=session)
+        assert thaw.wait(60)
+        return bool((yield claim.CLAIM(lane=lane, session=session, size=10)))
+
+    def half_a_claim() -> None:
+        with pytest.raises(StoreUnavailable):
+            frozen.run(Operation("claim", freeze(), Begin.HASTY))
+
+    with ThreadPoolExecutor(1) as pool:
+        half = pool.submit(half_a_claim)
+        try:
+            locked = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+            until(lambda: db.one(locked) or None)
+            assert db.own.run(db.store.rescue()) == []
+            assert ids(db.claim(db.session())) == [waiting]
+            [found] = db.own.run(db.store.rescue())
+            assert list(found.available) == [held.id]
+        finally:
+            thaw.set()
+        half.result()
 
 
 def test_the_dead_do_nothing(db: Database) -> None:
@@ -353,7 +389,7 @@ def test_jobs_committed_while_the_logs_are_anchored(db: Database) -> None:
     other = db.enqueue(1, conn=after)
     # Stops a deletion of rows that have been read already, and no producer.
     third = holding(db, "LOCK TABLE rota.log_3 IN SHARE MODE")
-    opening = Later(db, sessions.open_session(_info()))
+    opening = Later(db, db.store.open_session(_info()))
     stopped(db, opening, third)
     during.commit()
     third.rollback()
@@ -369,9 +405,10 @@ def test_two_workers_after_a_restore(db: Database) -> None:
     jobs = db.enqueue(5)
     restore(db)
     third = holding(db, "SELECT FROM rota.lane FOR NO KEY UPDATE")
-    openings = [Later(db, sessions.open_session(_info())) for _ in range(3)]
-    for opening in openings:
-        until(lambda opening=opening: db.one("SELECT pg_blocking_pids(%s)", opening.pid) or None)
+    openings = [Later(db, db.store.open_session(_info())) for _ in range(3)]
+    blocked = "SELECT count(*) FROM unnest(%s::int[]) AS pid WHERE pg_blocking_pids(pid) <> '{}'"
+    pids = [opening.pid for opening in openings]
+    until(lambda: True if db.one(blocked, pids) == len(pids) else None)
     third.rollback()
     alive = [opening.result() for opening in openings]
     assert db.one("SELECT count(*) FROM rota.session") == 3
@@ -411,5 +448,5 @@ def test_a_cluster_that_was_upgraded(db: Database) -> None:
     assert sorted(ids(db.claim_all(db.session()))) == jobs[2:]
 
 
-def _info() -> sessions.SessionInfo:
-    return sessions.SessionInfo(host="beta", pid=1, queues=("default",), timeout=600.0)
+def _info() -> SessionInfo:
+    return SessionInfo(host="beta", pid=1, queues=("default",), timeout=600.0)

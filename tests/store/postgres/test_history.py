@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,6 @@ from rota.settlement import Settlement, error_json
 from rota.states import Move
 from rota.store.operation import Statement
 from rota.store.postgres import claim as claiming
-from rota.store.postgres.connection import PostgresConnection
 from rota.store.postgres.segments import tidy
 from tests.store.postgres.database import Database, Raw, ids
 
@@ -104,7 +104,9 @@ class History:
         own = self.db.connect()
         while not self.done.is_set():
             for did in own.run(tidy()):
-                self.tidied[did.partition(":")[0] + (" emptied" if "empty" in did else " left")] += 1
+                self.tidied[
+                    did.partition(":")[0] + (" emptied" if "empty" in did else " left")
+                ] += 1
             self.done.wait(0.01)
 
     def _stage(self) -> None:
@@ -123,7 +125,7 @@ class Producer:
         self._chance = random.Random(f"{history.seed} producer {number}")
         self._name = f"{history.seed} {number}"
         self._raw: Raw = self._db.bare()
-        self._own: PostgresConnection = self._db.connect()
+        self._own = self._db.connect()
         self._prepared: list[tuple[str, list[JobId]]] = []
         self._kept: list[JobId] = []
         self._undone: list[JobId] = []
@@ -144,8 +146,8 @@ class Producer:
             self._end_prepared()
 
     def _enqueue(self, conn: Raw | None) -> list[JobId]:
-        count = self._chance.choice((1, 1, 1, 2, 5, 30, 250))
-        options = {
+        count = self._chance.choices((1, 2, 5, 30, 250), (50, 20, 15, 12, 3))[0]
+        options: dict[str, Any] = {
             "queue": self._chance.choice(QUEUES),
             "priority": self._chance.choice(PRIORITIES),
             "max_attempts": 100,
@@ -235,7 +237,8 @@ class Claimer:
             settlements.append(Settlement(job.id, job.lease, move, 0.0, keep, None, error))
             self._runs.append((job.id, move))
         store = self._history.db.store
-        self._history.refused += self._own.run(store.settle(self._session, settlements))
+        refused = self._own.run(store.settle(self._session, settlements))
+        self._history.refused += refused
 
 
 @pytest.fixture(autouse=True)
@@ -257,9 +260,7 @@ def test_every_committed_job_runs_exactly_once(db: Database) -> None:
     completions = Counter(
         job for part in history.runs for job, move in part if move is Move.COMPLETE
     )
-    again = Counter(
-        job for part in history.runs for job, move in part if move is not Move.COMPLETE
-    )
+    again = Counter(job for part in history.runs for job, move in part if move is not Move.COMPLETE)
     assert len(committed) == len(set(committed)) > 1000
     assert len(undone) > 100
     assert history.lost() == set()

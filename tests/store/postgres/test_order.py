@@ -142,9 +142,7 @@ def test_a_hole_in_a_passed_gap_of_a_second_claim(db: Database) -> None:
 def test_the_same_transaction_in_several_lanes(db: Database) -> None:
     """Each lane has its own cursor, so a late transaction is late in each of them."""
     late = begun(db)
-    delayed = {
-        priority: db.enqueue(2, conn=late, priority=priority) for priority in (-1, 0, 1)
-    }
+    delayed = {priority: db.enqueue(2, conn=late, priority=priority) for priority in (-1, 0, 1)}
     for priority in (-1, 0):
         db.enqueue(1, priority=priority)
     session = db.session()

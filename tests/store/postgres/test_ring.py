@@ -52,9 +52,7 @@ def forgetful(after: int) -> Callable[..., Query]:
 
 
 @pytest.mark.parametrize("checked", [True, False])
-def test_unclaimed_rows(
-    db: Database, monkeypatch: pytest.MonkeyPatch, *, checked: bool
-) -> None:
+def test_unclaimed_rows(db: Database, monkeypatch: pytest.MonkeyPatch, *, checked: bool) -> None:
     """A segment with a job that nobody has claimed stays; without the check it would be lost."""
     if not checked:
         monkeypatch.setattr(segments, "UNCLAIMED", forgetful(0))
@@ -99,7 +97,8 @@ def test_a_producer_that_has_not_committed(db: Database) -> None:
             truncation = Later(db, segments.empty_log(0))
             while not truncation.ended:
                 passed = db.enqueue(1, on=hasty)
-                assert ids(hasty.run(db.store.claim(session, ["default"], 10))) == passed
+                claimed = hasty.run(db.store.claim(session, ["default"], 10))
+                assert ids(claimed) == passed
             with pytest.raises(LockTimeout):
                 truncation.result()
     finally:
@@ -163,7 +162,9 @@ def test_leased_rows_are_copied_forward(db: Database, move: Move) -> None:
     assert db.one("SELECT count(*) FROM rota.log WHERE id = %s", job) == 1
     assert db.one("SELECT count(*) FROM rota.log WHERE id = %s", other) == 0
     error = error_json(1, "E", "e") if move in {Move.RETRY, Move.DISCARD} else None
-    end = Settlement(job, running.lease, move, 600.0 if move is Move.SNOOZE else 0.0, KEEP, None, error)
+    end = Settlement(
+        job, running.lease, move, 600.0 if move is Move.SNOOZE else 0.0, KEEP, None, error
+    )
     assert db.own.run(db.store.settle(session, [end])) == []
     [found] = db.own.run(db.store.get([job]))
     assert (found.state, found.args, found.max_attempts, found.timeout) == (
@@ -319,8 +320,10 @@ def test_a_dump_only_postpones(db: Database) -> None:
     db.enqueue(3)
     db.settle(session, db.claim(session), keep=0.001)
     dump = db.bare()
-    for (name,) in db.sql("SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'p')"
-                          " AND relnamespace = 'rota'::regnamespace"):
+    for (name,) in db.sql(
+        "SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'p')"
+        " AND relnamespace = 'rota'::regnamespace"
+    ):
         dump.execute(f"LOCK TABLE {name} IN ACCESS SHARE MODE")
     done = tidy(db, 3)
     assert not any("empty again" in did for did in done)
@@ -347,7 +350,10 @@ def test_finished_jobs_stay_for_their_retention(db: Database) -> None:
     db.sql("UPDATE rota.finished SET keep_until = now() WHERE id = %s", kept)
     assert emptied(tidy(db, 2), "finished") == 1
     assert [job.id for job in db.own.run(db.store.get([kept, gone, bad]))] == [bad]
-    assert db.one("SELECT sum(pg_relation_size('rota.finished_' || n)) FROM generate_series(0, 5) n") == 0
+    assert (
+        db.one("SELECT sum(pg_relation_size('rota.finished_' || n)) FROM generate_series(0, 5) n")
+        == 0
+    )
 
 
 def test_the_ring_passes_a_segment_that_is_in_use(db: Database) -> None:

@@ -32,7 +32,10 @@ T = TypeVar("T")
 PLANNER = (
     "SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; "
     "SET enable_bitmapscan = off; SET enable_sort = off; SET enable_hashjoin = off; "
-    "SET enable_mergejoin = off"
+    "SET enable_mergejoin = off; "
+    # A worker that is frozen or cut off in the middle of a claim holds the lane, and nobody may
+    # declare its session dead meanwhile: the server has to end that transaction by itself.
+    "SET idle_in_transaction_session_timeout = '5s'"
 )
 BEGIN = {
     Begin.DURABLE: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
@@ -186,7 +189,9 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: PLR0911 - a
             | pg.InsufficientPrivilege()
         ):
             return ConfigError(f"{shown(url)} refuses: {said}")
-        case pg.DeadlockDetected() | pg.SerializationFailure():
+        case (
+            pg.DeadlockDetected() | pg.SerializationFailure() | pg.IdleInTransactionSessionTimeout()
+        ):
             return StoreUnavailable(f"the database asks to try again: {said}")
         case psycopg.OperationalError() | psycopg.InterfaceError():
             if error.sqlstate is None and _misspelt(said):

@@ -34,12 +34,13 @@ def anchor() -> Steps[None]:
     [(foreign,)] = yield ORIGIN_CHECK()
     if not foreign:
         return
+    # First the sessions, then the lanes, as a claim locks them: the two cannot deadlock.
+    sessions = [row[0] for row in (yield ORIGIN_SESSIONS())]
     yield LANES_LOCK()
-    # Whoever held the lanes meanwhile may have done all of this already.
+    # Whoever held the locks meanwhile may have done all of this already.
     [(foreign,)] = yield ORIGIN_CHECK()
     if not foreign:
         return
-    sessions = [row[0] for row in (yield ORIGIN_SESSIONS())]
     leased = []
     for session in sessions:
         leased += [job for row in (yield SESSION_TAKE(session=session)) for job in row[0]]

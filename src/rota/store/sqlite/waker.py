@@ -10,6 +10,7 @@ costs an idle worker well under one percent of a core, and what it looks at hard
 
 import threading
 from collections.abc import Sequence
+from math import inf
 from time import monotonic
 
 from rota.errors import StoreError
@@ -17,9 +18,13 @@ from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.claim import CLAIM_QUEUES
 from rota.store.sqlite.connection import SqliteConnection
 from rota.store.sqlite.signals import SIGNALS
+from rota.store.sqlite.stage import STAGE_NEXT
 from rota.store.sqlite.statements import json_list, sql
 
 DATA_VERSION = sql("data_version")
+
+SAME_TIME = 0.005
+"""Seconds by which two times must differ to be two: they are read off two clocks."""
 
 SHORTEST = 0.002
 LONGEST = 0.04
@@ -35,6 +40,7 @@ class SqliteWaker:
         self._flag = threading.Event()
         self._lock = threading.Lock()
         self._version: int | None = None
+        self._due = inf
         self._nap = SHORTEST
         self._closed = False
         SIGNALS.add(connection.path, self._flag)
@@ -70,7 +76,7 @@ class SqliteWaker:
         self._flag.set()
 
     def _found(self) -> bool:
-        """Whether the database has changed since the last look, and there is a job to claim."""
+        """Whether the database has changed, and there is a job to claim or one due earlier."""
         with self._lock:
             if self._closed:
                 return False
@@ -79,11 +85,14 @@ class SqliteWaker:
                 if version == self._version:
                     return False
                 found = self._connection.run(claimable(self._queues))
+                due = self._connection.run(next_due())
             except StoreError:
                 # Not a sleeper's business: the worker's own connection will say so.
                 return False
             self._version = version
-            return found
+            earlier = due + SAME_TIME < self._due
+            self._due = due
+            return found or earlier
 
 
 @operation(Begin.NOTHING)
@@ -91,6 +100,13 @@ def data_version() -> Steps[int]:
     """A number that changes when another connection has committed something."""
     [(version,)] = yield DATA_VERSION()
     return int(version)
+
+
+@operation(Begin.NOTHING)
+def next_due() -> Steps[float]:
+    """When the next waiting job is due, by the clock of `monotonic`; infinite if none waits."""
+    [(seconds,)] = yield STAGE_NEXT()
+    return inf if seconds is None else monotonic() + seconds
 
 
 @operation(Begin.NOTHING)

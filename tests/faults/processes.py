@@ -1,0 +1,199 @@
+"""Worker processes with a ledger: each handler writes down its start and its end.
+
+The ledger is one file to which every process appends whole lines; it belongs to no database, so it
+survives whatever happens to that.
+"""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from rota import JobRecord, Rota, State
+from rota.job import JobFilter
+from rota.store.migrate import migrate
+
+T = TypeVar("T")
+
+LONG = 30.0
+
+MODULE = """
+import asyncio
+import os
+import time
+from pathlib import Path
+
+from rota import Context, Rota
+
+HERE = Path(__file__).parent
+rota = Rota(os.environ.get("LEDGER_URL", "sqlite:///nobody-opens-this.db"))
+
+
+def note(what, number, attempt):
+    with open(HERE / "ledger", "ab", buffering=0) as ledger:
+        ledger.write(f"{what} {number} {attempt} {os.getpid()}\\n".encode())
+
+
+@rota.task
+async def quick(number: int, context: Context) -> None:
+    note("start", number, context.attempt)
+    await asyncio.sleep(0.001)
+    note("end", number, context.attempt)
+
+
+@rota.task(queue="long")
+async def patient(number: int, context: Context) -> None:
+    note("start", number, context.attempt)
+    while not (HERE / "go").exists():
+        await asyncio.sleep(0.01)
+    note("end", number, context.attempt)
+
+
+@rota.task(queue="long", store_result=True)
+async def stubborn(number: int, context: Context) -> int:
+    note("start", number, context.attempt)
+    while not (HERE / f"go {os.getpid()}").exists():
+        time.sleep(0.01)  # keeps the loop, as a handler must not
+    note("end", number, context.attempt)
+    return os.getpid()
+
+
+if __name__ == "__main__":
+    import logging
+    import sys
+
+    from rota import WorkerConfig
+    from rota.worker import Worker
+
+    logging.basicConfig(level="INFO")
+    Worker(rota, WorkerConfig(**eval(sys.argv[1]))).run()
+"""
+
+
+def until(look: Callable[[], T], what: str, seconds: float = LONG) -> T:
+    """Look again and again until there is an answer that counts as true."""
+    deadline = time.monotonic() + seconds
+    while not (answer := look()):
+        assert time.monotonic() < deadline, f"waited {seconds} seconds for {what}"
+        time.sleep(0.01)
+    return answer
+
+
+class Ledger:
+    """A folder with an app of its own, the ledger, and the worker processes."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder = folder
+        self.url = url
+        self.app = Rota(url)
+        (folder / "app.py").write_text(MODULE, encoding="utf-8")
+        (folder / "ledger").touch()
+        self._workers: list[WorkerProcess] = []
+        with closing(self.app.store.connect()) as connection:
+            migrate(self.app.store, connection)
+        namespace: dict[str, Any] = {"__file__": str(folder / "app.py"), "__name__": "app"}
+        exec(MODULE, namespace)  # noqa: S102 - the module above, with this test's app
+        tasks = namespace["rota"].tasks
+        self.quick, self.patient, self.stubborn = (
+            self.app.task(name=task.name, queue=task.options.queue, store_result=task.store_result)(
+                task.function
+            )
+            for task in tasks.values()
+        )
+
+    def worker(self, **config: Any) -> "WorkerProcess":
+        """Start a worker, and wait until it works."""
+        worker = WorkerProcess(self.folder, self.url, config)
+        self._workers.append(worker)
+        until(lambda: "worker started" in worker.said, "a worker to start")
+        return worker
+
+    def go(self, worker: "WorkerProcess | None" = None) -> None:
+        """Let the handlers that wait come to their end."""
+        (self.folder / (f"go {worker.pid}" if worker else "go")).touch()
+
+    def noted(self, what: str) -> Counter[int]:
+        """How often the handlers of each number have noted this."""
+        lines = (self.folder / "ledger").read_text(encoding="ascii").splitlines()
+        return Counter(int(line.split()[1]) for line in lines if line.startswith(what))
+
+    def ended(self, count: int) -> bool:
+        """Whether the handlers of so many numbers have come to their end."""
+        return len(self.noted("end")) >= count
+
+    def records(self, state: State | None = None) -> list[JobRecord]:
+        """The jobs in a state, or all."""
+        return self.app.run(self.app.store.list_jobs(JobFilter(state=state, limit=1_000_000)))
+
+    def count(self, state: State) -> int:
+        """How many jobs are in a state."""
+        return sum(queue.counts.get(state, 0) for queue in self.app.run(self.app.store.queues()))
+
+    def unfinished(self) -> int:
+        """How many jobs are not finished."""
+        return sum(self.count(state) for state in State if not state.finished)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for worker in self._workers:
+            worker.end()
+            if error is not None:
+                logging.getLogger(__name__).error("worker %d said:\n%s", worker.pid, worker.said)
+        self.app.close()
+
+
+class WorkerProcess:
+    """A worker of the ledger's app."""
+
+    def __init__(self, folder: Path, url: str, config: dict[str, Any]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(folder / "app.py"), repr(config)],
+            env={**os.environ, "LEDGER_URL": url},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.pid = self._process.pid
+        self._said: list[str] = []
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self._process.stderr is not None
+        with self._process.stderr as stderr:
+            self._said.extend(iter(stderr.readline, ""))
+
+    @property
+    def said(self) -> str:
+        """Its log so far."""
+        return "".join(self._said)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
+    def end(self) -> None:
+        """End it at once, if it has not ended."""
+        self._process.kill()
+        self._process.wait()
+        self._listener.join()

@@ -1,0 +1,137 @@
+"""Tasks at the top level of a module: for child processes, and for workers of their own process.
+
+A child imports this module, whatever app the worker has; `adopt` gives a test's app such a task.
+"""
+
+import asyncio
+import os
+import signal
+import time
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from rota import Context, Discard, Retry, Rota, Snooze, Task
+
+rota = Rota("sqlite:///nobody-opens-this.db")
+
+MARK = ContextVar("MARK", default="clean")
+
+
+def adopt(app: Rota, task: Task[..., Any, Any], **options: Any) -> Task[..., Any, Any]:
+    """The same task in another app."""
+    return app.task(
+        name=task.name, executor=task.executor, store_result=task.store_result, **options
+    )(task.function)
+
+
+@rota.task(executor="process", store_result=True)
+def add(one: int, two: int) -> int:
+    """Return something."""
+    return one + two
+
+
+@rota.task(executor="process", store_result=True)
+def whereabouts() -> int:
+    """In which process it runs."""
+    return os.getpid()
+
+
+@rota.task(executor="process", store_result=True)
+def marked() -> str:
+    """What an earlier job of the same child has left in a context variable."""
+    before = MARK.get()
+    MARK.set("dirty")
+    return before
+
+
+@rota.task(executor="process", store_result=True)
+def unstorable() -> Any:
+    """Return what has no form in JSON."""
+    return object()
+
+
+@rota.task(executor="process")
+def crash(how: str) -> None:
+    """End the whole child process."""
+    if how == "exit":
+        os._exit(3)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@rota.task(executor="process")
+def fail(message: str) -> None:
+    """Raise."""
+    raise ValueError(message)
+
+
+@rota.task(executor="process")
+def outcome(kind: str, *, by_raising: bool, ctx: Context | None = None) -> Any:
+    """End with an outcome, returned or raised; the second attempt just ends."""
+    assert ctx is not None
+    if ctx.attempt > 1:
+        return None
+    answer = {"discard": Discard("no use"), "retry": Retry("later", after=0)}.get(
+        kind, Snooze(3600)
+    )
+    if by_raising:
+        raise answer
+    return answer
+
+
+@rota.task(executor="process")
+def hang(file: str) -> None:
+    """Say that it has begun, and never end."""
+    Path(file).write_text(str(os.getpid()), encoding="utf-8")
+    while True:
+        time.sleep(60)
+
+
+@rota.task(executor="process")
+def nap(seconds: float) -> None:
+    """Take some time."""
+    time.sleep(seconds)
+
+
+# For workers in a process of their own. Files say what has happened. ------------------------------
+
+
+def note(folder: str, name: str) -> None:
+    """Leave a file."""
+    (Path(folder) / name).touch()
+
+
+def wait_for(folder: str, name: str) -> bool:
+    """Whether a file is there."""
+    return (Path(folder) / name).exists()
+
+
+@rota.task(name="await-file")
+async def await_file(folder: str, number: int) -> None:
+    """Run until the test says go."""
+    note(folder, f"started-{number}")
+    try:
+        while not wait_for(folder, "go"):  # noqa: ASYNC110 - another process leaves it
+            await asyncio.sleep(0.01)
+    except asyncio.CancelledError:
+        note(folder, f"cancelled-{number}")
+        raise
+    note(folder, f"finished-{number}")
+
+
+@rota.task(name="thread-file")
+def thread_file(folder: str, number: int) -> None:
+    """The same in a thread, without looking at any Context."""
+    note(folder, f"started-{number}")
+    while not wait_for(folder, "go"):
+        time.sleep(0.01)
+    note(folder, f"finished-{number}")
+
+
+@rota.task(name="process-file", executor="process")
+def process_file(folder: str, number: int) -> None:
+    """The same in a child process."""
+    note(folder, f"started-{number}")
+    while not wait_for(folder, "go"):
+        time.sleep(0.01)
+    note(folder, f"finished-{number}")

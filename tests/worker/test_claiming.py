@@ -1,0 +1,248 @@
+"""Which jobs a worker takes, in what order, and how many."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from rota import Rota, State
+from rota.job import ClaimedJob
+from rota.worker.claim import Claimer
+from tests.fixtures.workers import drained, records, until, working
+
+
+class Gauge:
+    """Counts how many run at once."""
+
+    def __init__(self) -> None:
+        self.now = self.most = self.total = 0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self.now += 1
+            self.total += 1
+            self.most = max(self.most, self.now)
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self.now -= 1
+
+
+@pytest.fixture
+def held() -> Iterator[threading.Event]:
+    """Set at the end of the test at the latest, so that no handler waits for ever."""
+    go = threading.Event()
+    yield go
+    go.set()
+
+
+@pytest.mark.parametrize("executor", ["loop", "thread"])
+def test_concurrency(app: Rota, executor: str) -> None:
+    """Never do more jobs run than the concurrency allows, and all of it is used."""
+    gauge = Gauge()
+
+    @app.task(name="loop")
+    async def on_loop() -> None:
+        with gauge:
+            for _ in range(5):
+                await asyncio.sleep(0.002)
+
+    @app.task(name="thread")
+    def in_thread() -> None:
+        with gauge:
+            time.sleep(0.005)  # work, so that others can overlap
+
+    app.tasks[executor].enqueue_many([()] * 60)
+    drained(app, concurrency=3)
+    assert gauge.total == 60
+    assert gauge.most == 3
+
+
+def test_one_at_a_time(app: Rota) -> None:
+    """With a concurrency of one, jobs run one after another in the order of their enqueue."""
+    gauge = Gauge()
+    ran: list[int] = []
+
+    @app.task
+    async def job(number: int) -> None:
+        with gauge:
+            await asyncio.sleep(0.001)
+            ran.append(number)
+
+    job.enqueue_many([(number,) for number in range(30)])
+    for number in range(30, 35):
+        job.enqueue(number)
+    drained(app, concurrency=1)
+    assert gauge.most == 1
+    assert ran == list(range(35))
+
+
+def test_queue_selection(app: Rota) -> None:
+    """A worker takes jobs of its queues only."""
+    ran: list[str] = []
+
+    @app.task
+    async def job(queue: str) -> None:
+        ran.append(queue)
+
+    for queue in ("mail", "default", "reports", "mail"):
+        job.using(queue=queue).enqueue(queue)
+    drained(app, queues=("mail", "reports"))
+    assert sorted(ran) == ["mail", "mail", "reports"]
+    drained(app)
+    assert sorted(ran) == ["default", "mail", "mail", "reports"]
+
+
+def test_the_queues_of_the_tasks(app: Rota) -> None:
+    """Without a selection a worker serves the queues of the app's tasks."""
+    ran: list[str] = []
+
+    @app.task(queue="mail")
+    async def mail() -> None:
+        ran.append("mail")
+
+    @app.task(queue="reports")
+    async def report() -> None:
+        ran.append("report")
+
+    mail.enqueue()
+    report.enqueue()
+    drained(app)
+    assert sorted(ran) == ["mail", "report"]
+
+
+def test_priorities(app: Rota) -> None:
+    """Smaller priorities start first, within one queue and over several."""
+    ran: list[int] = []
+
+    @app.task
+    async def job(priority: int) -> None:
+        ran.append(priority)
+
+    for number, priority in enumerate((5, 0, -3, 7, 0, -9)):
+        queue = ("a", "b")[number % 2]
+        job.using(priority=priority, queue=queue).enqueue(priority)
+    drained(app, concurrency=1, queues=("a", "b"))
+    assert ran == [-9, -3, 0, 0, 5, 7]
+
+
+def test_a_paused_queue(app: Rota) -> None:
+    """A paused queue gives nothing until it is resumed, and other queues go on."""
+
+    @app.task(store_result=True)
+    async def job(number: int) -> int:
+        return number
+
+    app.run(app.store.pause("slow"))
+    paused = job.using(queue="slow").enqueue(1)
+    with working(app, queues=("slow", "default")):
+        for number in range(3):
+            assert job.enqueue(number).result(timeout=20) == number
+        assert paused.status is State.AVAILABLE
+        app.run(app.store.resume("slow"))
+        assert paused.result(timeout=20) == 1
+
+
+def test_a_worker_with_slow_jobs_hoards_none(app: Rota, held: threading.Event) -> None:
+    """A worker whose jobs are slow holds as many as it runs, and hardly any more."""
+    most = 0
+
+    @app.task
+    def slow() -> None:
+        held.wait(0.05)
+
+    slow.enqueue_many([()] * 1000)
+    with working(app, concurrency=2) as worker:
+        until(lambda: len(records(app, State.COMPLETED)) >= 10)
+        for _ in range(15):
+            most = max(most, len(records(app, State.RUNNING)))
+        worker.stop()
+    # Two run at a time, and what has ended waits for a moment until it is written.
+    assert 2 <= most <= 8
+    assert records(app, State.RUNNING) == []
+
+
+def test_quick_jobs_are_claimed_in_batches(app: Rota) -> None:
+    """A worker with quick jobs claims many at once, up to its prefetch."""
+    sizes: list[int] = []
+    made = Claimer._hand_over
+
+    def spy(self: Claimer, session: object, jobs: list[ClaimedJob], **how: bool) -> None:
+        sizes.append(len(jobs))
+        made(self, session, jobs, **how)  # type: ignore[arg-type]
+
+    @app.task
+    async def quick() -> None: ...
+
+    quick.enqueue_many([()] * 3000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Claimer, "_hand_over", spy)
+        drained(app, concurrency=4, prefetch=100)
+    assert sum(sizes) == 3000
+    assert 50 < max(sizes) <= 104
+
+
+def test_two_workers_share(app: Rota) -> None:
+    """Two workers run each job once between them."""
+    ran: list[int] = []
+
+    @app.task(name="job")
+    async def job(number: int) -> None:
+        await asyncio.sleep(0.001)
+        ran.append(number)
+
+    job.enqueue_many([(number,) for number in range(400)])
+    with Rota(app.url) as other:
+        other.task(name="job")(job.function)
+        with working(app, concurrency=4), working(other, concurrency=4):
+            until(lambda: len(ran) >= 400)
+            until(lambda: not records(app, State.RUNNING))
+    assert sorted(ran) == list(range(400))
+
+
+def test_drain(app: Rota) -> None:
+    """A draining worker ends when nothing is left: no retry, no delayed job, no job elsewhere."""
+    ran: list[str] = []
+
+    @app.task(retry=lambda _attempt, _error: 0.05)
+    async def job(name: str) -> None:
+        ran.append(name)
+        if name == "retried" and ran.count("retried") < 2:
+            raise ValueError
+
+    job.enqueue("now")
+    job.enqueue("retried")
+    job.using(delay=0.3).enqueue("delayed")
+    drained(app)
+    assert sorted(ran) == ["delayed", "now", "retried", "retried"]
+    drained(app)
+
+
+def test_drain_leaves_other_queues(app: Rota) -> None:
+    """What waits in queues that are not the worker's does not keep it."""
+
+    @app.task
+    async def job() -> None: ...
+
+    other = job.using(queue="other").enqueue()
+    mine = job.enqueue()
+    drained(app)
+    assert (mine.status, other.status) == (State.COMPLETED, State.AVAILABLE)
+
+
+@pytest.mark.parametrize("count", [1, 37])
+def test_many_drains(app: Rota, count: int) -> None:
+    """Worker after worker in one process: nothing of the one disturbs the next."""
+
+    @app.task
+    async def job() -> None:
+        await asyncio.sleep(0)
+
+    for _ in range(4):
+        job.enqueue_many([()] * count)
+        drained(app, concurrency=5)
+        assert not records(app, State.RUNNING)
+    assert len(records(app, State.COMPLETED)) == 4 * count

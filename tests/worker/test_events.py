@@ -1,0 +1,204 @@
+"""What a worker tells its subscribers, its signs of life, and what it does without them."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from rota import Rota, SchemaMissing, State
+from rota.events import (
+    Event,
+    JobSettled,
+    JobStarted,
+    LeasesLost,
+    SessionLost,
+    SessionRescued,
+    TaskUnknown,
+    WorkerStarted,
+    WorkerStopped,
+)
+from rota.job import JobSpec
+from rota.states import Move
+from rota.worker import Worker
+from tests.fixtures.workers import drained, until, working
+
+
+def heard(app: Rota, *kinds: type[Event]) -> list[Event]:
+    """All events of these kinds, as they come."""
+    events: list[Event] = []
+    for kind in kinds:
+        app.events.subscribe(kind, events.append)
+    return events
+
+
+def test_the_life_of_a_job(app: Rota) -> None:
+    """Worker started, job started, job settled, worker stopped: in this order."""
+    events = heard(app, WorkerStarted, JobStarted, JobSettled, WorkerStopped)
+
+    @app.task(queue="mail")
+    async def job() -> None: ...
+
+    handle = job.enqueue()
+    drained(app)
+    assert [type(event) for event in events] == [
+        WorkerStarted, JobStarted, JobSettled, WorkerStopped,
+    ]  # fmt: skip
+    begun, started, settled, stopped = events
+    assert isinstance(begun, WorkerStarted)
+    assert isinstance(started, JobStarted)
+    assert isinstance(settled, JobSettled)
+    assert isinstance(stopped, WorkerStopped)
+    assert begun.queues == ("mail",)
+    assert started.job.id == settled.job.id == handle.id
+    assert settled.settlement.move is Move.COMPLETE
+    assert (stopped.session, stopped.released) == (begun.session, 0)
+
+
+def test_moves(app: Rota) -> None:
+    """Each run ends with the move that is written about it."""
+    events = heard(app, JobSettled, TaskUnknown)
+
+    @app.task(retry=lambda _attempt, _error: 0, max_attempts=2)
+    async def broken() -> None:
+        raise ValueError
+
+    handle = broken.enqueue()
+    app.enqueue(JobSpec(task="not.here"), ["{}"])
+    with working(app):
+        until(lambda: handle.status is State.DISCARDED)
+        until(lambda: len(events) >= 4)
+    assert sorted(type(event).__name__ for event in events) == [
+        "JobSettled", "JobSettled", "JobSettled", "TaskUnknown",
+    ]  # fmt: skip
+    moves = [event.settlement.move for event in events if isinstance(event, JobSettled)]
+    assert sorted(moves) == sorted([Move.RETRY, Move.DISCARD, Move.RELEASE])
+
+
+def test_a_subscriber_that_fails(app: Rota, caplog: pytest.LogCaptureFixture) -> None:
+    """A subscriber that raises is reported, and neither the work nor other subscribers stop."""
+
+    def broken(event: Event) -> None:
+        raise LookupError(str(event))
+
+    for kind in (WorkerStarted, JobStarted, JobSettled, WorkerStopped):
+        app.events.subscribe(kind, broken)
+    events = heard(app, JobSettled)
+
+    @app.task(store_result=True)
+    async def job() -> int:
+        return 1
+
+    handles = [job.enqueue() for _ in range(5)]
+    drained(app)
+    assert [handle.result(timeout=0) for handle in handles] == [1] * 5
+    assert len(events) == 5
+    assert "a subscriber to JobSettled failed" in caplog.text
+
+
+def test_on(app: Rota) -> None:
+    """`@rota.on(…)` subscribes a function and leaves it what it is."""
+    seen: list[JobSettled] = []
+
+    @app.on(JobSettled)
+    def note(event: JobSettled) -> None:
+        seen.append(event)
+
+    @app.task
+    async def job() -> None: ...
+
+    job.enqueue()
+    drained(app)
+    assert len(seen) == 1
+    note(seen[0])
+    assert len(seen) == 2
+
+
+# Sessions ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["asleep", "busy"])
+def test_a_handler_that_blocks_the_loop(app: Rota, how: str) -> None:
+    """A handler that blocks the event loop for longer than a session lives does not lose it."""
+    events = heard(app, SessionLost, LeasesLost, SessionRescued)
+
+    @app.task(store_result=True)
+    async def rude() -> int:
+        deadline = time.monotonic() + 2.5
+        while time.monotonic() < deadline:
+            if how == "asleep":
+                time.sleep(0.1)  # noqa: ASYNC251 - that is the point
+        return 1
+
+    handle = rude.enqueue()
+    with Rota(app.url) as other:
+        other.task(name="nothing")(lambda: None)
+        lost = heard(other, SessionRescued)
+        # The other worker would take the job over if it could.
+        with working(app, session_timeout=1.0), working(other, session_timeout=1.0):
+            assert handle.result(timeout=20) == 1
+    assert handle.record().attempt == 1
+    assert events == []
+    assert lost == []
+
+
+def test_a_lost_session(app: Rota) -> None:
+    """A worker whose session was ended stops its jobs, says so, and goes on with a new one."""
+    events = heard(app, SessionLost)
+    began, stopped = threading.Event(), threading.Event()
+
+    @app.task(store_result=True)
+    async def job(ctx_is_first: bool) -> int:  # noqa: FBT001 - an arg
+        if not ctx_is_first:
+            return 2
+        if not began.is_set():
+            began.set()
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                stopped.set()
+                raise
+        return 1
+
+    started = heard(app, WorkerStarted)
+    handle = job.enqueue(ctx_is_first=True)
+    with working(app, session_timeout=1.0):
+        assert began.wait(20)
+        [start] = started
+        assert isinstance(start, WorkerStarted)
+        app.run(app.store.close_session(start.session))
+        assert stopped.wait(20)
+        assert handle.result(timeout=20) == 1
+        assert job.enqueue(ctx_is_first=False).result(timeout=20) == 2
+    assert [type(event) for event in events] == [SessionLost]
+
+
+def test_a_dead_worker_is_noticed(app: Rota) -> None:
+    """The jobs of a worker that is gone without a word are taken over, and subscribers hear it."""
+    from rota.job import SessionInfo
+
+    events = heard(app, SessionRescued)
+
+    @app.task(store_result=True)
+    async def job() -> int:
+        return 1
+
+    handle = job.enqueue()
+    info = SessionInfo(host="beta", pid=1, queues=("default",), timeout=1.0)
+    dead = app.run(app.store.open_session(info))
+    assert len(app.run(app.store.claim(dead, ["default"], 10))) == 1
+    with working(app, session_timeout=1.0):
+        assert handle.result(timeout=20) == 1
+    assert handle.record().attempt == 2
+    [event] = events
+    assert isinstance(event, SessionRescued)
+    assert event.rescue.session == dead
+    assert event.rescue.available == (handle.id,)
+
+
+def test_without_tables(postgres_url: str) -> None:
+    """A worker on a PostgreSQL database without Rota's tables says what to do."""
+    with Rota(postgres_url) as app:
+        app.task(name="job")(lambda: None)
+        with pytest.raises(SchemaMissing, match="rota migrate"):
+            asyncio.run(Worker(app).arun(signals=False))

@@ -1,0 +1,236 @@
+"""Stopping a worker: in order, in a hurry, and with handlers that do not want to."""
+
+import asyncio
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from rota import JobHandle, Rota, State, Task, WorkerConfig
+from rota.events import WorkerStopped
+from rota.worker import Worker
+from tests.fixtures.workers import WorkerProcess, drained, until, working
+from tests.worker import chores
+from tests.worker.chores import adopt
+
+Handles = list[JobHandle[Any]]
+
+
+def ask(app: Rota, chore: Any, folder: Path, count: int) -> Handles:
+    """Jobs that run until the folder has a file `go`."""
+    task = adopt(app, chore)
+    return [app.job(job) for job in task.enqueue_many((str(folder), n) for n in range(count))]
+
+
+def started(folder: Path) -> list[str]:
+    """Which jobs have begun."""
+    return sorted(file.name for file in folder.glob("started-*"))
+
+
+def finished(folder: Path) -> list[str]:
+    """Which jobs have come to their end."""
+    return sorted(file.name for file in folder.glob("finished-*"))
+
+
+def given_back(handles: Handles) -> bool:
+    """Whether jobs are available, and no attempt was spent."""
+    found = [handle.record() for handle in handles]
+    return [(one.state, one.attempt, one.errors) for one in found] == [
+        (State.AVAILABLE, 0, ())
+    ] * len(handles)
+
+
+@pytest.mark.parametrize("chore", [chores.await_file, chores.thread_file, chores.process_file],
+                         ids=["loop", "thread", "process"])  # fmt: skip
+def test_sigterm(app: Rota, tmp_path: Path, chore: Any) -> None:
+    """After SIGTERM what runs is finished and recorded; what did not start is given back."""
+    handles = ask(app, chore, tmp_path, 5)
+    with WorkerProcess(app.url, concurrency=2, processes=2) as worker:
+        until(lambda: len(started(tmp_path)) == 2)
+        worker.signal(signal.SIGTERM)
+        until(lambda: "worker stopping" in worker.said)
+        more = adopt_again(app, chore).enqueue(str(tmp_path), 7)
+        (tmp_path / "go").touch()
+        assert worker.ended() == 0
+    assert len(finished(tmp_path)) == 2
+    assert [one.status for one in handles].count(State.COMPLETED) == 2
+    assert given_back([one for one in handles if one.status is not State.COMPLETED] + [more])
+
+
+def test_sigint(app: Rota, tmp_path: Path) -> None:
+    """SIGINT is heard like SIGTERM."""
+    [handle] = ask(app, chores.await_file, tmp_path, 1)
+    with WorkerProcess(app.url) as worker:
+        until(lambda: started(tmp_path))
+        worker.signal(signal.SIGINT)
+        (tmp_path / "go").touch()
+        assert worker.ended() == 0
+    assert handle.status is State.COMPLETED
+
+
+@pytest.mark.parametrize("chore", [chores.await_file, chores.thread_file, chores.process_file],
+                         ids=["loop", "thread", "process"])  # fmt: skip
+def test_sigterm_twice(app: Rota, tmp_path: Path, chore: Any) -> None:
+    """A second SIGTERM ends the process at once; everything is given back."""
+    handles = ask(app, chore, tmp_path, 5)
+    with WorkerProcess(app.url, concurrency=2, processes=2) as worker:
+        until(lambda: len(started(tmp_path)) == 2)
+        children = psutil.Process(worker.process.pid).children(recursive=True)
+        worker.signal()
+        # Two signals at once are one for the kernel.
+        until(lambda: "worker stopping" in worker.said)
+        began = time.monotonic()
+        worker.signal()
+        assert worker.ended(8) == 0
+        assert time.monotonic() - began < 6
+        until(lambda: not any(psutil.pid_exists(child.pid) for child in children))
+    assert given_back(handles)
+    assert finished(tmp_path) == []
+
+
+def test_the_grace_is_over(app: Rota, tmp_path: Path) -> None:
+    """An async job that outlasts the grace period is cancelled and given back."""
+    [handle] = ask(app, chores.await_file, tmp_path, 1)
+    with WorkerProcess(app.url, grace=0.3) as worker:
+        until(lambda: started(tmp_path))
+        worker.signal()
+        assert worker.ended() == 0
+    assert (tmp_path / "cancelled-0").exists()
+    assert given_back([handle])
+
+
+def test_the_grace_is_over_for_a_thread(app: Rota, tmp_path: Path) -> None:
+    """A thread that outlasts the grace period does not keep the process from ending."""
+    [handle] = ask(app, chores.thread_file, tmp_path, 1)
+    with WorkerProcess(app.url, grace=0.3) as worker:
+        until(lambda: started(tmp_path))
+        worker.signal()
+        assert worker.ended(10) == 0
+    assert given_back([handle])
+
+
+def test_a_process_that_was_killed(app: Rota, tmp_path: Path) -> None:
+    """The jobs of a worker that was killed run elsewhere, one attempt later; children die."""
+    handles = ask(app, chores.process_file, tmp_path, 2)
+    with WorkerProcess(app.url, session_timeout=1.0, processes=2) as worker:
+        until(lambda: len(started(tmp_path)) == 2)
+        children = psutil.Process(worker.process.pid).children(recursive=True)
+        worker.signal(signal.SIGKILL)
+        worker.ended()
+        (tmp_path / "go").touch()
+        with working(app, processes=1):
+            for handle in handles:
+                handle.result(timeout=20)
+        until(lambda: not any(psutil.pid_exists(child.pid) for child in children))
+    assert [handle.record().attempt for handle in handles] == [2, 2]
+
+
+# In this process ---------------------------------------------------------------------------------
+
+
+def test_stop_gives_back(app: Rota) -> None:
+    """`stop()` from another thread finishes what runs, and the event counts what went back."""
+    began, go = threading.Event(), threading.Event()
+    stopped: list[int] = []
+    app.on(WorkerStopped)(lambda event: stopped.append(event.released))
+
+    @app.task
+    def job() -> None:
+        began.set()
+        assert go.wait(20)
+
+    handles = [app.job(one) for one in job.enqueue_many([()] * 4)]
+    with working(app, concurrency=1) as worker:
+        assert began.wait(20)
+        worker.stop()
+        until(lambda: [one.status for one in handles].count(State.AVAILABLE) == 3)
+        go.set()
+    assert handles[0].status is State.COMPLETED
+    assert given_back(handles[1:])
+    assert len(stopped) == 1
+
+
+def test_a_quick_job_at_the_stop_is_written(app: Rota) -> None:
+    """Whatever has run when the worker stops is recorded: nothing of it runs again."""
+    ran: list[int] = []
+
+    @app.task
+    async def job(number: int) -> None:
+        await asyncio.sleep(0)
+        ran.append(number)
+
+    handles = job.enqueue_many([(number,) for number in range(3000)])
+    with working(app, concurrency=8) as worker:
+        until(lambda: len(ran) > 300)
+        worker.stop()
+    found = app.run(app.store.get(handles))
+    done = sorted(n for n, one in enumerate(found) if one.state is State.COMPLETED)
+    assert done == sorted(ran)
+    rest = [one for one in found if one.state is not State.COMPLETED]
+    assert {(one.state, one.attempt) for one in rest} <= {(State.AVAILABLE, 0)}
+    drained(app)
+    assert sorted(ran) == list(range(3000))
+
+
+def test_stop_before_the_start(app: Rota) -> None:
+    """A worker that was stopped before it ran ends at once."""
+    app.task(name="job")(lambda: None)
+    worker = Worker(app)
+    worker.stop()
+    asyncio.run(asyncio.wait_for(worker.arun(signals=False), 10))
+
+
+def test_stop_after_the_end(app: Rota) -> None:
+    """Stopping a worker that has ended is nothing to complain about."""
+    app.task(name="job")(lambda: None)
+    worker = Worker(app, WorkerConfig(drain=True))
+    asyncio.run(asyncio.wait_for(worker.arun(signals=False), 10))
+    worker.stop()
+    worker.abort()
+
+
+def test_abort(app: Rota) -> None:
+    """`abort()` cancels what runs and gives it back without waiting for the grace period."""
+    began = threading.Event()
+
+    @app.task
+    async def job() -> None:
+        began.set()
+        await asyncio.sleep(3600)
+
+    handle = job.enqueue()
+    with working(app) as worker:
+        assert began.wait(20)
+        worker.abort()
+    assert given_back([handle])
+
+
+def test_a_cancelled_arun(app: Rota) -> None:
+    """Cancelling the coroutine winds the worker down; running jobs are finished."""
+    began = asyncio.Event()
+
+    @app.task
+    async def job() -> None:
+        began.set()
+        await asyncio.sleep(0.1)
+
+    handle = job.enqueue()
+
+    async def main() -> None:
+        running = asyncio.create_task(Worker(app).arun(signals=False))
+        await asyncio.wait_for(began.wait(), 20)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(main())
+    assert handle.status is State.COMPLETED
+
+
+def adopt_again(app: Rota, chore: Any) -> Task[..., Any, Any]:
+    """The task that `ask` made."""
+    return app.find_task(chore.name)
