@@ -46,6 +46,12 @@ NOON = dt.datetime(2024, 5, 1, 12, tzinfo=dt.UTC)
 SECRET = "hunter2"
 
 
+def name(value: object) -> str:
+    """Names a test case alike in every process: sets have another order in each."""
+    text = repr(value)
+    return type(value).__name__ if "{" in text and ":" not in text else text[:60]
+
+
 class Context:
     def __repr__(self) -> str:
         return "Context()"  # test cases are named alike in every process
@@ -480,7 +486,7 @@ def test_unpacked_typed_dict() -> None:
         (Visit, Visit(person(), Address(city="x"))),
         (Annotated[int, msgspec.Meta(ge=1)], 1),
     ],
-    ids=repr,
+    ids=name,
 )
 def test_values_come_back_the_same(annotation: object, value: object) -> None:
     result = back(annotation, value)
@@ -503,7 +509,7 @@ def test_values_come_back_the_same(annotation: object, value: object) -> None:
         (Mapping[str, int], collections.OrderedDict(a=1), {"a": 1}),
         (dict[str, int], {Size.S: 1}, {"s": 1}),
     ],
-    ids=repr,
+    ids=name,
 )
 def test_an_annotation_may_widen(annotation: object, value: object, result: object) -> None:
     arrived = back(annotation, value)
@@ -643,7 +649,7 @@ def test_nan_and_infinity(annotation: object, number: float) -> None:
         (Door, Door(key=pydantic.SecretStr(SECRET)), "`value.key` does not come back"),
         (Door, Door(key=pydantic.SecretStr(""), site="x"), "`value.site` is of type str but"),
     ],
-    ids=lambda value: repr(value)[:60],
+    ids=name,
 )
 def test_values_that_would_change(annotation: object, value: object, words: str) -> None:
     message = refusal(annotation, value)
