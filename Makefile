@@ -27,7 +27,7 @@ test-postgres: $(STAMP) ## run only the tests that need PostgreSQL
 check: $(STAMP) ## format, lint, types, import rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy src tests
+	$(BIN)/mypy src tests examples
 	$(BIN)/lint-imports --cache-dir .cache/import-linter
 
 bench: $(STAMP) ## measure (ARGS="--private": on a PostgreSQL of its own)
