@@ -219,7 +219,9 @@ class Machine(RuleBasedStateMachine):
             state = State.AVAILABLE if move is Move.RELEASE and not later else BACK[move]
             one.comes_back(state, due=not later)
         # Twice.
-        assert self._settle(session, some, move, later=later, keep=keep) == [job.id for job in some]
+        assert self._settle(session, some, move, later=later, keep=keep) == sorted(
+            job.id for job in some
+        )
 
     def _settle(
         self,
@@ -248,7 +250,7 @@ class Machine(RuleBasedStateMachine):
                 ],
             )
         )
-        return refused
+        return sorted(refused)
 
     @rule(data=st.data(), move=st.sampled_from([*ENDS, *BACK]))
     def settle_without_a_lease(self, data: st.DataObject, move: Move) -> None:

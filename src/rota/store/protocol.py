@@ -179,9 +179,11 @@ class Store(Protocol):
         ...
 
     def claim(
-        self, session: SessionId, queues: Sequence[str], limit: int
+        self, session: SessionId, queues: Sequence[str], limit: int, *, woken: bool = False
     ) -> Operation[list[ClaimedJob]]:
         """Lease up to `limit` available jobs of queues that are not paused, in their order.
+
+        `woken` is a hint: there probably is something, so it need not be looked for first.
 
         Raises:
             LeaseLost: The session is not alive any more. Where there is nothing to claim, the

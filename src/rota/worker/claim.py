@@ -61,6 +61,7 @@ class Claimer:
         self._claimed = 0
         self._ended = 0
         self._nap = SHORTEST_NAP
+        self._news = False
         self._ahead = 0.0
         self._measured = (time.monotonic(), 0)
 
@@ -102,7 +103,9 @@ class Claimer:
                 self._room.wait(self._config.poll)
             return
         try:
-            jobs = self._connection.run(self._store.claim(session, self._queues, want))
+            claim = self._store.claim(session, self._queues, want, woken=self._news)
+            self._news = False
+            jobs = self._connection.run(claim)
         except LeaseLost:
             # The session's own thread finds out and opens a new one.
             self._stopping.wait(self._config.heartbeat)
@@ -127,6 +130,7 @@ class Claimer:
             self._dry()
         if self._waker.wait(self._nap):
             self._nap = SHORTEST_NAP
+            self._news = True
             self._woken()
         else:
             self._nap = min(self._nap * 2, self._config.poll)

@@ -272,10 +272,11 @@ def test_a_worker_that_is_frozen_in_the_middle_of_a_claim(db: Database) -> None:
     [waiting] = db.enqueue(1)
     lane = db.one("SELECT id FROM rota.lane")
     frozen = db.connect()
-    thaw = threading.Event()
+    locked, thaw = threading.Event(), threading.Event()
 
     def freeze() -> Steps[bool]:
         yield claim.CLAIM_LOCK(lane=lane, session=session)
+        locked.set()
         assert thaw.wait(60)
         return bool((yield claim.CLAIM(lane=lane, session=session, size=10)))
 
@@ -286,8 +287,7 @@ def test_a_worker_that_is_frozen_in_the_middle_of_a_claim(db: Database) -> None:
     with ThreadPoolExecutor(1) as pool:
         half = pool.submit(half_a_claim)
         try:
-            locked = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
-            until(lambda: db.one(locked) or None)
+            assert locked.wait(20)
             assert db.own.run(db.store.rescue()) == []
             assert ids(db.claim(db.session())) == [waiting]
             [found] = db.own.run(db.store.rescue())

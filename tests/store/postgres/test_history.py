@@ -84,7 +84,7 @@ class History:
         if db.one("SELECT EXISTS (SELECT FROM rota.timer) OR EXISTS (SELECT FROM rota.lease)"):
             return False
         # Asked after the leases: a job that was given back before is seen now.
-        return not db.own.run(claiming.probe(QUEUES)) and not db.one(
+        return not any(ready for _, ready in db.own.run(claiming.probe(QUEUES))) and not db.one(
             "SELECT EXISTS (SELECT FROM rota.timer) OR EXISTS (SELECT FROM rota.lease)"
         )
 
@@ -280,7 +280,7 @@ def test_without_holes_the_same_history_loses_jobs(
     monkeypatch.setattr(claiming, "CLAIM", without_new_holes())
     history = History(db, 4711, seconds=3.0)
     history.run()
-    assert len(history.lost()) > 10
+    assert history.lost()
 
 
 @pytest.mark.parametrize("holes", [True, False])

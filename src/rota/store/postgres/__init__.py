@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from rota.errors import ConfigError
 from rota.store.opening import shown
 from rota.store.postgres import (
-    claim,
     control,
     lookup,
     schema,
@@ -20,6 +19,7 @@ from rota.store.postgres import (
     settle,
     timer,
 )
+from rota.store.postgres.claim import Claims
 from rota.store.postgres.connection import PostgresConnection, PostgresTransaction
 from rota.store.postgres.enqueue import Enqueuer
 from rota.store.postgres.wake import PostgresWaker
@@ -43,6 +43,7 @@ class PostgresStore:
         self._url, self._pooled = _read(url)
         self._spare: list[PostgresConnection] = []
         self.enqueue = Enqueuer().enqueue
+        self.claim = Claims().claim
 
     def connect(self) -> PostgresConnection:
         """A new connection of Rota's own; nothing is opened yet."""
@@ -85,7 +86,6 @@ class PostgresStore:
     open_session = staticmethod(sessions.open_session)
     renew = staticmethod(sessions.renew)
     close_session = staticmethod(sessions.close_session)
-    claim = staticmethod(claim.claim)
     settle = staticmethod(settle.settle)
     stage = staticmethod(timer.stage)
     rescue = staticmethod(sessions.rescue)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from rota.errors import LeaseLost
 from rota.job import ClaimedJob, JobId, LeaseId, SessionId
-from rota.store.operation import Apart, Begin, Steps, operation
+from rota.store.operation import Apart, Begin, Operation, Steps, operation
 from rota.store.postgres.statements import sql
 
 CLAIM_PROBE = sql("claim_probe")
@@ -27,24 +27,45 @@ CLAIM = sql("claim")
 SESSION_LOCK = sql("session_lock")
 
 
-@operation(Begin.NOTHING)
-def claim(session: SessionId, queues: Sequence[str], limit: int) -> Steps[list[ClaimedJob]]:
-    """Lease up to `limit` available jobs; see `rota.store.protocol.Store.claim`."""
-    if limit < 1:
-        return []
-    [(lanes,)] = yield Apart(probe(queues))
-    if not lanes:
-        return []
-    [(jobs,)] = yield Apart(take(session, lanes, limit))
-    taken: list[ClaimedJob] = jobs
-    return taken
+FEW_LANES = 4
+"""Of queues with no more lanes than this a claim that was woken does without the probe."""
+
+
+class Claims:
+    """Claims jobs, and remembers the lanes of the queues that it last looked at."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[frozenset[str], list[int]] = {}
+
+    def claim(
+        self, session: SessionId, queues: Sequence[str], limit: int, *, woken: bool = False
+    ) -> Operation[list[ClaimedJob]]:
+        """Lease up to `limit` available jobs; see `rota.store.protocol.Store.claim`."""
+        return Operation("claim", self._claim(session, queues, limit, woken=woken), Begin.NOTHING)
+
+    def _claim(
+        self, session: SessionId, queues: Sequence[str], limit: int, *, woken: bool
+    ) -> Steps[list[ClaimedJob]]:
+        if limit < 1:
+            return []
+        jobs: list[ClaimedJob] = []
+        known = self._lanes.get(frozenset(queues))
+        if woken and known:
+            [(jobs,)] = yield Apart(take(session, known, limit))
+        if not jobs:
+            [(lanes,)] = yield Apart(probe(queues))
+            every = [lane for lane, _ in lanes]
+            self._lanes = {frozenset(queues): every if len(every) <= FEW_LANES else []}
+            if ready := [lane for lane, ready in lanes if ready]:
+                [(jobs,)] = yield Apart(take(session, ready, limit))
+        return jobs
 
 
 @operation(Begin.READING)
-def probe(queues: Sequence[str]) -> Steps[list[int]]:
-    """The lanes that have something to claim, in the order of a claim. Writes nothing."""
+def probe(queues: Sequence[str]) -> Steps[list[tuple[int, bool]]]:
+    """The lanes of these queues in the order of a claim, and whether they have something."""
     rows = yield CLAIM_PROBE(queues=list(queues))
-    return [row[0] for row in rows]
+    return [(lane, ready) for lane, ready in rows]
 
 
 @operation(Begin.HASTY)

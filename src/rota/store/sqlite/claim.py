@@ -24,7 +24,13 @@ CLAIM = sql("claim")
 
 
 @operation(Begin.HASTY)
-def claim(session: SessionId, queues: Sequence[str], limit: int) -> Steps[list[ClaimedJob]]:
+def claim(
+    session: SessionId,
+    queues: Sequence[str],
+    limit: int,
+    *,
+    woken: bool = False,  # noqa: ARG001 - looking costs nothing here
+) -> Steps[list[ClaimedJob]]:
     """Lease up to `limit` available jobs of queues that are not paused, in their order."""
     if not (yield SESSION_ALIVE(session=session)):
         message = f"session {session} has ended or was rescued; open a new one"

@@ -1,7 +1,18 @@
--- Which lanes of these queues have something to claim, in the order of a claim.
+-- The lanes of these queues, in the order of a claim, and whether there is something to claim.
 -- Locks nothing and writes nothing: a lane with nothing new costs a probe of cursor_order's right
 -- end, one of log_order past the cursor, and one of log_order per hole that has ended.
-SELECT lane.id
+SELECT lane.id,
+       coalesce((
+           SELECT true FROM rota.log AS job
+           WHERE job.lane = lane.id AND (job.xid, job.id) > (place.xid, place.id)
+           ORDER BY job.lane, job.xid, job.id LIMIT 1), false)
+       OR coalesce((
+           SELECT true
+           FROM unnest(place.hole_xids, place.hole_ids) AS hole (xid, id)
+           CROSS JOIN LATERAL (
+               SELECT FROM rota.log AS job
+               WHERE job.lane = lane.id AND job.xid = hole.xid AND job.id > hole.id LIMIT 1) AS job
+           LIMIT 1), false)
 FROM rota.lane
 JOIN rota.queue ON queue.name = lane.queue
 CROSS JOIN LATERAL (
@@ -10,15 +21,4 @@ CROSS JOIN LATERAL (
     ORDER BY place.lane DESC, place.seq DESC LIMIT 1
 ) AS place
 WHERE lane.queue = ANY (%(queues)s::text[]) AND NOT queue.paused
-  AND (coalesce((
-        SELECT true FROM rota.log AS job
-        WHERE job.lane = lane.id AND (job.xid, job.id) > (place.xid, place.id)
-        ORDER BY job.lane, job.xid, job.id LIMIT 1), false)
-    OR coalesce((
-        SELECT true
-        FROM unnest(place.hole_xids, place.hole_ids) AS hole (xid, id)
-        CROSS JOIN LATERAL (
-            SELECT FROM rota.log AS job
-            WHERE job.lane = lane.id AND job.xid = hole.xid AND job.id > hole.id LIMIT 1) AS job
-        LIMIT 1), false))
 ORDER BY lane.priority, array_position(%(queues)s::text[], lane.queue)
