@@ -5,7 +5,6 @@ import pytest
 from rota.states import Move
 from tests.store.postgres.database import Database, Raw, ids
 
-
 AMONG_HOLES = (
     "SELECT count(*) FROM (SELECT DISTINCT ON (lane) hole_xids FROM rota.cursor"
     " ORDER BY lane, seq DESC) AS newest, unnest(hole_xids) AS hole"

@@ -6,7 +6,8 @@ running when the cursor passed them. Sequences and transaction ids are handed ou
 committed in another; without the holes a job whose transaction commits late would be lost.
 
 A claim first probes without a lock which lanes have something, then takes them one after another
-in one transaction until it is full. What can fail: a lane that was probed may be empty by the time
+in one transaction until it is full. A claim that a producer has just woken goes to the lanes at
+once, if they are few, and probes only if it finds nothing there. What can fail: a lane that was probed may be empty by the time
 it is locked; the claim then gets less. A paused queue or a dead session gives nothing.
 
 Known weakness: claims of one lane take turns. The turn is short (a few milliseconds for a thousand
