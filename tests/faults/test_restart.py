@@ -118,7 +118,6 @@ def test_ended_connections(ledger: Ledger) -> None:
     assert "Traceback" not in worker.said
 
 
-@pytest.mark.xfail(reason="the lease of a claim whose answer was lost stays with its live session")
 def test_a_claim_whose_answer_is_lost(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs that a worker has claimed without learning of it run all the same, while it lives."""
     real = PostgresConnection.run

@@ -285,3 +285,23 @@ def test_settling_and_rescuing_race(store: Store, connection: Connection) -> Non
     assert {*rescue[0].available} == refused
     expected = [State.AVAILABLE if job in refused else State.COMPLETED for job in jobs]
     assert states(store, connection, jobs) == expected
+
+
+def test_release(store: Store, connection: Connection) -> None:
+    """Leases that a session does not know of go back unspent; those it names stay."""
+    session = open_session(store, connection)
+    known, lost, done = enqueue(store, connection, 3)
+    [held] = claim(store, connection, session, 1)
+    [unknown] = claim(store, connection, session, 1)
+    [ended] = claim(store, connection, session, 1)
+    settle(store, connection, session, settlement(ended, Move.COMPLETE))
+    assert connection.run(store.release(session, [held.lease])) == [lost]
+    assert states(store, connection, [known, lost, done]) == [
+        State.RUNNING,
+        State.AVAILABLE,
+        State.COMPLETED,
+    ]
+    assert settle(store, connection, session, settlement(unknown, Move.COMPLETE)) == [lost]
+    [again] = claim(store, connection, session, 5)
+    assert (again.id, again.attempt) == (lost, 1)
+    assert connection.run(store.release(session, [held.lease, again.lease])) == []

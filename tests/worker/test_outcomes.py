@@ -340,8 +340,8 @@ def test_another_worker_knows_the_task(app: Rota) -> None:
             in_(handle, State.SCHEDULED)
         app.run(app.store.retry([handle.id]))
         drained(newer)
-    assert ran == [1]
-    assert handle.record().state is State.COMPLETED
+        assert ran == [1]
+        assert handle.record().state is State.COMPLETED
 
 
 @pytest.mark.parametrize("executor", ["loop", "process"])

@@ -15,6 +15,7 @@ from rota.job import (
     JobId,
     JobRecord,
     JobSpec,
+    LeaseId,
     QueueRecord,
     Renewal,
     Rescue,
@@ -175,6 +176,14 @@ class Store(Protocol):
         """End a session in order; jobs it still holds go back at once, no attempt spent.
 
         Those that somebody wants cancelled are cancelled.
+        """
+        ...
+
+    def release(self, session: SessionId, held: Sequence[LeaseId]) -> Operation[list[JobId]]:
+        """Give back the leases of a session but those in `held`; no attempt is spent.
+
+        For a worker that has lost the answer to a claim: it cannot know what it was given. Jobs
+        that somebody wants cancelled are cancelled. Returns the jobs that went back.
         """
         ...
 

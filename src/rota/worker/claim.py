@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from rota.config import WorkerConfig
-from rota.errors import LeaseLost
+from rota.errors import LeaseLost, StoreUnavailable
 from rota.events import Events
 from rota.job import ClaimedJob, SessionId
 from rota.store.protocol import Store
@@ -62,6 +62,7 @@ class Claimer:
         self._ended = 0
         self._nap = SHORTEST_NAP
         self._news = False
+        self._doubtful = False
         self._ahead = 0.0
         self._measured = (time.monotonic(), 0)
 
@@ -102,10 +103,17 @@ class Claimer:
             if session is None or self._want() <= 0:
                 self._room.wait(self._config.poll)
             return
+        if self._doubtful:
+            self._connection.run(self._store.release(session, self._leases.held(session)))
+            self._doubtful = False
         try:
             claim = self._store.claim(session, self._queues, want, woken=self._news)
             self._news = False
             jobs = self._connection.run(claim)
+        except StoreUnavailable:
+            # The claim may have been written all the same, and nobody would run its jobs.
+            self._doubtful = True
+            raise
         except LeaseLost:
             # The session's own thread finds out and opens a new one.
             self._stopping.wait(self._config.heartbeat)

@@ -28,6 +28,11 @@ class Leases:
         """How many jobs of a lease have not been settled."""
         return self._left.get(lease, 0)
 
+    def held(self, session: SessionId) -> list[LeaseId]:
+        """The leases of a session that have not been settled whole."""
+        with self._lock:
+            return [lease for lease, owner in self._session.items() if owner == session]
+
     def session(self, lease: LeaseId) -> SessionId:
         """The session that claimed a lease."""
         return self._session[lease]

@@ -86,6 +86,7 @@ class PostgresStore:
     open_session = staticmethod(sessions.open_session)
     renew = staticmethod(sessions.renew)
     close_session = staticmethod(sessions.close_session)
+    release = staticmethod(sessions.release)
     settle = staticmethod(settle.settle)
     stage = staticmethod(timer.stage)
     rescue = staticmethod(sessions.rescue)

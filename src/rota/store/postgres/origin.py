@@ -43,7 +43,7 @@ def anchor() -> Steps[None]:
         return
     leased = []
     for session in sessions:
-        leased += [job for row in (yield SESSION_TAKE(session=session)) for job in row[0]]
+        leased += [job for row in (yield SESSION_TAKE(session=session, held=[])) for job in row[0]]
     yield ORIGIN_MOVE(leased=leased)
     yield ORIGIN_CURSOR()
     yield ORIGIN_TIMER()

@@ -7,7 +7,7 @@ claims, or is declared dead, never both. Clocks are the server's alone.
 
 from collections.abc import Sequence
 
-from rota.job import JobId, Renewal, Rescue, SessionId, SessionInfo
+from rota.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
 from rota.states import State
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.origin import anchor
@@ -49,11 +49,23 @@ def renew(session: SessionId) -> Steps[Renewal]:
 def close_session(session: SessionId) -> Steps[None]:
     """End a session in order; what it still holds goes back unspent."""
     yield SESSION_END_LOCK(sessions=[session])
-    rows = yield SESSION_TAKE(session=session)
-    if jobs := sorted(job for row in rows for job in row[0]):
+    yield from _take_back(session, [])
+    yield SESSION_FORGET(sessions=[session])
+
+
+@operation(Begin.DURABLE)
+def release(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
+    """Give the leases back that the session has but does not know of."""
+    return (yield from _take_back(session, held))
+
+
+def _take_back(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
+    rows = yield SESSION_TAKE(session=session, held=list(held))
+    jobs = sorted(JobId(job) for row in rows for job in row[0])
+    if jobs:
         yield from give_back(jobs)
         yield WAKE()
-    yield SESSION_FORGET(sessions=[session])
+    return jobs
 
 
 @operation(Begin.DURABLE)

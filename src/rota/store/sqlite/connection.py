@@ -37,7 +37,9 @@ Synchronous = Literal["FULL", "NORMAL"]
 FULL: Final = "FULL"
 NORMAL: Final = "NORMAL"
 
-WAKES = frozenset({"close_session", "enqueue", "rescue", "resume", "retry", "retry_discarded"})
+WAKES = frozenset(
+    {"close_session", "enqueue", "release", "rescue", "resume", "retry", "retry_discarded"}
+)
 """The operations after which there may be something to claim for an idle worker, or to stage. Not
 `stage` itself: who stages wakes his own worker, and a wake makes a worker stage."""
 

@@ -11,7 +11,9 @@ silent first, at 0.6 of the timeout, and takes over 0.4 of it later at the earli
 heartbeats in which a living worker speaks up. Where workers rescue regularly it delays nothing.
 """
 
-from rota.job import JobId, Renewal, Rescue, SessionId, SessionInfo
+from collections.abc import Sequence
+
+from rota.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.statements import json_list, sql
 
@@ -47,7 +49,14 @@ def renew(session: SessionId) -> Steps[Renewal]:
 def close_session(session: SessionId) -> Steps[None]:
     """End a session in order; what it still holds goes back, and no attempt is spent."""
     if (yield SESSION_END(session=session)):
-        yield SESSION_RELEASE(session=session)
+        yield SESSION_RELEASE(session=session, held="[]")
+
+
+@operation(Begin.HASTY)
+def release(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
+    """Give the leases back that the session has but does not know of."""
+    rows = yield SESSION_RELEASE(session=session, held=json_list(held))
+    return sorted(JobId(row[0]) for row in rows)
 
 
 @operation(Begin.HASTY)

@@ -85,6 +85,7 @@ class SqliteStore:
     open_session = staticmethod(sessions.open_session)
     renew = staticmethod(sessions.renew)
     close_session = staticmethod(sessions.close_session)
+    release = staticmethod(sessions.release)
     claim = staticmethod(claiming.claim)
     settle = staticmethod(settling.settle)
     stage = staticmethod(staging.stage)

@@ -1,7 +1,9 @@
--- Take what an ending session still holds. Its row is locked first, so no claim of it is under way.
+-- Take the leases that a session still has, but those in `held`. No claim of it is under way: its
+-- row is locked, or it is the session itself that asks.
 -- Leases are locked by their ids' order, as settlements lock them.
 WITH held AS MATERIALIZED (
-    SELECT id FROM rota.lease WHERE session = %(session)s::int8 ORDER BY id FOR UPDATE
+    SELECT id FROM rota.lease WHERE session = %(session)s::int8 AND id <> ALL (%(held)s::int8[])
+    ORDER BY id FOR UPDATE
 )
 DELETE FROM rota.lease USING held WHERE lease.id = held.id
 RETURNING lease.jobs

@@ -1,5 +1,5 @@
--- Give back what an ending session still holds, without spending an attempt; jobs that somebody
--- wants cancelled are cancelled and kept for a day.
+-- Give back what a session still holds, but the leases in `held` (a JSON list), without spending an
+-- attempt; jobs that somebody wants cancelled are cancelled and kept for a day.
 -- Locks: the database. Walks: rota_job_running.
 WITH moment (now) AS (SELECT (julianday('now') - 2440587.5) * 86400.0)
 UPDATE rota_job
@@ -8,5 +8,5 @@ SET state = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'available' END,
     keep_until = CASE WHEN cancel_requested THEN (SELECT now FROM moment) + 86400.0 END,
     attempt = attempt - 1,
     lease = NULL, session = NULL, cancel_requested = 0
-WHERE session = :session
+WHERE session = :session AND lease NOT IN (SELECT value FROM json_each(:held))
 RETURNING id;
