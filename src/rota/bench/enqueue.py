@@ -4,6 +4,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from statistics import median
 from typing import Any
 
 from rota.bench import tasks
@@ -46,6 +47,7 @@ def enqueue(
             "rate": round(singles / sum(ours)),
             "bare_insert_rate": round(singles / sum(bare)),
             "ratio_to_bare_insert": round(sum(bare) / sum(ours), 3),
+            "ratio_of_medians": round(median(bare) / median(ours), 3),
             **percentiles(ours),
         },
         "enqueue_many": {
