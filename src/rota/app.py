@@ -1,6 +1,5 @@
 """The application object: one database, and the tasks whose jobs it keeps."""
 
-import asyncio
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -27,7 +26,7 @@ from rota.job import JobId, JobSpec
 from rota.options import JobOptions, check_name
 from rota.store import migrate
 from rota.store.callers import Awaiting, Blocking, blocking_caller, caller
-from rota.store.execute import adrive, drive
+from rota.store.execute import adrive, drive, in_thread
 from rota.store.opening import default_url, open_store
 from rota.store.operation import Apart, Operation, Request, Rows
 from rota.store.protocol import Connection, Store, Transaction
@@ -217,13 +216,13 @@ class Rota:
             return await self.arun(self.store.enqueue(spec, args, copy=True))
         if isinstance(conn, OwnTransaction):
             own = blocking_caller(conn.connection)
-            return await asyncio.to_thread(self._join, own, spec, args)
+            return await in_thread(self._join, own, spec, args)
         found = await caller(conn)
         if isinstance(found, Blocking):
             return self._join(found, spec, args)
         self._check_backend(found)
         if not self._ready:
-            await asyncio.to_thread(self.ready, make=False)
+            await in_thread(self.ready, make=False)
         joined = found
 
         async def execute(request: Request) -> Rows:
@@ -316,7 +315,7 @@ class Rota:
 
     async def arun(self, operation: Operation[T]) -> T:
         """`run` for async code: in a thread, since Rota's own connections block."""
-        return await asyncio.to_thread(self.run, operation)
+        return await in_thread(self.run, operation)
 
     def _give_back(self, connection: Connection) -> None:
         with self._lock:

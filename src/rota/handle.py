@@ -1,6 +1,5 @@
 """A job as the one who enqueued it sees it."""
 
-import asyncio
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -77,6 +76,8 @@ class JobHandle(Generic[T]):
 
     async def aresult(self, timeout: float | None = None) -> T:  # noqa: ASYNC109 - as `result`
         """`result` for async code."""
+        import asyncio  # here, as in `in_thread`
+
         for pause in _pauses(self.id, timeout):
             record = await self.arecord()
             if record.state.finished:

@@ -5,11 +5,11 @@ with rota.transaction() as tx:
     send_receipt.enqueue(42, conn=tx)
 """
 
-import asyncio
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from rota.errors import ConfigError
+from rota.store.execute import in_thread
 
 if TYPE_CHECKING:
     from rota.app import Rota
@@ -37,7 +37,7 @@ class OwnTransaction:
 
     async def aexecute(self, sql: str, params: Any = ()) -> Any:
         """`execute` for async code."""
-        return await asyncio.to_thread(self.execute, sql, params)
+        return await in_thread(self.execute, sql, params)
 
     def __enter__(self) -> Self:
         self._open = self._app.begin()
@@ -58,7 +58,7 @@ class OwnTransaction:
             ending.rollback()
 
     async def __aenter__(self) -> Self:
-        await asyncio.to_thread(self.__enter__)
+        await in_thread(self.__enter__)
         return self
 
     async def __aexit__(
@@ -67,4 +67,4 @@ class OwnTransaction:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await asyncio.to_thread(self.__exit__, kind, error, traceback)
+        await in_thread(self.__exit__, kind, error, traceback)

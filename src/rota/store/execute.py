@@ -5,11 +5,12 @@ backends' connections (Rota's own) and in `callers` (the callers').
 """
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from rota.store.operation import Request, Rows, Steps
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 def drive(steps: Steps[T], execute: Callable[[Request], Rows]) -> T:
@@ -42,3 +43,11 @@ async def adrive(steps: Steps[T], execute: Callable[[Request], Awaitable[Rows]])
     except StopIteration as end:
         result: T = end.value
         return result
+
+
+async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a blocking function without blocking the event loop."""
+    # Imported here: it is a third of `import rota`, and many programs never await anything.
+    import asyncio
+
+    return await asyncio.to_thread(function, *args, **kwargs)

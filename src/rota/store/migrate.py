@@ -1,13 +1,13 @@
 """Bringing Rota's tables up to date: numbered, forward only, one transaction each."""
 
-from importlib.resources import files
-
 from rota.errors import SchemaMissing, SchemaOutdated, SchemaTooNew
 from rota.store.protocol import Connection, Store
 
 
 def read_migrations(package: str) -> dict[int, str]:
     """The migrations of a backend's package by version: `migrations/0001_name.sql`, …."""
+    from importlib.resources import files
+
     found = {}
     for file in (files(package) / "migrations").iterdir():
         if file.name.endswith(".sql"):

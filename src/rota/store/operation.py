@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from importlib.resources import files
 from typing import Any, Generic, ParamSpec, TypeVar
 
 T = TypeVar("T")
@@ -69,6 +68,8 @@ class Statement:
 
 def statement(package: str, name: str) -> Statement:
     """Read `sql/{name}.sql` of a backend's package; header comments are left out."""
+    from importlib.resources import files
+
     source = (files(package) / "sql" / f"{name}.sql").read_text(encoding="utf-8")
     lines = [line for line in source.splitlines() if not line.lstrip().startswith("--")]
     return Statement(name, "\n".join(lines).strip().removesuffix(";"))
