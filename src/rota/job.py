@@ -26,7 +26,8 @@ class JobSpec:
     """Everything about a job but its args; one spec serves a whole `enqueue_many`.
 
     `delay` is in seconds from the moment the database stores the job, `at` an aware time; at most
-    one of them is set. `timeout` is in seconds, `None` for no limit.
+    one of them is set. `timeout` is in seconds, `None` for no limit. `wake` says whether a
+    sleeping worker is told of the job at once; otherwise it finds it by polling.
     """
 
     task: str
@@ -36,6 +37,7 @@ class JobSpec:
     timeout: float | None = None
     delay: float | None = None
     at: datetime | None = None
+    wake: bool = True
 
     @property
     def later(self) -> bool:

@@ -27,6 +27,8 @@ class JobOptions:
         at: An aware datetime at which it becomes available.
         max_attempts: How often it is tried before it is discarded.
         timeout: Seconds (or a timedelta) one attempt may take.
+        wake: Whether a sleeping worker is told of the job at once. PostgreSQL cannot prepare a
+            transaction (two-phase commit) that does so.
 
     Raises:
         ConfigError: A value is outside its range, or both `delay` and `at` are given.
@@ -38,6 +40,7 @@ class JobOptions:
     at: datetime | None = None
     max_attempts: int = 5
     timeout: float | timedelta | None = None
+    wake: bool = True
 
     def __post_init__(self) -> None:
         check_name(self.queue, "queue")
@@ -87,6 +90,7 @@ class JobOptions:
             timeout=None if self.timeout is None else seconds(self.timeout, "timeout"),
             delay=delay or None,
             at=self.at,
+            wake=bool(self.wake),
         )
 
 

@@ -104,6 +104,7 @@ class Task(Generic[P, R, T]):
         at: datetime | None = None,
         max_attempts: int | None = None,
         timeout: float | timedelta | None = None,
+        wake: bool | None = None,
         conn: object = None,
         **unknown: object,
     ) -> Self:
@@ -116,6 +117,9 @@ class Task(Generic[P, R, T]):
             at: An aware datetime before which the job does not become available.
             max_attempts: How often it is tried before it is discarded.
             timeout: Seconds or a timedelta that one attempt may take.
+            wake: Whether a sleeping worker is told at once (the default); without, it finds the job
+                by polling, within a second. PostgreSQL cannot prepare a transaction (two-phase
+                commit) that told anybody.
             conn: The caller's connection or session; `using(conn=c).enqueue(…)` is
                 `enqueue(…, conn=c)` in a form that type checkers can follow.
             unknown: Anything else is refused.
@@ -130,6 +134,7 @@ class Task(Generic[P, R, T]):
             "at": at,
             "max_attempts": max_attempts,
             "timeout": timeout,
+            "wake": wake,
         }
         changes = {key: value for key, value in named.items() if value is not None}
         other = copy.copy(self)

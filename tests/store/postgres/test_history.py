@@ -156,7 +156,8 @@ class Producer:
             options["delay"] = self._chance.choice((0.0, 0.01))
         if conn is None:
             return self._db.enqueue(count, on=self._own, **options)
-        return self._db.enqueue(count, conn=conn, **options)
+        # Transactions that may be prepared must not notify.
+        return self._db.enqueue(count, conn=conn, wake=False, **options)
 
     def _pause(self) -> None:
         time.sleep(self._chance.choice((0.0, 0.0, 0.001, 0.005, 0.03)))

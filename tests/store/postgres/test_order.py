@@ -1,5 +1,8 @@
 """Log order: the transactions of a lane by their first write, and late committers in their turn."""
 
+from typing import Any
+
+import psycopg
 import pytest
 
 from rota.states import Move
@@ -236,3 +239,29 @@ def test_released_jobs_line_up_again(db: Database) -> None:
     claimed = db.claim(session, 2)
     db.settle(session, claimed, Move.RELEASE)
     assert ids(db.claim_all(session, 1)) == [jobs[2], *jobs[:2]]
+
+
+@pytest.mark.parametrize("count", [1, 3, 300])
+@pytest.mark.parametrize("options", [{}, {"delay": 0.001}], ids=["now", "later"])
+def test_two_phase_commit(db: Database, count: int, options: dict[str, Any]) -> None:
+    """A transaction that wakes nobody can be prepared while a worker sleeps; another one cannot."""
+    sleeper = db.bare(autocommit=True)
+    sleeper.execute("SELECT pg_advisory_lock_shared(7682001, hashtext('default'))")
+    loud = db.bare()
+    db.enqueue(count, conn=loud, **options)
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="NOTIFY"):
+        loud.execute("PREPARE TRANSACTION 'loud'")
+    loud.rollback()
+    quiet = db.bare()
+    jobs = [
+        *db.enqueue(count, conn=quiet, wake=False, **options),
+        *db.enqueue(count, conn=quiet, wake=False, **options),
+    ]
+    name = f"quiet {db.one('SELECT current_database()')}"
+    quiet.execute(f"PREPARE TRANSACTION '{name}'")
+    session = db.session()
+    assert db.claim(session) == []
+    sleeper.execute(f"COMMIT PREPARED '{name}'")
+    while db.one("SELECT EXISTS (SELECT FROM rota.timer)"):
+        db.own.run(db.store.stage(1000))
+    assert ids(db.claim_all(session, 100)) == jobs

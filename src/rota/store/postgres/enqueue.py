@@ -77,7 +77,7 @@ class Enqueuer:
         where = spec.queue, spec.priority
         known = self._known.get(where)
         params: dict[str, object] = {
-            "queue": spec.queue,
+            "wake": spec.queue if spec.wake else None,
             "max_attempts": spec.max_attempts,
             "timeout": spec.timeout,
             "task": spec.task,
@@ -87,7 +87,7 @@ class Enqueuer:
             params["lane"] = known[1]
             [(job, _)] = yield Query(ENQUEUE_HERE[known[2]], params)
         else:
-            params["priority"] = spec.priority
+            params |= {"queue": spec.queue, "priority": spec.priority}
             [(job, lane, segment, _)] = yield from _in_lane(spec, Query(ENQUEUE, params))
             self._known[where] = (now, lane, segment)
         return [JobId(job)]
@@ -107,6 +107,7 @@ def _many(spec: JobSpec, args: Sequence[str], *, copy: bool) -> Steps[list[JobId
 def _insert(spec: JobSpec, args: Sequence[str]) -> Steps[list[JobId]]:
     params = {
         "queue": spec.queue,
+        "wake": spec.queue if spec.wake else None,
         "priority": spec.priority,
         "max_attempts": spec.max_attempts,
         "timeout": spec.timeout,
@@ -122,7 +123,12 @@ def _insert(spec: JobSpec, args: Sequence[str]) -> Steps[list[JobId]]:
 
 
 def _copy(spec: JobSpec, args: Sequence[str]) -> Steps[list[JobId]]:
-    params = {"queue": spec.queue, "priority": spec.priority, "count": len(args)}
+    params = {
+        "queue": spec.queue,
+        "wake": spec.queue if spec.wake else None,
+        "priority": spec.priority,
+        "count": len(args),
+    }
     [(lane, segment, ids, _)] = yield from _in_lane(spec, Query(COPY_PREPARE, params))
     timeout = r"\N" if spec.timeout is None else repr(spec.timeout)
     middle = f"\t{lane}\t{segment}\t{spec.max_attempts}\t{timeout}\t{_escape(spec.task)}\t"

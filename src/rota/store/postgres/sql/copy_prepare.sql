@@ -2,9 +2,10 @@
 -- Wakes a sleeping worker like enqueue.sql; the notification goes out with the commit.
 SELECT lane.id, (SELECT last_value %% 4 FROM rota.log_turn) AS segment,
        ARRAY(SELECT nextval('rota.job_id') FROM generate_series(1, %(count)s::int8)) AS ids,
-       CASE WHEN pg_try_advisory_lock(7682001, hashtext(%(queue)s))
-            THEN pg_advisory_unlock(7682001, hashtext(%(queue)s)) IS NULL
-            ELSE pg_notify('rota', %(queue)s) IS NULL END
+       CASE WHEN %(wake)s::text IS NULL THEN false
+            WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
+            THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
+            ELSE pg_notify('rota', %(wake)s) IS NULL END
 FROM (SELECT coalesce(%(lane)s::int4, (
         SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2))
 ) AS lane (id)

@@ -13,7 +13,8 @@ WITH lane AS (
     FROM lane WHERE lane.id IS NOT NULL
     RETURNING id, lane, segment
 )
-SELECT id, lane, segment, CASE WHEN pg_try_advisory_lock(7682001, hashtext(%(queue)s))
-                THEN pg_advisory_unlock(7682001, hashtext(%(queue)s)) IS NULL
-                ELSE pg_notify('rota', %(queue)s) IS NULL END
+SELECT id, lane, segment, CASE WHEN %(wake)s::text IS NULL THEN false
+                WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
+                THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
+                ELSE pg_notify('rota', %(wake)s) IS NULL END
 FROM job

@@ -3,6 +3,7 @@
 INSERT INTO rota.log_0 (id, lane, segment, max_attempts, timeout, task, args)
 VALUES (nextval('rota.job_id'), %(lane)s::int4, 0 /* segment */, %(max_attempts)s::int2,
         %(timeout)s::float4, %(task)s, %(args)s::text::json)
-RETURNING id, CASE WHEN pg_try_advisory_lock(7682001, hashtext(%(queue)s))
-                   THEN pg_advisory_unlock(7682001, hashtext(%(queue)s)) IS NULL
-                   ELSE pg_notify('rota', %(queue)s) IS NULL END
+RETURNING id, CASE WHEN %(wake)s::text IS NULL THEN false
+                   WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
+                   THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
+                   ELSE pg_notify('rota', %(wake)s) IS NULL END

@@ -11,8 +11,9 @@ WITH lane AS (
     WHERE lane.id IS NOT NULL
     RETURNING id
 ), wake AS (
-    SELECT CASE WHEN pg_try_advisory_lock(7682001, hashtext(%(queue)s))
-                THEN pg_advisory_unlock(7682001, hashtext(%(queue)s)) IS NULL
-                ELSE pg_notify('rota', %(queue)s) IS NULL END AS sent
+    SELECT CASE WHEN %(wake)s::text IS NULL THEN false
+                WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
+                THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
+                ELSE pg_notify('rota', %(wake)s) IS NULL END AS sent
 )
 SELECT job.id, wake.sent FROM job, wake ORDER BY job.id
