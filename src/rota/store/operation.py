@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -75,9 +75,8 @@ def statement(package: str, name: str) -> Statement:
     return Statement(name, "\n".join(lines).strip().removesuffix(";"))
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """Run one statement and give back its rows."""
+class Query(NamedTuple):
+    """Run one statement and give back its rows. A tuple, since each operation makes some."""
 
     statement: Statement
     params: Mapping[str, object]
@@ -102,8 +101,7 @@ Request = Query | Copy | Apart[Any]
 Steps = Generator[Request, Rows, T]
 
 
-@dataclass(frozen=True, slots=True)
-class Operation(Generic[T]):
+class Operation(NamedTuple, Generic[T]):
     """The steps of one operation, and the transaction they need."""
 
     name: str

@@ -73,7 +73,9 @@ class PostgresConnection:
     def run(self, operation: Operation[T]) -> T:
         """Run an operation in the kind of transaction it asks for."""
         raw = self.raw()
-        begin = self._begin.get(operation.begin)
+        # Asked first because it is the single enqueue, and hashing an enum's member takes a while.
+        plain = operation.begin is Begin.NOTHING
+        begin = None if plain else self._begin.get(operation.begin)
         try:
             if begin is None:
                 return drive(operation.steps, self._execute)
@@ -125,7 +127,7 @@ class PostgresConnection:
             match request:
                 case Query(statement, params):
                     cursor = self._cursor
-                    if cursor is None or cursor.connection is not self.raw():
+                    if cursor is None or cursor.connection is not self._raw:
                         # One cursor for all statements: making one costs as much as a parameter.
                         self._cursor = cursor = self.raw().cursor()
                     cursor.execute(statement.text, params or None)
