@@ -1,7 +1,6 @@
 """The application object: one database, and the tasks whose jobs it keeps."""
 
 import sys
-import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -77,7 +76,6 @@ class Rota:
         self.max_args_bytes = max_args_bytes
         self._ready = False
         self._spare: list[Connection] = []
-        self._lock = threading.Lock()
 
     # Tasks -----------------------------------------------------------------------------------
 
@@ -301,28 +299,27 @@ class Rota:
 
     def run(self, operation: Operation[T]) -> T:
         """Run a store's operation on a connection of Rota's own."""
-        self.ready()
-        with self._lock:
-            connection = self._spare.pop() if self._spare else self.store.connect()
+        if not self._ready:
+            self.ready()
+        # Without a lock: taking from a list and adding to it are single steps for all threads.
         try:
-            result = connection.run(operation)
+            connection = self._spare.pop()
+        except IndexError:
+            connection = self.store.connect()
+        try:
+            return connection.run(operation)
         except StoreUnavailable:
             connection.close()
             raise
         finally:
-            self._give_back(connection)
-        return result
+            if len(self._spare) < SPARE:
+                self._spare.append(connection)
+            else:
+                connection.close()
 
     async def arun(self, operation: Operation[T]) -> T:
         """`run` for async code: in a thread, since Rota's own connections block."""
         return await in_thread(self.run, operation)
-
-    def _give_back(self, connection: Connection) -> None:
-        with self._lock:
-            if len(self._spare) < SPARE:
-                self._spare.append(connection)
-                return
-        connection.close()
 
     def on(self, kind: type[E]) -> Callable[[Callable[[E], None]], Callable[[E], None]]:
         """Subscribe a function to a kind of event: `@rota.on(JobSettled)`."""
@@ -335,8 +332,7 @@ class Rota:
 
     def close(self) -> None:
         """Close all connections; using the object again opens new ones."""
-        with self._lock:
-            spare, self._spare = self._spare, []
+        spare, self._spare = self._spare, []
         for connection in spare:
             connection.close()
         self.store.close()
