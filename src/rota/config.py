@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import dataclass
-from datetime import timedelta
 
 from rota.durations import seconds
 from rota.errors import ConfigError
@@ -63,8 +62,3 @@ class WorkerConfig:
     def heartbeat(self) -> float:
         """Seconds between two renewals: five fit into a session's timeout."""
         return self.session_timeout / 5
-
-
-def retention(keep: float | timedelta | None, default: float) -> float:
-    """Seconds a completed job is kept."""
-    return default if keep is None else seconds(keep, "retention")

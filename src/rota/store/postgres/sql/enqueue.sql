@@ -1,8 +1,8 @@
 -- Append one job to the log, in whatever transaction the caller has.
 -- Locks: nothing that another producer waits for; the row and its index entries are new.
 -- Gives no row where the lane does not exist yet (or the caller's snapshot is older than it):
--- `lane_id` then names it, after it was made apart. The wake is sent only if a worker of the
--- queue holds the lock that says "asleep"; taking and freeing it costs microseconds.
+-- `lane` then names it, after it was made apart. The wake is sent only if a worker of the queue
+-- `wake` holds the lock that says "asleep"; taking and freeing it costs microseconds. Null: no wake.
 WITH lane AS (
     SELECT coalesce(%(lane)s::int4, (
         SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2)) AS id

@@ -1,2 +1,0 @@
--- Whether this server takes writes.
-SELECT pg_is_in_recovery(), current_setting('server_version')
