@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -101,12 +101,60 @@ Request = Query | Copy | Apart[Any]
 Steps = Generator[Request, Rows, T]
 
 
-class Operation(NamedTuple, Generic[T]):
-    """The steps of one operation, and the transaction they need."""
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Operation(Protocol[T_co]):
+    """The steps of something that is done to the database, and the transaction they need."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the protocol."""
+        ...
+
+    @property
+    def steps(self) -> Steps[T_co]:
+        """What is to be done, one request after another."""
+        ...
+
+    @property
+    def begin(self) -> Begin:
+        """In what kind of transaction."""
+        ...
+
+
+class Stepped(NamedTuple, Generic[T]):
+    """An operation of as many steps as its generator has."""
 
     name: str
     steps: Steps[T]
     begin: Begin
+
+
+class Single(NamedTuple, Generic[T]):
+    """An operation that is a single statement; it can be run without driving any steps.
+
+    For the single enqueue: around a statement of some fifty microseconds a generator, its driver
+    and what they touch cost ten.
+    """
+
+    name: str
+    query: Query
+    read: Callable[[Rows], T]
+
+    @property
+    def begin(self) -> Begin:
+        """A single statement needs no transaction."""
+        return Begin.NOTHING
+
+    @property
+    def steps(self) -> Steps[T]:
+        """The same as the steps of any other operation, for whoever drives them all alike."""
+        return _steps(self)
+
+
+def _steps(single: Single[T]) -> Steps[T]:
+    return single.read((yield single.query))
 
 
 def operation(begin: Begin) -> Callable[[Callable[P, Steps[T]]], Callable[P, Operation[T]]]:
@@ -115,7 +163,7 @@ def operation(begin: Begin) -> Callable[[Callable[P, Steps[T]]], Callable[P, Ope
     def wrap(function: Callable[P, Steps[T]]) -> Callable[P, Operation[T]]:
         @functools.wraps(function)
         def build(*args: P.args, **kwargs: P.kwargs) -> Operation[T]:
-            return Operation(function.__name__, function(*args, **kwargs), begin)
+            return Stepped(function.__name__, function(*args, **kwargs), begin)
 
         return build
 

@@ -14,7 +14,7 @@ from rota.errors import LeaseLost, StoreUnavailable
 from rota.job import ClaimedJob, Rescue, SessionId, SessionInfo
 from rota.settlement import Settlement
 from rota.states import Move, State
-from rota.store.operation import Begin, Operation, Statement, Steps
+from rota.store.operation import Begin, Operation, Statement, Stepped, Steps
 from rota.store.postgres import claim, sessions, settle
 from tests.store.factories import until
 from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
@@ -228,7 +228,7 @@ def test_a_renewal_between_a_rescuers_two_looks(db: Database) -> None:
     """A session that has renewed since it was found silent keeps its jobs."""
     session, [job] = dying(db)
     assert db.own.run(db.store.renew(session)).alive
-    taking: Operation[list[Rescue]] = Operation(
+    taking: Operation[list[Rescue]] = Stepped(
         "take_over", sessions.take_over([session]), Begin.DURABLE
     )
     assert db.own.run(taking) == []
@@ -282,7 +282,7 @@ def test_a_worker_that_is_frozen_in_the_middle_of_a_claim(db: Database) -> None:
 
     def half_a_claim() -> None:
         with pytest.raises(StoreUnavailable):
-            frozen.run(Operation("claim", freeze(), Begin.HASTY))
+            frozen.run(Stepped("claim", freeze(), Begin.HASTY))
 
     with ThreadPoolExecutor(1) as pool:
         half = pool.submit(half_a_claim)

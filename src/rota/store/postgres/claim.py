@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from rota.errors import LeaseLost
 from rota.job import ClaimedJob, JobId, LeaseId, SessionId
-from rota.store.operation import Apart, Begin, Operation, Steps, operation
+from rota.store.operation import Apart, Begin, Operation, Stepped, Steps, operation
 from rota.store.postgres.statements import sql
 
 CLAIM_PROBE = sql("claim_probe")
@@ -42,7 +42,7 @@ class Claims:
         self, session: SessionId, queues: Sequence[str], limit: int, *, woken: bool = False
     ) -> Operation[list[ClaimedJob]]:
         """Lease up to `limit` available jobs; see `rota.store.protocol.Store.claim`."""
-        return Operation("claim", self._claim(session, queues, limit, woken=woken), Begin.NOTHING)
+        return Stepped("claim", self._claim(session, queues, limit, woken=woken), Begin.NOTHING)
 
     def _claim(
         self, session: SessionId, queues: Sequence[str], limit: int, *, woken: bool

@@ -22,7 +22,7 @@ from rota.errors import (
 )
 from rota.store.execute import drive
 from rota.store.opening import shown
-from rota.store.operation import Apart, Begin, Copy, Operation, Query, Request, Rows
+from rota.store.operation import Apart, Begin, Copy, Operation, Query, Request, Rows, Single
 
 T = TypeVar("T")
 
@@ -73,10 +73,11 @@ class PostgresConnection:
     def run(self, operation: Operation[T]) -> T:
         """Run an operation in the kind of transaction it asks for."""
         raw = self.raw()
-        # Asked first because it is the single enqueue, and hashing an enum's member takes a while.
-        plain = operation.begin is Begin.NOTHING
-        begin = None if plain else self._begin.get(operation.begin)
         try:
+            if isinstance(operation, Single):
+                result: T = operation.read(self._execute(operation.query))
+                return result
+            begin = self._begin.get(operation.begin)
             if begin is None:
                 return drive(operation.steps, self._execute)
             raw.execute(begin, prepare=False)

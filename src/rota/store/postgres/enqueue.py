@@ -17,7 +17,9 @@ from rota.store.operation import (
     Operation,
     Query,
     Rows,
+    Single,
     Statement,
+    Stepped,
     Steps,
     operation,
 )
@@ -67,12 +69,12 @@ class Enqueuer:
     def enqueue(self, spec: JobSpec, args: Sequence[str], *, copy: bool) -> Operation[list[JobId]]:
         """Store one job per element of `args`; see `rota.store.protocol.Store.enqueue`."""
         if len(args) == 1 and not spec.later:
-            return Operation("enqueue", self._one(spec, args[0]), Begin.NOTHING)
+            return self._one(spec, args[0])
         # One job is one statement; more may need several, which must be all or nothing.
         begin = Begin.NOTHING if len(args) == 1 else Begin.DURABLE
-        return Operation("enqueue", _many(spec, args, copy=copy), begin)
+        return Stepped("enqueue", _many(spec, args, copy=copy), begin)
 
-    def _one(self, spec: JobSpec, args: str) -> Steps[list[JobId]]:
+    def _one(self, spec: JobSpec, args: str) -> Operation[list[JobId]]:
         now = time.monotonic()
         where = spec.queue, spec.priority
         known = self._known.get(where)
@@ -85,12 +87,19 @@ class Enqueuer:
         }
         if known is not None and now - known[0] < FRESH:
             params["lane"] = known[1]
-            [(job, _)] = yield Query(ENQUEUE_HERE[known[2]], params)
-        else:
-            params |= {"queue": spec.queue, "priority": spec.priority}
-            [(job, lane, segment, _)] = yield from _in_lane(spec, Query(ENQUEUE, params))
-            self._known[where] = (now, lane, segment)
+            return Single("enqueue", Query(ENQUEUE_HERE[known[2]], params), _ids)
+        return Stepped("enqueue", self._find(spec, params, now), Begin.NOTHING)
+
+    def _find(self, spec: JobSpec, params: dict[str, object], now: float) -> Steps[list[JobId]]:
+        """Append one job, and remember where it went."""
+        params |= {"queue": spec.queue, "priority": spec.priority}
+        [(job, lane, segment, _)] = yield from _in_lane(spec, Query(ENQUEUE, params))
+        self._known[spec.queue, spec.priority] = now, lane, segment
         return [JobId(job)]
+
+
+def _ids(rows: Rows) -> list[JobId]:
+    return [JobId(row[0]) for row in rows]
 
 
 def _many(spec: JobSpec, args: Sequence[str], *, copy: bool) -> Steps[list[JobId]]:
@@ -119,7 +128,7 @@ def _insert(spec: JobSpec, args: Sequence[str]) -> Steps[list[JobId]]:
     else:
         query = Query(ENQUEUE_MANY, params)
     rows = yield from _in_lane(spec, query)
-    return [JobId(row[0]) for row in rows]
+    return _ids(rows)
 
 
 def _copy(spec: JobSpec, args: Sequence[str]) -> Steps[list[JobId]]:
