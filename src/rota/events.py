@@ -7,7 +7,7 @@ nobody listens to a kind of event, none is made.
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -119,6 +119,10 @@ class Events:
     def wanted(self, kind: type[Event]) -> bool:
         """Whether anybody listens to `kind`; hot paths ask before they make an event."""
         return bool(self._subscribers.get(kind))
+
+    def listeners(self, kind: type[Event]) -> Sequence[object]:
+        """Those who listen to `kind`, now and later: for who asks once per job."""
+        return self._subscribers[kind]
 
     def emit(self, event: Event) -> None:
         """Tell the subscribers of the event's kind."""

@@ -29,7 +29,7 @@ class ArgsCodec:
     """
 
     __slots__ = (
-        "_by_name", "_by_place", "_decode", "_extra", "_lead", "_names", "_plain", "_required",
+        "_by_name", "_by_place", "_decode", "_direct", "_extra", "_lead", "_names", "_plain", "_required",
         "_rest", "_shapes", "_strict_places", "_subject", "context_parameter",
     )  # fmt: skip
 
@@ -65,6 +65,9 @@ class ArgsCodec:
         self._shapes = {each.name: each.shape for each in parameters}
         self._plain = {each.name: each.shape.plain for each in parameters}
         self._decode = args_reader(parameters)
+        # All are there and all go by place: nothing is to be sorted out when a job runs.
+        plain = self._rest is None and self._extra is None
+        self._direct = plain and self._lead == len(self._required) == len(self._names)
 
     def encode(
         self,
@@ -116,6 +119,8 @@ class ArgsCodec:
         except Exception as error:  # noqa: BLE001 - validators are the user's code, and raise anything
             found = fault.of_reading(error)
         else:
+            if self._direct:
+                return list(values), {}
             positional: list[object] = []
             named: dict[str, object] = {}
             lead = self._lead

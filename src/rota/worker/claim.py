@@ -128,6 +128,8 @@ class Claimer:
         self._claimed += len(jobs)
         self._nap = SHORTEST_NAP
         if full:
+            # Where so many were, there are more: the next claim need not look first.
+            self._news = True
             self._waker.busy()
         # One queue must not always come first among equal priorities.
         self._queues.append(self._queues.pop(0))

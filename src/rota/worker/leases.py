@@ -5,8 +5,12 @@ for each bit; the settler therefore waits a moment for leases that are nearly do
 """
 
 import threading
+from collections import Counter
+from operator import attrgetter
 
 from rota.job import ClaimedJob, LeaseId, SessionId
+
+_lease = attrgetter("lease")
 
 
 class Leases:
@@ -20,9 +24,9 @@ class Leases:
     def add(self, session: SessionId, jobs: list[ClaimedJob]) -> None:
         """Remember a claim."""
         with self._lock:
-            for job in jobs:
-                self._left[job.lease] = self._left.get(job.lease, 0) + 1
-                self._session[job.lease] = session
+            for lease, count in Counter(map(_lease, jobs)).items():
+                self._left[lease] = self._left.get(lease, 0) + count
+                self._session[lease] = session
 
     def left(self, lease: LeaseId) -> int:
         """How many jobs of a lease have not been settled."""

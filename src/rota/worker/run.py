@@ -81,7 +81,10 @@ class Runners:
         self._unwanted: set[JobId] = set()
         self._threads = ThreadPoolExecutor(config.concurrency, thread_name_prefix="rota-handler")
         self._children = Children(config.children)
-        self._quiet = asyncio.Event()
+        # Asked for once: a call per job and kind of event would cost more than a small handler.
+        self._on_started = events.listeners(JobStarted)
+        self._on_settled = events.listeners(JobSettled)
+        self._next: asyncio.Task[None] | None = None
 
     def deliver(self, jobs: Iterable[ClaimedJob]) -> None:
         """Take claimed jobs in."""
@@ -139,18 +142,25 @@ class Runners:
     # Runners ---------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        for _ in range(min(self._concurrency - len(self._runners), len(self._inbox))):
-            runner = self._loop.create_task(self._serve())
+        """Start one more runner; when its turn comes, it starts the next one.
+
+        One at a time: handlers that do not wait for anything never need a second one.
+        """
+        if self._inbox and self._next is None and len(self._runners) < self._concurrency:
+            runner = self._next = self._loop.create_task(self._serve())
             self._runners.add(runner)
             runner.add_done_callback(self._retire)
 
     def _retire(self, runner: "asyncio.Task[None]") -> None:
         self._runners.discard(runner)
+        if self._next is runner:
+            self._next = None
         if not runner.cancelled() and (error := runner.exception()) is not None:
             logger.error("a runner failed", exc_info=error)
         self._start()
 
     async def _serve(self) -> None:
+        self._next = None
         clean = copy_context()
         runner = asyncio.current_task()
         assert runner is not None  # noqa: S101 - a coroutine of a task
@@ -159,10 +169,12 @@ class Runners:
         turn = time.monotonic()
         while inbox:
             job = inbox.popleft()
+            if self._next is None:
+                self._start()
             settlement = await self._run(run, job)
             if settlement is not None:
                 self._settle(settlement)
-                if self._events.wanted(JobSettled):
+                if self._on_settled:
                     self._events.emit(JobSettled(job, settlement))
             self._ended()
             # A handler has left something behind: a variable, or a request to cancel its own task.
@@ -184,10 +196,14 @@ class Runners:
             return cancelled(job, task.retention)
         run.job, run.task, run.context, run.stop = job, task, None, None
         self._running[job.id] = run
-        if self._events.wanted(JobStarted):
+        if self._on_started:
             self._events.emit(JobStarted(job))
         try:
-            value = await self._call(run, job, task)
+            if job.timeout is None and task.executor is Executor.LOOP:
+                args, kwargs = self._arguments(run, job, task)
+                value = await task.function(*args, **kwargs)
+            else:
+                value = await self._call(run, job, task)
             if run.stop is not None:
                 return self._stopped(run, job, task, None, value)
             return self._returned(job, task, value)
@@ -203,15 +219,11 @@ class Runners:
     async def _call(self, run: Run, job: ClaimedJob, task: Task[..., Any, Any]) -> Any:
         if task.executor is Executor.PROCESS:
             return await self._in_child(run, job, task)
-        args, kwargs = task.codec.decode(job.args)
-        if task.codec.context_parameter is not None:
-            run.context = kwargs[task.codec.context_parameter] = Context(job)
+        args, kwargs = self._arguments(run, job, task)
         if task.executor is Executor.THREAD:
             return await self._in_thread(
                 run, job, functools.partial(task.function, *args, **kwargs)
             )
-        if job.timeout is None:
-            return await task.function(*args, **kwargs)
         limit = asyncio.timeout(job.timeout)
         try:
             async with limit:
@@ -220,6 +232,16 @@ class Runners:
             if limit.expired():
                 raise _too_long(job) from error
             raise
+
+    @staticmethod
+    def _arguments(
+        run: Run, job: ClaimedJob, task: Task[..., Any, Any]
+    ) -> tuple[list[object], dict[str, object]]:
+        """What the handler is called with."""
+        args, kwargs = task.codec.decode(job.args)
+        if task.codec.context_parameter is not None:
+            run.context = kwargs[task.codec.context_parameter] = Context(job)
+        return args, kwargs
 
     async def _in_thread(self, run: Run, job: ClaimedJob, call: Callable[[], Any]) -> Any:
         timer = job.timeout and self._loop.call_later(

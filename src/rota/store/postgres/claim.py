@@ -17,7 +17,7 @@ jobs), which bounds one lane to some hundred thousand jobs a second.
 from collections.abc import Sequence
 
 from rota.errors import LeaseLost
-from rota.job import ClaimedJob, JobId, LeaseId, SessionId
+from rota.job import ClaimedJob, SessionId
 from rota.store.operation import Apart, Begin, Operation, Stepped, Steps, operation
 from rota.store.postgres.statements import sql
 
@@ -87,8 +87,8 @@ def take(session: SessionId, lanes: Sequence[int], limit: int) -> Steps[list[Cla
             rows = yield CLAIM(lane=lane, session=session, size=limit - len(jobs))
             jobs += [
                 ClaimedJob(
-                    JobId(job),
-                    LeaseId(lease),
+                    job,
+                    lease,
                     task,
                     args,
                     queue,
