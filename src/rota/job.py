@@ -152,6 +152,20 @@ class Rescue:
     discarded: tuple[JobId, ...]
 
 
+class Look(NamedTuple):
+    """What there is to do, as a worker without work sees it.
+
+    `available`: its queues have jobs to claim. `due`: in how many seconds jobs are to be staged,
+    `None` if none waits for its time. `silent`: a session may have to be rescued. `untidy`: there
+    is housekeeping that cannot wait for long.
+    """
+
+    available: bool
+    due: float | None
+    silent: bool
+    untidy: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Staging:
     """How many due jobs became available, and in how many seconds the next one is due."""

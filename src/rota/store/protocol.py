@@ -16,6 +16,7 @@ from rota.job import (
     JobRecord,
     JobSpec,
     LeaseId,
+    Look,
     QueueRecord,
     Renewal,
     Rescue,
@@ -207,6 +208,10 @@ class Store(Protocol):
 
         Returns the ids it refused: their lease is gone, nothing was written for them.
         """
+        ...
+
+    def look(self, queues: Sequence[str]) -> Operation[Look]:
+        """What there is to do; changes nothing, and may say that there is more than there is."""
         ...
 
     def stage(self, limit: int) -> Operation[Staging]:

@@ -25,6 +25,9 @@ SHORTEST_NAP = 0.002
 """Seconds until the second look after the first one found nothing; then longer each time. The
 first ones catch jobs that were being committed while this worker fell asleep."""
 
+LONGER = 15
+"""So many times longer than `poll` this thread sleeps where upkeep looks for jobs once a `poll`."""
+
 
 class Claimer:
     """Claims jobs and hands them to `deliver`, which is called on the event loop."""
@@ -61,6 +64,9 @@ class Claimer:
         self._claimed = 0
         self._ended = 0
         self._nap = SHORTEST_NAP
+        # Upkeep looks for jobs that no notification announced, and wakes this thread.
+        looked_for = config.upkeep and not config.drain
+        self._longest = config.poll * (LONGER if looked_for else 1)
         self._news = False
         self._doubtful = False
         self._ahead = 0.0
@@ -143,7 +149,7 @@ class Claimer:
             self._news = True
             self._woken()
         else:
-            self._nap = min(self._nap * 2, self._config.poll)
+            self._nap = min(self._nap * 2, self._longest)
 
     def _want(self) -> int:
         """How many jobs to claim now; nothing while more than half of what is held is ahead."""

@@ -1,7 +1,8 @@
 """Upkeep: what somebody has to do now and then, done by whichever worker comes first.
 
-There is no leader. Each worker stages due jobs, rescues the jobs of dead sessions and tidies up;
-the store sees to it that two who do it at once do no harm.
+There is no leader. Each worker looks once a second, with one statement, and does what it sees:
+stages due jobs, rescues the jobs of dead sessions, tidies up. The store sees to it that two who do
+it at once do no harm.
 """
 
 import logging
@@ -23,18 +24,30 @@ STAGE_SIZE = 5000
 NUDGE = 0.02
 """Seconds after which news are looked at."""
 
+PACE = 0.01
+"""Seconds between two looks at the least, however soon the next job is due."""
+
 TIDY = 5.0
-"""Seconds between two rounds of housekeeping."""
+"""Seconds between two rounds of housekeeping where something cannot wait."""
+
+TIDY_ANYWAY = 60.0
+"""Seconds between two rounds of housekeeping where nothing seems to be urgent."""
 
 
 class Upkeep:
     """A thread that stages, rescues and tidies. `available` is called when jobs became available."""
 
     def __init__(
-        self, store: Store, config: WorkerConfig, events: Events, available: Callable[[], None]
+        self,
+        store: Store,
+        config: WorkerConfig,
+        queues: tuple[str, ...],
+        events: Events,
+        available: Callable[[], None],
     ) -> None:
         self._store = store
         self._config = config
+        self._queues = queues
         self._events = events
         self._available = available
         self._connection = store.connect()
@@ -42,8 +55,7 @@ class Upkeep:
         self._nudge = threading.Event()
         self._thread: threading.Thread | None = None
         self._rescue_at = 0.0
-        self._tidy_at = time.monotonic() + TIDY * random.random()  # noqa: S311 - no secret
-        self.next_due: float | None = None
+        self._tidied = time.monotonic() - TIDY * random.random()  # noqa: S311 - no secret
 
     def start(self) -> None:
         """Begin."""
@@ -63,22 +75,30 @@ class Upkeep:
 
     def _step(self) -> None:
         self._nudge.clear()
+        look = self._connection.run(self._store.look(self._queues))
+        due = self._stage() if look.due == 0 else look.due
+        if look.available:
+            self._available()
+        now = time.monotonic()
+        if look.silent and now >= self._rescue_at:
+            self._rescue()
+            self._rescue_at = now + self._config.session_timeout / 6
+        pause = TIDY if look.untidy else TIDY_ANYWAY
+        if now >= self._tidied + pause * random.uniform(0.8, 1.2):  # noqa: S311 - no secret
+            for done in self._connection.run(self._store.tidy()):
+                logger.info("upkeep: %s", done)
+            self._tidied = now
+        wait = self._config.poll if due is None else min(due, self._config.poll)
+        if self._nudge.wait(max(wait, PACE)):
+            # The claim that was woken by the same news goes first.
+            self._stopping.wait(NUDGE)
+
+    def _stage(self) -> float | None:
+        """Stage what is due; in how many seconds the next job is."""
         staging = self._connection.run(self._store.stage(STAGE_SIZE))
         if staging.staged:
             self._available()
-        now = time.monotonic()
-        if now >= self._rescue_at:
-            self._rescue()
-            self._rescue_at = now + self._config.session_timeout / 6
-        if now >= self._tidy_at:
-            for done in self._connection.run(self._store.tidy()):
-                logger.info("upkeep: %s", done)
-            self._tidy_at = now + TIDY * random.uniform(0.8, 1.2)  # noqa: S311 - no secret
-        if staging.staged < STAGE_SIZE:
-            due = self._config.poll if staging.next_due is None else staging.next_due
-            if self._nudge.wait(min(due, self._config.poll)):
-                # The claim that was woken by the same news goes first.
-                self._stopping.wait(NUDGE)
+        return staging.next_due
 
     def _rescue(self) -> None:
         for rescue in self._connection.run(self._store.rescue()):

@@ -123,7 +123,13 @@ class Worker:
             loop.call_soon_threadsafe(runners.cancel, jobs)
 
         session = Session(app.store, config, self._queues, app.events, lost=lost, cancel=cancel)
-        upkeep = Upkeep(app.store, config, app.events, lambda: claimer.wake())  # noqa: PLW0108
+        upkeep = Upkeep(
+            app.store,
+            config,
+            self._queues,
+            app.events,
+            lambda: claimer.wake(),  # noqa: PLW0108
+        )
         claimer = Claimer(
             app.store,
             config,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rota.store.operation import Begin
-from rota.store.postgres import claim, settle, timer
+from rota.store.postgres import claim, look, segments, settle, timer
 from tests.store.postgres.database import Database, begin, explained, ids
 
 ROWS = 200_000
@@ -150,6 +150,19 @@ def test_the_probe(filled: Database) -> None:
     check(plan, most=10)
     assert rows_read(plan, "log_") <= 8
     assert rows_read(plan, "cursor_") <= 8
+
+
+def test_the_look(filled: Database) -> None:
+    """What an idle worker asks every second reads a row or two of each table."""
+    filled.own.run(filled.store.stage(5000))
+    raw = filled.bare(autocommit=True)
+    begin(raw, Begin.HASTY)
+    sizes = {"log_size": segments.LOG_SIZE, "cursor_size": segments.CURSOR_SIZE}
+    plan = explained(raw, look.LOOK(queues=["default"], **sizes))
+    check(plan, most=10)
+    assert rows_read(plan, "log_") <= 8
+    assert rows_read(plan, "cursor_") <= 8
+    assert rows_read(plan, "timer") <= 8
 
 
 @pytest.mark.parametrize("size", [LIMIT, 5000])

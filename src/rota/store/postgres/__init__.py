@@ -12,6 +12,7 @@ from rota.errors import ConfigError
 from rota.store.opening import shown
 from rota.store.postgres import (
     control,
+    look,
     lookup,
     schema,
     segments,
@@ -88,6 +89,7 @@ class PostgresStore:
     close_session = staticmethod(sessions.close_session)
     release = staticmethod(sessions.release)
     settle = staticmethod(settle.settle)
+    look = staticmethod(look.look)
     stage = staticmethod(timer.stage)
     rescue = staticmethod(sessions.rescue)
     tidy = staticmethod(segments.tidy)

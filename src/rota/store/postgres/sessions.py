@@ -16,7 +16,6 @@ from rota.store.postgres.statements import sql
 
 SESSION_OPEN = sql("session_open")
 SESSION_RENEW = sql("session_renew")
-SESSION_CANCELS = sql("session_cancels")
 SESSION_TAKE = sql("session_take")
 SESSION_END_LOCK = sql("session_end_lock")
 SESSION_FORGET = sql("session_forget")
@@ -39,10 +38,10 @@ def open_session(info: SessionInfo) -> Steps[SessionId]:
 @operation(Begin.NOTHING)
 def renew(session: SessionId) -> Steps[Renewal]:
     """A sign of life."""
-    if not (yield SESSION_RENEW(session=session)):
+    rows = yield SESSION_RENEW(session=session)
+    if not rows:
         return Renewal(alive=False)
-    rows = yield SESSION_CANCELS(session=session)
-    return Renewal(alive=True, cancel=frozenset(JobId(row[0]) for row in rows))
+    return Renewal(alive=True, cancel=frozenset(map(JobId, rows[0][0])))
 
 
 @operation(Begin.DURABLE)

@@ -13,6 +13,7 @@ from rota.store.migrate import read_migrations
 from rota.store.sqlite import claim as claiming
 from rota.store.sqlite import control, lookup, schema, sessions
 from rota.store.sqlite import enqueue as enqueuing
+from rota.store.sqlite import look as looking
 from rota.store.sqlite import queues as counting
 from rota.store.sqlite import settle as settling
 from rota.store.sqlite import stage as staging
@@ -88,6 +89,7 @@ class SqliteStore:
     release = staticmethod(sessions.release)
     claim = staticmethod(claiming.claim)
     settle = staticmethod(settling.settle)
+    look = staticmethod(looking.look)
     stage = staticmethod(staging.stage)
     rescue = staticmethod(sessions.rescue)
     tidy = staticmethod(tidying.tidy)

@@ -1,11 +1,20 @@
--- A sign of life. The session's row is locked FOR KEY SHARE: a rescue of it waits, or was first,
--- and then there is no row to insert for. Nor is there one for a session of another cluster, whose
--- dump was restored here; see rota.origin.
-INSERT INTO rota.heartbeat (session)
-SELECT id FROM rota.session
-WHERE id = %(session)s::int8
-  AND NOT EXISTS (
-    SELECT FROM rota.origin, pg_control_system() AS here
-    WHERE origin.system_identifier <> here.system_identifier)
-FOR KEY SHARE
-RETURNING session
+-- A sign of life, and which of the session's jobs somebody wants cancelled; no row where the session
+-- is not alive. The session's row is locked FOR KEY SHARE: a rescue of it waits, or was first, and
+-- then there is no row to insert for. Nor is there one for a session of another cluster, whose dump
+-- was restored here; see rota.origin. The table of requests is nearly always empty.
+WITH alive AS (
+    INSERT INTO rota.heartbeat (session)
+    SELECT id FROM rota.session
+    WHERE id = %(session)s::int8
+      AND NOT EXISTS (
+        SELECT FROM rota.origin, pg_control_system() AS here
+        WHERE origin.system_identifier <> here.system_identifier)
+    FOR KEY SHARE
+    RETURNING session
+)
+SELECT ARRAY(
+    SELECT request.job FROM rota.cancel_request AS request
+    WHERE EXISTS (
+        SELECT FROM rota.lease
+        WHERE lease.session = %(session)s::int8 AND request.job = ANY (lease.jobs)))
+FROM alive

@@ -1,0 +1,65 @@
+-- What there is to do, for an idle worker once a second: whether these queues have something to
+-- claim, in how many seconds the timer needs a staging (null: not at all), whether a session is
+-- silent, whether a ring is untidy or a request to cancel is left over.
+-- Locks nothing and writes nothing. Walks what claim_probe.sql, stage.sql and rescue_lock.sql walk,
+-- each to its first hit. Timers that the newest mark has not seen need a staging at once, even if
+-- they are due later: it makes the next mark, so that they are looked at only once.
+WITH mark AS MATERIALIZED (
+    SELECT run_at, id, snapshot FROM rota.timer_mark ORDER BY seq DESC LIMIT 1
+)
+SELECT
+    EXISTS (
+        SELECT FROM rota.lane
+        JOIN rota.queue ON queue.name = lane.queue
+        CROSS JOIN LATERAL (
+            SELECT place.xid, place.id, place.hole_xids, place.hole_ids
+            FROM rota.cursor AS place WHERE place.lane = lane.id
+            ORDER BY place.lane DESC, place.seq DESC LIMIT 1
+        ) AS place
+        WHERE lane.queue = ANY (%(queues)s::text[]) AND NOT queue.paused
+          AND (coalesce((
+                SELECT true FROM rota.log AS job
+                WHERE job.lane = lane.id AND (job.xid, job.id) > (place.xid, place.id)
+                ORDER BY job.lane, job.xid, job.id LIMIT 1), false)
+            OR coalesce((
+                SELECT true
+                FROM unnest(place.hole_xids, place.hole_ids) AS hole (xid, id)
+                CROSS JOIN LATERAL (
+                    SELECT FROM rota.log AS job
+                    WHERE job.lane = lane.id AND job.xid = hole.xid AND job.id > hole.id LIMIT 1
+                ) AS job
+                LIMIT 1), false))),
+    CASE
+        WHEN EXISTS (SELECT FROM rota.timer
+                     WHERE timer.xid >= (SELECT pg_snapshot_xmax(snapshot) FROM mark))
+          OR EXISTS (
+            SELECT FROM (SELECT pg_snapshot_xip(snapshot) AS xid FROM mark) AS running
+            CROSS JOIN LATERAL (
+                SELECT timer.id, timer.run_at FROM rota.timer
+                WHERE timer.xid = running.xid ORDER BY timer.xid
+            ) AS timer
+            WHERE (timer.run_at, timer.id) <= ((SELECT run_at FROM mark), (SELECT id FROM mark)))
+        THEN 0
+        ELSE (
+            SELECT greatest(0, extract(epoch FROM timer.run_at - clock_timestamp()))::float8
+            FROM rota.timer
+            WHERE (timer.run_at, timer.id) > ((SELECT run_at FROM mark), (SELECT id FROM mark))
+            ORDER BY timer.run_at, timer.id LIMIT 1)
+    END,
+    EXISTS (
+        SELECT FROM rota.session
+        WHERE NOT EXISTS (
+            SELECT FROM rota.heartbeat
+            WHERE heartbeat.session = session.id
+              AND heartbeat.at > clock_timestamp() - session.timeout)),
+    EXISTS (SELECT FROM rota.cancel_request)
+    OR EXISTS (
+        SELECT FROM generate_series(0, 3) AS number
+        WHERE pg_relation_size(('rota.log_' || number)::regclass)
+            >= CASE WHEN number = (SELECT last_value %% 4 FROM rota.log_turn)
+                    THEN %(log_size)s::int8 ELSE 1 END)
+    OR EXISTS (
+        SELECT FROM generate_series(0, 1) AS number
+        WHERE pg_relation_size(('rota.cursor_' || number)::regclass)
+            >= CASE WHEN number = (SELECT last_value %% 2 FROM rota.cursor_turn)
+                    THEN %(cursor_size)s::int8 ELSE 1 END)

@@ -1,0 +1,17 @@
+"""What there is to do. Statements cost next to nothing in a file, so only two of them ask first."""
+
+from collections.abc import Sequence
+
+from rota.job import Look
+from rota.store.operation import Begin, Steps, operation
+from rota.store.sqlite.claim import CLAIM_QUEUES
+from rota.store.sqlite.stage import STAGE_NEXT
+from rota.store.sqlite.statements import json_list
+
+
+@operation(Begin.NOTHING)
+def look(queues: Sequence[str]) -> Steps[Look]:
+    """Whether there is something to claim or to stage; rescuing and tidying find out themselves."""
+    available = bool((yield CLAIM_QUEUES(queues=json_list(queues))))
+    [(due,)] = yield STAGE_NEXT()
+    return Look(available, None if due is None else max(due, 0.0), silent=True, untidy=True)

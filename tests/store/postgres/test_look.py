@@ -1,0 +1,68 @@
+"""The one statement of an idle worker: what it sees of transactions and rings."""
+
+from datetime import UTC, datetime
+
+from rota.job import Look
+from rota.store.postgres import segments
+from rota.store.postgres.look import LOOK
+from tests.store.postgres.database import Database
+
+PAST = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+def look(db: Database) -> Look:
+    return db.own.run(db.store.look(["default"]))
+
+
+def test_a_quiet_database_asks_for_nothing(db: Database) -> None:
+    """A worker that is alone and idle has no housekeeping to do."""
+    db.session()
+    assert look(db) == Look(available=False, due=None, silent=False, untidy=False)
+
+
+def test_a_late_transaction_is_seen_behind_the_cursor(db: Database) -> None:
+    """A job in a hole is available as soon as its transaction has committed."""
+    session = db.session()
+    late = db.bare()
+    db.enqueue(conn=late)
+    db.enqueue()
+    db.claim(session)
+    assert not look(db).available
+    late.commit()
+    assert look(db).available
+
+
+def test_a_late_timer_is_seen_behind_the_mark(db: Database) -> None:
+    """A timer that is committed after later ones were staged asks for a staging."""
+    late = db.bare()
+    db.enqueue(conn=late, at=PAST)
+    db.enqueue(at=datetime.now(UTC))
+    db.own.run(db.store.stage(10))
+    assert look(db).due is None
+    late.commit()
+    assert look(db).due == 0
+    assert db.own.run(db.store.stage(10)).staged == 1
+    assert look(db).due is None
+
+
+def test_a_large_segment_and_one_to_be_emptied_are_untidy(db: Database) -> None:
+    """The log is to be turned when it is large, and the segment that was left to be emptied."""
+    session = db.session()
+    db.enqueue()
+    row = LOOK(queues=["default"], log_size=1, cursor_size=segments.CURSOR_SIZE)
+    raw = db.bare(autocommit=True)
+    assert raw.execute(row.statement.text, row.params).fetchone() == (True, None, False, True)
+    assert not look(db).untidy
+    db.sql("SELECT setval('rota.log_turn', 1)")
+    assert look(db).untidy
+    db.claim(session)
+    db.own.run(db.store.tidy())
+    assert not look(db).untidy
+
+
+def test_a_request_to_cancel_is_untidy(db: Database) -> None:
+    """Whether its job still runs is for the housekeeping to find out."""
+    [job] = db.enqueue()
+    db.claim(db.session())
+    db.own.run(db.store.cancel([job]))
+    assert look(db).untidy
