@@ -23,25 +23,40 @@ STAGE_SIZE = 5000
 NUDGE = 0.02
 """Seconds after which news are looked at."""
 
+SQUEEZE = 1.0
+"""Seconds between two looks at the counters, while there is work."""
+
 TIDY = 5.0
 """Seconds between two rounds of housekeeping."""
 
 
 class Upkeep:
-    """A thread that stages, rescues and tidies. `available` is called when jobs became available."""
+    """A thread that stages, rescues, counts and tidies.
+
+    `available` is called when jobs became available; `claimed` says how many the worker has claimed
+    so far.
+    """
 
     def __init__(
-        self, store: Store, config: WorkerConfig, events: Events, available: Callable[[], None]
+        self,
+        store: Store,
+        config: WorkerConfig,
+        events: Events,
+        available: Callable[[], None],
+        claimed: Callable[[], int],
     ) -> None:
         self._store = store
         self._config = config
         self._events = events
         self._available = available
+        self._claimed = claimed
+        self._counted = 0
         self._connection = store.connect()
         self._stopping = threading.Event()
         self._nudge = threading.Event()
         self._thread: threading.Thread | None = None
         self._rescue_at = 0.0
+        self._squeeze_at = 0.0
         self._tidy_at = time.monotonic() + TIDY * random.random()  # noqa: S311 - no secret
         self.next_due: float | None = None
 
@@ -70,6 +85,7 @@ class Upkeep:
         if now >= self._rescue_at:
             self._rescue()
             self._rescue_at = now + self._config.session_timeout / 6
+        self._squeeze(now)
         if now >= self._tidy_at:
             for done in self._connection.run(self._store.tidy()):
                 logger.info("upkeep: %s", done)
@@ -79,6 +95,14 @@ class Upkeep:
             if self._nudge.wait(min(due, self._config.poll)):
                 # The claim that was woken by the same news goes first.
                 self._stopping.wait(NUDGE)
+
+    def _squeeze(self, now: float) -> None:
+        # An idle worker has nothing to count; what others enqueue meanwhile costs only who asks.
+        claimed = self._claimed()
+        if now >= self._squeeze_at and claimed != self._counted:
+            self._connection.run(self._store.squeeze())
+            self._counted = claimed
+            self._squeeze_at = now + SQUEEZE
 
     def _rescue(self) -> None:
         for rescue in self._connection.run(self._store.rescue()):

@@ -123,7 +123,13 @@ class Worker:
             loop.call_soon_threadsafe(runners.cancel, jobs)
 
         session = Session(app.store, config, self._queues, app.events, lost=lost, cancel=cancel)
-        upkeep = Upkeep(app.store, config, app.events, lambda: claimer.wake())  # noqa: PLW0108
+        upkeep = Upkeep(
+            app.store,
+            config,
+            app.events,
+            available=lambda: claimer.wake(),  # noqa: PLW0108 - made below
+            claimed=lambda: claimer.claimed,
+        )
         claimer = Claimer(
             app.store,
             config,
@@ -184,7 +190,7 @@ class Worker:
                 if self._app.run(self._app.store.list_jobs(wanted)):
                     return
         # A job that moved from one state to another between these looks was in none of them.
-        # The counts are a single look, but a dear one.
+        # The counts are a single look.
         for record in self._app.run(self._app.store.queues()):
             counts = record.counts.items()
             if record.name in self._queues and any(n for state, n in counts if not state.finished):

@@ -90,6 +90,7 @@ class SqliteStore:
     settle = staticmethod(settling.settle)
     stage = staticmethod(staging.stage)
     rescue = staticmethod(sessions.rescue)
+    squeeze = staticmethod(counting.squeeze)
     tidy = staticmethod(tidying.tidy)
 
     schema_version = staticmethod(schema.schema_version)

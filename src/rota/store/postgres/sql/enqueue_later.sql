@@ -12,6 +12,11 @@ WITH lane AS (
     FROM lane, unnest(%(args)s::text[]) AS entry (args)
     WHERE lane.id IS NOT NULL
     RETURNING id
+), counted AS (
+    INSERT INTO rota.tally (slot, lane, state, jobs)
+    SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane.id, 'scheduled',
+           cardinality(%(args)s::text[])
+    FROM lane WHERE lane.id IS NOT NULL
 ), wake AS (
     SELECT CASE WHEN %(wake)s::text IS NULL THEN false
                 WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))

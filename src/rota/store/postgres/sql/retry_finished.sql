@@ -2,6 +2,15 @@
 -- lanes exist, since the jobs once lay in them.
 WITH job AS (
     DELETE FROM rota.finished WHERE id = ANY (%(jobs)s::int8[]) AND keep_until > now() RETURNING *
+), gone AS (
+    INSERT INTO rota.tally (slot, lane, state, expires, jobs)
+    SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane.id, kind.state, kind.keep_until,
+           -kind.jobs
+    FROM (
+        SELECT queue, priority, state, keep_until, count(*) AS jobs FROM job
+        GROUP BY queue, priority, state, keep_until
+    ) AS kind
+    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority
 )
 INSERT INTO rota.log (id, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts, task,
                       args, errors)

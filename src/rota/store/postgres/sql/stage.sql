@@ -35,6 +35,10 @@ WITH mark AS MATERIALIZED (
            attempt, max_attempts, task, args, errors
     FROM staged ORDER BY run_at, id
     RETURNING id
+), counted AS (
+    INSERT INTO rota.tally (slot, lane, state, jobs)
+    SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane, state, -count(*)
+    FROM staged GROUP BY lane, state
 ), reached AS (
     SELECT run_at, id FROM due ORDER BY run_at DESC, id DESC LIMIT 1
 ), marked AS (
