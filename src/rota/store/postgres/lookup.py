@@ -51,7 +51,9 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
 @operation(Begin.NOTHING)
 def queues() -> Steps[list[QueueRecord]]:
     """All queues, by name, with their counts."""
-    [((found, recent),)] = yield Apart(totals())
+    [(answer,)] = yield Apart(totals())
+    found: list[QueueRecord] = answer[0]
+    recent: int = answer[1]
     if recent >= MUCH:
         yield from squeeze_if_allowed()
     return found

@@ -8,6 +8,7 @@ from rota.store.sqlite.statements import sql
 
 PRUNE_JOBS = sql("prune_jobs")
 PRUNE_SESSIONS = sql("prune_sessions")
+PRUNE_COUNTS = sql("prune_counts")
 CHECKPOINT = sql("checkpoint")
 
 BATCH = 1_000
@@ -33,6 +34,7 @@ def tidy() -> Steps[list[str]]:
                 break
         if removed:
             done.append(f"removed {removed} {what}")
+    yield Apart(prune_counts())
     yield CHECKPOINT()
     return done
 
@@ -41,3 +43,9 @@ def tidy() -> Steps[list[str]]:
 def prune(statement: Statement) -> Steps[int]:
     """Remove one batch; how many rows it had."""
     return len((yield statement(size=BATCH)))
+
+
+@operation(Begin.HASTY)
+def prune_counts() -> Steps[None]:
+    """Forget the counts of jobs that are out of sight."""
+    yield PRUNE_COUNTS()
