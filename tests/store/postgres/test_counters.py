@@ -1,41 +1,20 @@
-"""The counters against COUNT(*): at every moment, not only when it is quiet."""
+"""Each way in which a count could go wrong, by itself; and squeezing."""
 
-import random
-from collections.abc import Callable
-from contextlib import closing
 from typing import Any
 
-import psycopg
 import pytest
 
-from rota.job import JobId, QueueRecord
 from rota.settlement import Settlement
 from rota.states import Move, State
-from rota.store.operation import Begin, Statement
-from rota.store.postgres import PostgresStore, counters, lookup, segments
+from rota.store.operation import Statement
+from rota.store.postgres import counters, segments
 from tests.store.factories import until
-from tests.store.postgres.database import KEEP, Database, Later, Raw, begin, explained
+from tests.store.postgres.counting import marks, queue, right, squeeze, tidy
+from tests.store.postgres.database import KEEP, Database, Later
 from tests.store.postgres.test_fence import restore
-from tests.store.postgres.test_history import History
 
 NOTHING = Statement("nothing", "SELECT 0")
 SQUEEZE = counters.SQUEEZE
-
-# One statement, hence one snapshot: also while everybody works.
-DIFFERENCE = f"""
-WITH told AS (
-    SELECT name, CASE WHEN state IN ('appended', 'claimed', 'removed') THEN 'available'
-                      ELSE state END AS state,
-           sum(CASE WHEN state IN ('claimed', 'removed') THEN -jobs ELSE jobs END) AS jobs
-    FROM ({lookup.QUEUES.text}) AS counted WHERE state IS NOT NULL
-    GROUP BY 1, 2
-), found AS (
-    SELECT queue, state, count(*) AS jobs FROM rota.job GROUP BY queue, state
-)
-(SELECT 'told', * FROM told WHERE jobs <> 0 EXCEPT SELECT 'told', * FROM found)
-UNION ALL
-(SELECT 'found', * FROM found EXCEPT SELECT 'found', * FROM told)
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -44,123 +23,6 @@ def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     for ring in ("LOG_SIZE", "CURSOR_SIZE", "TALLY_SIZE", "FINISHED_SIZE"):
         monkeypatch.setattr(segments, ring, 0)
     monkeypatch.setattr(counters, "MARK_AGE", 0.0)
-
-
-def right(db: Database) -> bool:
-    """Whether the counters say what counting says."""
-    return db.sql(DIFFERENCE) == []
-
-
-def squeeze(db: Database) -> bool:
-    """Write the totals down."""
-    return db.own.run(db.store.squeeze())
-
-
-def tidy(db: Database, rounds: int = 3) -> None:
-    """Turn the rings."""
-    for _ in range(rounds):
-        db.own.run(db.store.tidy())
-
-
-def queue(db: Database) -> QueueRecord:
-    """What is told of the only queue."""
-    [found] = db.own.run(db.store.queues())
-    return found
-
-
-def marks(db: Database) -> int:
-    """The number of the newest mark."""
-    return int(db.one("SELECT max(seq) FROM rota.tally_mark"))
-
-
-# Histories ---------------------------------------------------------------------------------------
-
-
-class Onlooker:
-    """Compares, again and again, while a history goes on."""
-
-    def __init__(self, history: History, squeezers: int = 2) -> None:
-        self._history = history
-        self.looks = 0
-        self.differences: list[tuple[Any, ...]] = []
-        history.beside += [self.look, *[self.squeeze] * squeezers]
-
-    def look(self) -> None:
-        """Compare the counters with the jobs."""
-        raw = self._history.db.bare(autocommit=True)
-        begin(raw, Begin.READING)
-        raw.execute("COMMIT")
-        while not self._history.done.is_set():
-            self.differences += raw.execute(DIFFERENCE).fetchall()
-            self.looks += 1
-            self._history.done.wait(0.01)
-
-    def squeeze(self) -> None:
-        """Write totals down as fast as it goes."""
-        store = self._history.db.store
-        with closing(store.connect()) as own:
-            while not self._history.done.is_set():
-                own.run(store.squeeze())
-
-
-def meddling(history: History) -> Callable[[], None]:
-    """Cancels, deletes and retries jobs, whatever they are at."""
-
-    def work() -> None:
-        db = history.db
-        chance = random.Random(f"{history.seed} meddler")
-        with closing(db.store.connect()) as own:
-            while not history.done.is_set():
-                newest = db.one("SELECT last_value FROM rota.job_id")
-                some = [JobId(chance.randint(1, newest)) for _ in range(chance.choice((1, 20)))]
-                doing: Any = chance.choice((db.store.cancel, db.store.delete, db.store.retry))
-                own.run(doing(some))
-                history.done.wait(0.01)
-
-    return work
-
-
-def test_the_counters_are_right_at_every_moment(db: Database) -> None:
-    """Whatever commits late, rolls back, is prepared, meddled with, squeezed and truncated."""
-    seed = random.randrange(2**32)
-    history = History(db, seed, seconds=6.0)
-    onlooker = Onlooker(history)
-    history.beside.append(meddling(history))
-    history.run()
-    print(f"seed {seed}: {onlooker.looks} looks, {marks(db)} marks, {history.tidied}")  # noqa: T201
-    assert onlooker.differences == []
-    assert onlooker.looks > 50
-    assert marks(db) > 100
-    assert history.tidied["log emptied"] > 5
-    assert history.tidied["tally emptied"] > 5
-    assert right(db)
-
-
-def forgetful(text: str, what: str, instead: str) -> Statement:
-    """A squeeze that lacks something."""
-    assert what in text
-    return Statement("squeeze", text.replace(what, instead))
-
-
-@pytest.mark.parametrize("mutant", ["no running", "no squeeze before a truncation"])
-def test_a_mutant_counts_wrong(db: Database, monkeypatch: pytest.MonkeyPatch, mutant: str) -> None:
-    """The same histories are told wrong by marks without running transactions, and so on."""
-    if mutant == "no running":
-        forgets = (
-            "(pg_snapshot_xmax(pg_current_snapshot())::text || ':' || "
-            "pg_snapshot_xmax(pg_current_snapshot())::text || ':')::pg_snapshot, handed.out"
-        )
-        text = SQUEEZE.text
-        squeezing = forgetful(text, "pg_current_snapshot(), handed.out", forgets)
-        monkeypatch.setattr(counters, "SQUEEZE", squeezing)
-        monkeypatch.setattr(segments, "SQUEEZE", squeezing)
-    else:
-        monkeypatch.setattr(segments, "SQUEEZE", lambda **_: NOTHING())
-    history = History(db, 4711, seconds=2.0)
-    # What is squeezed all the time is seldom truncated before it was counted.
-    onlooker = Onlooker(history, squeezers=2 if mutant == "no running" else 0)
-    history.run()
-    assert onlooker.differences
 
 
 # Each hazard by itself ---------------------------------------------------------------------------
@@ -309,7 +171,7 @@ def test_nothing_is_written_where_nothing_has_changed(db: Database) -> None:
     """Squeezing again and again without work leaves the marks as they are."""
     session = db.session()
     assert not squeeze(db)
-    works: list[Callable[[], object]] = [
+    works: list[Any] = [
         lambda: db.enqueue(1),
         lambda: db.enqueue(1, delay=600.0),
         lambda: db.settle(session, db.claim(session), keep=KEEP),
@@ -342,125 +204,6 @@ def test_many_expire_together(db: Database) -> None:
     for _ in range(100):
         db.settle(session, db.claim(session, 1), keep=86_400.0)
     assert db.one("SELECT count(DISTINCT keep_until) FROM rota.finished") <= 2
-
-
-# Asking ------------------------------------------------------------------------------------------
-
-
-def test_asking_squeezes_where_much_has_come(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a worker, whoever asks makes it cheap for the next one."""
-    monkeypatch.setattr(lookup, "MUCH", 100)
-    db.enqueue(99)
-    before = marks(db)
-    assert queue(db).counts == {State.AVAILABLE: 99}
-    assert marks(db) == before
-    db.enqueue(1)
-    assert queue(db).counts == {State.AVAILABLE: 100}
-    assert marks(db) == before + 1
-    assert queue(db).counts == {State.AVAILABLE: 100}
-    assert marks(db) == before + 1
-
-
-def test_asking_where_nothing_may_be_written(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A standby, or a user that may only read, gets the same answer."""
-    monkeypatch.setattr(lookup, "MUCH", 1)
-    db.enqueue(7)
-    before = marks(db)
-    separator = "&" if "?" in db.url else "?"
-    reader = PostgresStore(f"{db.url}{separator}options=-c%20default_transaction_read_only%3Don")
-    with closing(reader.connect()) as own:
-        for _ in range(2):
-            [found] = own.run(reader.queues())
-            assert found.counts == {State.AVAILABLE: 7}
-    assert marks(db) == before
-
-
-def test_behind_a_pooler(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asking and squeezing work in transactions that somebody else began, too."""
-    monkeypatch.setattr(lookup, "MUCH", 1)
-    db.enqueue(7)
-    separator = "&" if "?" in db.url else "?"
-    pooled = PostgresStore(f"{db.url}{separator}pooler=transaction")
-    with closing(pooled.connect()) as own:
-        [found] = own.run(pooled.queues())
-        assert found.counts == {State.AVAILABLE: 7}
-        assert marks(db) == 1
-        db.enqueue(1)
-        assert own.run(pooled.squeeze())
-    assert right(db)
-
-
-def reading(db: Database) -> int:
-    """The buffers that asking touches."""
-    raw = db.bare(autocommit=True)
-    begin(raw, Begin.READING)
-    plan = explained(raw, lookup.QUEUES())
-    raw.execute("ROLLBACK")
-    raw.close()
-    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
-
-
-def test_asking_costs_the_same_for_a_thousand_jobs_and_for_many(db: Database) -> None:
-    """What is available, waits or is finished is not looked at."""
-    session = db.session()
-    costs = []
-    for count in (1000, 99_000):
-        db.enqueue(count)
-        db.enqueue(count // 10, delay=600.0)
-        db.settle(session, db.claim(session, count // 10), keep=KEEP)
-        squeeze(db)
-        costs.append(reading(db))
-        assert right(db)
-    few, many = costs
-    assert many <= few + 20, costs
-    assert many < 200, costs
-
-
-def test_counting_would_cost_more(db: Database) -> None:
-    """The measure has teeth: without a squeeze the log is walked."""
-    db.enqueue(1000)
-    few = reading(db)
-    db.enqueue(30_000)
-    assert reading(db) > 10 * few
-
-
-@pytest.fixture
-def held(db: Database) -> Raw:
-    """A snapshot that is older than everything, in a transaction with an id."""
-    raw = db.bare(name="held")
-    raw.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-    raw.execute("SELECT pg_current_xact_id(), count(*) FROM rota.lane")
-    return raw
-
-
-def test_asking_under_a_held_snapshot(db: Database, held: Raw) -> None:
-    """Dead leases, old marks and old changes stay where they are, and nobody walks them."""
-    session = db.session()
-
-    def work(claims: int) -> tuple[int, int]:
-        for _ in range(claims // 100):
-            db.enqueue(100)
-            for _ in range(100):
-                db.settle(session, db.claim(session, 1), keep=KEEP)
-            squeeze(db)
-        db.enqueue(50)
-        db.claim(session, 10)
-        squeeze(db)
-        raw = db.bare(autocommit=True)
-        begin(raw, Begin.HASTY)
-        plan = explained(raw, SQUEEZE(age=0.0))
-        raw.execute("ROLLBACK")
-        raw.close()
-        db.settle(session, db.claim_all(session))
-        return reading(db), int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
-
-    work(100)
-    before = work(100)
-    after = work(2000)
-    assert right(db)
-    assert after[0] <= 1.5 * before[0] + 30, (before, after)
-    assert after[1] <= 1.5 * before[1] + 30, (before, after)
-    held.rollback()
 
 
 # After a restore ---------------------------------------------------------------------------------
