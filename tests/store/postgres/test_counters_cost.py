@@ -1,10 +1,13 @@
 """What asking for the counts costs, and what it does where nothing may be written."""
 
+import secrets
+from collections.abc import Iterator
 from contextlib import closing
 
 import psycopg
 import pytest
 
+from rota.errors import RotaError
 from rota.states import State
 from rota.store.operation import Begin
 from rota.store.postgres import PostgresStore, counters, lookup, segments
@@ -36,14 +39,29 @@ def test_asking_squeezes_where_much_has_come(db: Database, monkeypatch: pytest.M
     assert marks(db) == before + 1
 
 
-def test_asking_where_nothing_may_be_written(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A standby, or a user that may only read, gets the same answer."""
+@pytest.fixture
+def reader(db: Database) -> Iterator[PostgresStore]:
+    """The store of a user that may only read."""
+    role = f"reader_{secrets.token_hex(4)}"
+    db.sql(f"CREATE ROLE {role}")
+    db.sql(f"GRANT USAGE ON SCHEMA rota TO {role}")
+    db.sql(f"GRANT SELECT ON ALL TABLES IN SCHEMA rota TO {role}")
+    separator = "&" if "?" in db.url else "?"
+    yield PostgresStore(f"{db.url}{separator}options=-c%20role%3D{role}")
+    db.sql(f"DROP OWNED BY {role}")
+    db.sql(f"DROP ROLE {role}")
+
+
+def test_asking_where_nothing_may_be_written(
+    db: Database, reader: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user that may only read gets the same answer, again and again."""
     monkeypatch.setattr(lookup, "MUCH", 1)
     db.enqueue(7)
     before = marks(db)
-    separator = "&" if "?" in db.url else "?"
-    reader = PostgresStore(f"{db.url}{separator}options=-c%20default_transaction_read_only%3Don")
     with closing(reader.connect()) as own:
+        with pytest.raises(RotaError):
+            own.run(reader.squeeze())
         for _ in range(2):
             [found] = own.run(reader.queues())
             assert found.counts == {State.AVAILABLE: 7}

@@ -26,7 +26,7 @@ MUCH = 5_000
 """Rows since the newest mark from which on one who asks for the totals squeezes as well."""
 
 
-@operation(Begin.NOTHING)
+@operation(Begin.HASTY)
 def squeeze() -> Steps[bool]:
     """Write the totals of this moment down; see `rota.store.protocol.Store.squeeze`."""
     [(marked,)] = yield SQUEEZE(age=MARK_AGE)
