@@ -172,8 +172,9 @@ def test_nothing_is_written_where_nothing_has_changed(db: Database) -> None:
     session = db.session()
     assert not squeeze(db)
     works: list[Any] = [
-        lambda: db.enqueue(1),
+        lambda: db.enqueue(2),
         lambda: db.enqueue(1, delay=600.0),
+        lambda: db.claim(session, 1),
         lambda: db.settle(session, db.claim(session), keep=KEEP),
     ]
     for work in works:
