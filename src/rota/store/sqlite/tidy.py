@@ -34,7 +34,6 @@ def tidy() -> Steps[list[str]]:
                 break
         if removed:
             done.append(f"removed {removed} {what}")
-    yield Apart(prune_counts())
     yield CHECKPOINT()
     return done
 
@@ -42,10 +41,7 @@ def tidy() -> Steps[list[str]]:
 @operation(Begin.HASTY)
 def prune(statement: Statement) -> Steps[int]:
     """Remove one batch; how many rows it had."""
-    return len((yield statement(size=BATCH)))
-
-
-@operation(Begin.HASTY)
-def prune_counts() -> Steps[None]:
-    """Forget the counts of jobs that are out of sight."""
-    yield PRUNE_COUNTS()
+    rows = yield statement(size=BATCH)
+    if rows and statement is PRUNE_JOBS:
+        yield PRUNE_COUNTS()
+    return len(rows)
