@@ -1,5 +1,7 @@
 -- Cancel available jobs: the one case, with available_delete.sql, in which rows of the log are
--- deleted. Their lanes are locked, so no claim can hand them out meanwhile.
+-- deleted. Their lanes are locked, so no claim can hand them out meanwhile. The rows of the tally
+-- stand for those of the log, whether a mark has counted them or not.
+-- `keep_until` is a day, rounded up to 45 minutes as in settle_complete.sql.
 WITH waiting AS MATERIALIZED (
     SELECT entry.segment, entry.ctid AS place
     FROM rota.log AS entry

@@ -1,4 +1,5 @@
--- Cancel jobs that wait for their time. The rows' locks decide against a stager.
+-- Cancel jobs that wait for their time, and say so in the tally. The rows' locks decide against a
+-- stager. `keep_until` is a day, rounded up to 45 minutes as in settle_complete.sql.
 WITH job AS (
     DELETE FROM rota.timer WHERE id = ANY (%(jobs)s::int8[]) RETURNING *
 ), gone AS (

@@ -1,4 +1,4 @@
--- Remove finished jobs.
+-- Remove finished jobs, and say so in the tally.
 WITH job AS (
     DELETE FROM rota.finished WHERE id = ANY (%(jobs)s::int8[])
     RETURNING id, queue, priority, state, keep_until

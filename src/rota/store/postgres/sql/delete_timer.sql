@@ -1,4 +1,4 @@
--- Remove jobs that wait for their time.
+-- Remove jobs that wait for their time, and say so in the tally.
 WITH job AS (
     DELETE FROM rota.timer WHERE id = ANY (%(jobs)s::int8[]) RETURNING id, lane, state
 ), gone AS (

@@ -1,5 +1,6 @@
 -- Store jobs whose time has not come (`delay` in seconds, or `at`); ids in the order of the args.
 -- Locks: nothing that another producer waits for. Workers are woken to learn the new due time.
+-- Says in the tally how many.
 WITH lane AS (
     SELECT coalesce(%(lane)s::int4, (
         SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2)) AS id

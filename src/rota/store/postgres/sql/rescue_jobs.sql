@@ -1,6 +1,7 @@
 -- Decide what becomes of rescued jobs: the attempt is spent and noted. Those somebody wanted
 -- cancelled are cancelled, those without another attempt are discarded, the others are appended
--- to the log again. Gives each job with its new state.
+-- to the log again. Gives each job with its new state, and says in the tally how many ended.
+-- `keep_until` is a day, rounded up to 45 minutes as in settle_complete.sql.
 WITH job AS MATERIALIZED (
     SELECT entry.*, coalesce(entry.errors, '[]') || jsonb_build_object(
                'attempt', entry.attempt + 1, 'at', now(), 'exception', 'rota.WorkerDied',

@@ -1,5 +1,5 @@
 -- Make finished jobs available again, with all their attempts; their errors stay readable. The
--- lanes exist, since the jobs once lay in them.
+-- lanes exist, since the jobs once lay in them. Says so in the tally.
 WITH job AS (
     DELETE FROM rota.finished WHERE id = ANY (%(jobs)s::int8[]) AND keep_until > now() RETURNING *
 ), gone AS (

@@ -1,4 +1,4 @@
--- Make waiting jobs available now, with all their attempts.
+-- Make waiting jobs available now, with all their attempts; says so in the tally.
 WITH job AS (
     DELETE FROM rota.timer WHERE id = ANY (%(jobs)s::int8[]) RETURNING *
 ), gone AS (

@@ -1,5 +1,7 @@
 -- Move completed jobs without results, of one retention, into the finished ones: settle_finish.sql
--- for the common case. Reads each job's newest log entry by log_job.
+-- for the common case. Reads each job's newest log entry by log_job, and says in the tally how many.
+-- `until` is rounded up to a multiple of 1/32 of the retention: many jobs then expire together, and
+-- their totals need no row for every moment. See docs/engine.md, Counting.
 WITH kept AS MATERIALIZED (
     SELECT date_bin(step, now() + make_interval(secs => %(keep)s::float8) + step, 'epoch') AS until
     FROM make_interval(secs => greatest(%(keep)s::float8 / 32, 0.001)) AS step

@@ -1,4 +1,5 @@
--- Move settled jobs into the finished ones. Reads each job's newest log entry by log_job.
+-- Move settled jobs into the finished ones. Reads each job's newest log entry by log_job, and says
+-- in the tally how many. Retentions are rounded up as in settle_complete.sql.
 WITH ended AS (
     INSERT INTO rota.finished (id, enqueued_at, keep_until, timeout, segment, priority, entry, attempt,
                                max_attempts, state, queue, task, args, result, errors)

@@ -1,4 +1,5 @@
--- Append due jobs to the log in the order of their time, one statement, hence one snapshot.
+-- Append due jobs to the log in the order of their time, one statement, hence one snapshot. Says in
+-- the tally how many left the timer.
 -- `due`: past the mark's (run_at, id), walks timer_due from there and never the dead rows before.
 -- Its upper end is a stable function: clock_timestamp() could not end the walk, which would go
 -- through every job whose time is still to come.
