@@ -73,9 +73,13 @@ class Life:
 
     def enqueue(self) -> None:
         later = self.chance.choice(({}, {}, {"delay": 600.0}, {"at": PAST}))
-        options = {"queue": self.chance.choice(QUEUES), "priority": self.chance.choice((0, 5))}
+        options = {
+            "queue": self.chance.choice(QUEUES),
+            "priority": self.chance.choice((0, 5)),
+            "max_attempts": self.chance.choice((1, 2)),
+        }
         count = self.chance.choice((1, 3, 210))
-        self.jobs += enqueue(self.store, self.connection, count, max_attempts=2, **options, **later)
+        self.jobs += enqueue(self.store, self.connection, count, **options, **later)
 
     def claim(self) -> None:
         size = self.chance.choice((1, 4, 100))
@@ -119,7 +123,8 @@ class Life:
 
     def rescue(self) -> None:
         doomed = open_session(self.store, self.connection, timeout=0.001)
-        claim(self.store, self.connection, doomed, self.chance.choice((1, 30)), QUEUES)
+        jobs = claim(self.store, self.connection, doomed, self.chance.choice((3, 30)), QUEUES)
+        self.connection.run(self.store.cancel([job.id for job in jobs[:1]]))
         rescued(self.store, self.connection, doomed)
 
     def stage(self) -> None:

@@ -184,6 +184,46 @@ def test_nothing_is_written_where_nothing_has_changed(db: Database) -> None:
         assert right(db)
 
 
+def test_a_new_mark_is_left_alone(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many workers, one squeezes."""
+    monkeypatch.setattr(counters, "MARK_AGE", 3600.0)
+    db.enqueue(1)
+    assert not squeeze(db)
+    db.sql("UPDATE rota.tally_mark SET at = at - interval '2 hours'")
+    assert squeeze(db)
+    db.enqueue(1)
+    assert not squeeze(db)
+    assert right(db)
+
+
+def test_old_marks_are_removed(db: Database) -> None:
+    """A few marks stay, however many there were."""
+    for _ in range(40):
+        db.enqueue(1)
+        assert squeeze(db)
+    assert db.one("SELECT count(*) FROM rota.tally_mark") <= 2
+
+
+def test_expired_jobs_leave_the_mark(db: Database) -> None:
+    """Jobs whose retention is over are counted by nobody, and forgotten."""
+    session = db.session()
+    db.enqueue(4)
+    db.settle(session, db.claim(session, 2), keep=0.001)
+    db.settle(session, db.claim(session, 2), keep=KEEP)
+    squeeze(db)
+    until(lambda: queue(db).counts == {State.COMPLETED: 2} or None)
+    assert right(db)
+
+    def forgotten() -> bool | None:
+        db.enqueue(1)
+        squeeze(db)
+        kinds = "SELECT count(*) FROM rota.counter WHERE state = 'completed'"
+        return db.one(kinds) == 1 or None
+
+    until(forgotten)
+    assert right(db)
+
+
 @pytest.mark.parametrize("keep", [0.0005, 1.0, 3600.0, 86_400.0, 1e9])
 def test_jobs_are_kept_a_little_longer(db: Database, keep: float) -> None:
     """At least their retention, and at most 1/32 longer (or a millisecond)."""
