@@ -159,3 +159,13 @@ def test_jobs_are_kept_a_little_longer(
     [(kept,)] = connection.database().execute(asked)
     assert keep <= kept + 1e-5
     assert kept <= keep + max(keep / 32, 0.001) + 1e-5
+
+
+def test_many_expire_together(store: SqliteStore, connection: SqliteConnection) -> None:
+    """Jobs that complete one after the other, with a day's retention, share one total."""
+    session, jobs = running(store, connection, 30)
+    for job in jobs:
+        settle(store, connection, session, settlement(job, Move.COMPLETE, keep=86_400.0))
+    kinds = "SELECT count(DISTINCT keep_until) FROM rota_job"
+    [(kept,)] = connection.database().execute(kinds)
+    assert kept <= 2
