@@ -113,11 +113,17 @@ class JobFilter:
 
 @dataclass(frozen=True, slots=True)
 class QueueRecord:
-    """A queue, whether it is paused, and how many of its jobs are in each state."""
+    """A queue, whether it is paused, and how many of its jobs are in each state.
+
+    `appended` is how often a job of the queue ever became available, `claimed` how often one was
+    claimed. Both only grow, so the difference of two looks is a rate.
+    """
 
     name: str
     paused: bool
     counts: Mapping[State, int] = field(default_factory=dict)
+    appended: int = 0
+    claimed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -369,9 +369,11 @@ class Machine(RuleBasedStateMachine):
         for one in due:
             one.comes_back(State.AVAILABLE)
 
-    @rule(rounds=st.integers(1, 4))
-    def tidy(self, rounds: int) -> None:
+    @rule(rounds=st.integers(1, 4), squeeze=st.booleans())
+    def tidy(self, rounds: int, *, squeeze: bool) -> None:
         for _ in range(rounds):
+            if squeeze:
+                self.run(self.store.squeeze())
             self.run(self.store.tidy())
 
     # Invariants ------------------------------------------------------------------------------
@@ -406,8 +408,9 @@ def check(make: Callable[[], Place], searching: settings = SETTINGS) -> None:
 
 @pytest.fixture
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Segments so small that every tidying turns the rings."""
-    for ring in ("LOG_SIZE", "CURSOR_SIZE", "FINISHED_SIZE"):
+    """Segments so small that every tidying turns the rings, and a mark whenever one is asked for."""
+    monkeypatch.setattr("rota.store.postgres.counters.MARK_AGE", 0.0)
+    for ring in ("LOG_SIZE", "CURSOR_SIZE", "TALLY_SIZE", "FINISHED_SIZE"):
         monkeypatch.setattr(f"rota.store.postgres.segments.{ring}", 0)
 
 
@@ -431,13 +434,17 @@ def postgres(postgres_url: str, small_rings: None) -> Iterator[Callable[[], Plac
 
             admin.execute(
                 "TRUNCATE rota.log, rota.cursor, rota.session, rota.heartbeat, rota.lease,"
-                " rota.cancel_request, rota.timer, rota.timer_mark, rota.finished, rota.lane,"
-                " rota.queue"
+                " rota.cancel_request, rota.timer, rota.timer_mark, rota.tally, rota.tally_mark,"
+                " rota.finished, rota.lane, rota.queue"
             )
             admin.execute(
                 "INSERT INTO rota.timer_mark VALUES (0, '-infinity', 0, pg_current_snapshot())"
             )
-            for ring in ("log", "cursor", "finished"):
+            admin.execute(
+                "INSERT INTO rota.tally_mark VALUES"
+                " (0, DEFAULT, pg_current_snapshot(), 0, '{}', '{}', '{}', '{}', '{}')"
+            )
+            for ring in ("log", "cursor", "tally", "finished"):
                 admin.execute(f"SELECT setval('rota.{ring}_turn', 0)")
             return Place(store, connection, close)
 

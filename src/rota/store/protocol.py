@@ -152,7 +152,10 @@ class Store(Protocol):
         ...
 
     def queues(self) -> Operation[list[QueueRecord]]:
-        """All queues that ever had a job or were paused, by name, with their counts."""
+        """All queues that ever had a job or were paused, by name, with their counts.
+
+        The counts are exact in one moment, and cost the same whatever the number of jobs.
+        """
         ...
 
     def pause(self, queue: str) -> Operation[bool]:
@@ -223,6 +226,14 @@ class Store(Protocol):
 
         An attempt is spent. Those without another one are discarded, those that somebody wanted
         cancelled are cancelled, the others are available again.
+        """
+        ...
+
+    def squeeze(self) -> Operation[bool]:
+        """Add what has changed the counts to their totals, so that `queues` has less to add up.
+
+        Called about once a second while there is work; whether something was written. `queues` is
+        exact without it.
         """
         ...
 

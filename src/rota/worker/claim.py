@@ -97,6 +97,11 @@ class Claimer:
         self._waker.wake()
 
     @property
+    def claimed(self) -> int:
+        """Jobs that were claimed so far."""
+        return self._claimed
+
+    @property
     def outstanding(self) -> int:
         """Jobs that were claimed and have not ended."""
         return self._claimed - self._ended

@@ -27,6 +27,9 @@ NUDGE = 0.02
 PACE = 0.01
 """Seconds between two looks at the least, however soon the next job is due."""
 
+SQUEEZE = 1.0
+"""Seconds between two looks at the counters, while there is work."""
+
 TIDY = 5.0
 """Seconds between two rounds of housekeeping where something cannot wait."""
 
@@ -35,7 +38,11 @@ TIDY_ANYWAY = 60.0
 
 
 class Upkeep:
-    """A thread that stages, rescues and tidies. `available` is called when jobs became available."""
+    """A thread that stages, rescues, counts and tidies.
+
+    `available` is called when jobs became available; `claimed` says how many the worker has claimed
+    so far.
+    """
 
     def __init__(
         self,
@@ -43,18 +50,23 @@ class Upkeep:
         config: WorkerConfig,
         queues: tuple[str, ...],
         events: Events,
+        *,
         available: Callable[[], None],
+        claimed: Callable[[], int],
     ) -> None:
         self._store = store
         self._config = config
         self._queues = queues
         self._events = events
         self._available = available
+        self._claimed = claimed
+        self._counted = 0
         self._connection = store.connect()
         self._stopping = threading.Event()
         self._nudge = threading.Event()
         self._thread: threading.Thread | None = None
         self._rescue_at = 0.0
+        self._squeeze_at = 0.0
         self._tidied = time.monotonic() - TIDY * random.random()  # noqa: S311 - no secret
 
     def start(self) -> None:
@@ -83,6 +95,7 @@ class Upkeep:
         if look.silent and now >= self._rescue_at:
             self._rescue()
             self._rescue_at = now + self._config.session_timeout / 6
+        self._squeeze(now)
         pause = TIDY if look.untidy else TIDY_ANYWAY
         if now >= self._tidied + pause * random.uniform(0.8, 1.2):  # noqa: S311 - no secret
             for done in self._connection.run(self._store.tidy()):
@@ -99,6 +112,14 @@ class Upkeep:
         if staging.staged:
             self._available()
         return staging.next_due
+
+    def _squeeze(self, now: float) -> None:
+        # An idle worker has nothing to count; what others enqueue meanwhile costs only who asks.
+        claimed = self._claimed()
+        if now >= self._squeeze_at and claimed != self._counted:
+            self._connection.run(self._store.squeeze())
+            self._counted = claimed
+            self._squeeze_at = now + SQUEEZE
 
     def _rescue(self) -> None:
         for rescue in self._connection.run(self._store.rescue()):

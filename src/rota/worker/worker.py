@@ -128,7 +128,8 @@ class Worker:
             config,
             self._queues,
             app.events,
-            lambda: claimer.wake(),  # noqa: PLW0108
+            available=lambda: claimer.wake(),  # noqa: PLW0108 - made below
+            claimed=lambda: claimer.claimed,
         )
         claimer = Claimer(
             app.store,
@@ -190,7 +191,7 @@ class Worker:
                 if self._app.run(self._app.store.list_jobs(wanted)):
                     return
         # A job that moved from one state to another between these looks was in none of them.
-        # The counts are a single look, but a dear one.
+        # The counts are a single look.
         for record in self._app.run(self._app.store.queues()):
             counts = record.counts.items()
             if record.name in self._queues and any(n for state, n in counts if not state.finished):

@@ -318,18 +318,19 @@ def restore(db: Database, *, ahead: int = 1_000_000) -> None:
     """Make the tables look as if a dump from another cluster, older by `ahead`, was restored."""
     db.sql("BEGIN")
     moved = f"(({{}})::text::int8 + {ahead})::text::xid8"
-    for table in ("log", "timer", "cursor"):
+    for table in ("log", "timer", "cursor", "lease", "tally"):
         db.sql(f"UPDATE rota.{table} SET xid = {moved.format('xid')}")
     db.sql(
         "UPDATE rota.cursor SET hole_xids = ARRAY(SELECT "
         + moved.format("hole")
         + " FROM unnest(hole_xids) WITH ORDINALITY AS hole (hole, n) ORDER BY n)"
     )
-    db.sql(
-        "UPDATE rota.timer_mark SET snapshot = ({0} || ':' || {0} || ':')::pg_snapshot".format(
-            f"(pg_snapshot_xmax(snapshot)::text::int8 + {ahead})::text"
+    for table in ("timer_mark", "tally_mark"):
+        db.sql(
+            "UPDATE rota.{1} SET snapshot = ({0} || ':' || {0} || ':')::pg_snapshot".format(
+                f"(pg_snapshot_xmax(snapshot)::text::int8 + {ahead})::text", table
+            )
         )
-    )
     db.sql("UPDATE rota.origin SET system_identifier = 1")
     db.sql("COMMIT")
 

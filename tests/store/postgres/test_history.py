@@ -54,12 +54,14 @@ class History:
     failures: list[BaseException] = field(default_factory=list)
     done: threading.Event = field(default_factory=threading.Event)
     tidied: Counter[str] = field(default_factory=Counter)
+    beside: list[Callable[[], None]] = field(default_factory=list)
 
     def run(self) -> None:
         """Run it to its end: until no claim can find anything any more."""
         producers = [self._thread(Producer(self, number).run) for number in range(PRODUCERS)]
         others = [self._thread(Claimer(self, limit).run) for limit in LIMITS]
         others += [self._thread(self._tidy), self._thread(self._tidy), self._thread(self._stage)]
+        others += [self._thread(work) for work in self.beside]
         try:
             for thread in producers:
                 thread.join(self.seconds + PATIENCE)

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from rota.store.operation import Begin
-from rota.store.postgres import claim, look, segments, settle, timer
+from rota.store.postgres import claim, counters, look, lookup, segments, settle, timer
 from tests.store.postgres.database import Database, begin, explained, ids
 
 ROWS = 200_000
 LIMIT = 10
-BY_INDEX = ("log_", "cursor_", "timer")
+BY_INDEX = ("log_", "cursor_", "timer", "tally_", "lease")
 """What the names of the tables begin with that must be read by their indexes."""
 
 TURN = "_turn"
@@ -70,13 +70,19 @@ def unbounded(plan: Node) -> Iterator[str]:
         yield from unbounded(child)
 
 
-def check(plan: Node, most: int) -> None:
-    """Indexes only, in their order, and no sort of more than so many rows."""
+def check_scans(plan: Node) -> None:
+    """Indexes only, and no joins that read a table from end to end."""
     for table in BY_INDEX:
         for node in scans(plan, table):
             assert node["Node Type"] in {"Index Scan", "Index Only Scan", "Tid Scan"}, node
     for node in nodes(plan):
         assert node["Node Type"] not in {"Hash Join", "Merge Join", "Bitmap Heap Scan"}
+
+
+def check(plan: Node, most: int) -> None:
+    """Indexes only, in their order, and no sort of more than so many rows."""
+    check_scans(plan)
+    for node in nodes(plan):
         if "Sort" in node["Node Type"]:
             assert times(node, "Actual Rows") <= most, node
             assert not any(name.startswith(BY_INDEX) for name in unbounded(node)), node
@@ -194,6 +200,31 @@ def test_settling(filled: Database) -> None:
     check(plan, most=LIMIT)
     assert rows_read(plan, "log_") <= 2 * LIMIT
     raw.execute("ROLLBACK")
+
+
+def test_counting(filled: Database) -> None:
+    """Squeezing and asking read what came since the newest mark, and one entry per lane."""
+    db = filled
+    db.sql("UPDATE rota.tally_mark SET at = at - interval '1 hour'")
+    assert db.own.run(db.store.squeeze())
+    session = db.session()
+    claimed = db.claim(session, LIMIT)
+    db.enqueue(LIMIT)
+    db.enqueue(LIMIT, delay=600.0)
+    late = db.bare()
+    late.execute("SELECT pg_current_xact_id()")
+    raw = db.bare(autocommit=True)
+    for statement in (lookup.QUEUES(), counters.SQUEEZE(age=0.0)):
+        begin(raw, Begin.HASTY)
+        plan = explained(raw, statement)
+        raw.execute("ROLLBACK")
+        # Totals may be sorted: there are few of them.
+        check_scans(plan)
+        assert rows_read(plan, "log_") == LIMIT
+        assert rows_read(plan, "cursor_") <= 4
+        assert rows_read(plan, "tally_") <= 16
+        assert rows_read(plan, "lease") <= 4
+    db.settle(session, claimed)
 
 
 def test_without_the_settings_the_backlog_is_sorted(db: Database) -> None:

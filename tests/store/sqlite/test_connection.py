@@ -91,8 +91,8 @@ def test_an_enqueue_begins_the_callers_transaction(
     store: SqliteStore, connection: SqliteConnection, end: str
 ) -> None:
     """On a connection as `sqlite3` makes it, an enqueue waits for the commit like any INSERT."""
-    enqueue(store, connection)  # the queue is known, so that only the jobs are inserted
-    for statement in ("enqueue", "enqueue_queue"):
+    enqueue(store, connection)
+    for statement in ("enqueue", "count"):
         assert sql(statement).text.startswith("INSERT ")
     with closing(sqlite3.connect(store.path)) as own:
         assert not own.in_transaction

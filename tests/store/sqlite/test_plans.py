@@ -26,6 +26,7 @@ NAMES = sorted(
 PARAMS: dict[str, Any] = {
     "args": "[]",
     "at": None,
+    "changes": "[]",
     "delay": None,
     "host": "h",
     "jobs": "[1,2,3]",
@@ -50,6 +51,7 @@ BY_ID = "INTEGER PRIMARY KEY (rowid=?)"
 AVAILABLE = "COVERING INDEX rota_job_available (state=? AND queue=?)"
 
 WALKS = {
+    "before": {BY_ID},
     "cancel_running": {BY_ID},
     "cancel_waiting": {BY_ID},
     "claim": {BY_ID},
@@ -67,7 +69,8 @@ WALKS = {
     "settle_finish": {BY_ID},
     "settle_forget": {BY_ID},
     "settle_wait": {BY_ID},
-    "stage": {BY_ID, "COVERING INDEX rota_job_waiting (scheduled_at<?)"},
+    "stage": {BY_ID},
+    "stage_due": {"COVERING INDEX rota_job_waiting (scheduled_at<?)"},
     "stage_next": {"COVERING INDEX rota_job_waiting (scheduled_at>?)"},
     "states": {BY_ID},
 }
@@ -122,6 +125,13 @@ def test_the_hot_path_walks_its_indexes(connection: SqliteConnection, name: str)
     found = (re.match(r"(SEARCH|SCAN) (?:rota_)?job (?:USING )?(.*)", step) for step in steps)
     assert {step[2] for step in found if step} == WALKS[name], steps
     assert not any("TEMP B-TREE" in step for step in steps), steps
+
+
+def test_counting_looks_at_running_jobs_alone(connection: SqliteConnection) -> None:
+    """The counts of all other jobs are read from their totals."""
+    steps = plan(connection, "queues")
+    jobs = [step for step in steps if "rota_job" in step]
+    assert jobs == ["SEARCH rota_job USING COVERING INDEX rota_job_running (session>?)"]
 
 
 @pytest.mark.parametrize("name", NAMES)

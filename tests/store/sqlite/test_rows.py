@@ -17,6 +17,7 @@ from tests.store.factories import (
     enqueue,
     in_state,
     open_session,
+    running,
     settle,
     settlement,
     until,
@@ -123,3 +124,48 @@ def test_chunks_keep_all_args_in_order() -> None:
     cut = [list(chunk) for chunk in chunks(["a", giant, "b", "c"])]
     assert cut == [["a"], [giant], ["b", "c"]]
     assert [list(chunk) for chunk in chunks([giant])] == [[giant]]
+
+
+def test_totals_of_pruned_jobs_are_forgotten(
+    store: SqliteStore, connection: SqliteConnection
+) -> None:
+    """Pruning jobs leaves no rows of the totals behind for the moments at which they expired."""
+    session, jobs = running(store, connection, 3)
+    batch = [
+        settlement(job, Move.COMPLETE, keep=keep)
+        for job, keep in zip(jobs, (0.01, 0.02, 600.0), strict=True)
+    ]
+    settle(store, connection, session, *batch)
+    kinds = "SELECT count(*) FROM rota_count WHERE state = 'completed'"
+    [(before,)] = connection.database().execute(kinds)
+    assert before == 3
+
+    def pruned() -> bool | None:
+        connection.run(store.tidy())
+        [(left,)] = connection.database().execute(kinds)
+        return left == 1 or None
+
+    until(pruned)
+
+
+@pytest.mark.parametrize("keep", [0.0005, 1.0, 3600.0, 86_400.0, 1e9])
+def test_jobs_are_kept_a_little_longer(
+    store: SqliteStore, connection: SqliteConnection, keep: float
+) -> None:
+    """At least their retention, and at most 1/32 longer (or a millisecond)."""
+    session, [job] = running(store, connection)
+    settle(store, connection, session, settlement(job, Move.COMPLETE, keep=keep))
+    asked = "SELECT keep_until - finished_at FROM rota_job"
+    [(kept,)] = connection.database().execute(asked)
+    assert keep <= kept + 1e-5
+    assert kept <= keep + max(keep / 32, 0.001) + 1e-5
+
+
+def test_many_expire_together(store: SqliteStore, connection: SqliteConnection) -> None:
+    """Jobs that complete one after the other, with a day's retention, share one total."""
+    session, jobs = running(store, connection, 30)
+    for job in jobs:
+        settle(store, connection, session, settlement(job, Move.COMPLETE, keep=86_400.0))
+    kinds = "SELECT count(DISTINCT keep_until) FROM rota_job"
+    [(kept,)] = connection.database().execute(kinds)
+    assert kept <= 2

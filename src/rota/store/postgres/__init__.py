@@ -1,7 +1,7 @@
 """PostgreSQL: the job log.
 
 The modules follow a job: `enqueue`, `timer`, `claim`, `settle`; `sessions` and `wake` serve the
-workers, `control` and `lookup` the people, `segments` keeps the rings turning. The statements are
+workers, `control` and `lookup` the people, `counters` counts, `segments` keeps the rings turning. The statements are
 in `sql/`, the tables in `migrations/`, the model in docs/engine.md.
 """
 
@@ -12,6 +12,7 @@ from rota.errors import ConfigError
 from rota.store.opening import shown
 from rota.store.postgres import (
     control,
+    counters,
     look,
     lookup,
     schema,
@@ -92,6 +93,7 @@ class PostgresStore:
     look = staticmethod(look.look)
     stage = staticmethod(timer.stage)
     rescue = staticmethod(sessions.rescue)
+    squeeze = staticmethod(counters.squeeze)
     tidy = staticmethod(segments.tidy)
     schema_version = staticmethod(schema.schema_version)
     migrations = staticmethod(schema.migrations)

@@ -7,7 +7,8 @@ import msgspec
 
 from rota.job import AttemptError, JobFilter, JobId, JobRecord, QueueRecord
 from rota.states import State
-from rota.store.operation import Begin, Steps, operation
+from rota.store.operation import Apart, Begin, Steps, operation
+from rota.store.postgres.counters import MUCH, squeeze_if_allowed
 from rota.store.postgres.statements import sql
 
 GET = sql("get")
@@ -47,15 +48,38 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
     return records[: wanted.limit]
 
 
-@operation(Begin.READING)
+@operation(Begin.NOTHING)
 def queues() -> Steps[list[QueueRecord]]:
     """All queues, by name, with their counts."""
-    found: dict[str, tuple[bool, dict[State, int]]] = {}
-    for name, paused, state, count in (yield QUEUES()):
-        counts = found.setdefault(name, (paused, {}))[1]
-        if state is not None:
-            counts[State(state)] = count
-    return [QueueRecord(name, paused, counts) for name, (paused, counts) in found.items()]
+    [(answer,)] = yield Apart(totals())
+    found: list[QueueRecord] = answer[0]
+    recent: int = answer[1]
+    if recent >= MUCH:
+        yield from squeeze_if_allowed()
+    return found
+
+
+@operation(Begin.READING)
+def totals() -> Steps[tuple[list[QueueRecord], int]]:
+    """The queues, and how many rows came since they were counted last."""
+    paused: dict[str, bool] = {}
+    counted: dict[str, dict[str, int]] = {}
+    recent = 0
+    for queue, is_paused, state, jobs, came in (yield QUEUES()):
+        if state is None:
+            paused[queue] = is_paused
+        else:
+            counted.setdefault(queue, {})[state] = jobs
+            recent += came
+    records = [_queue(name, paused[name], counted.get(name, {})) for name in sorted(paused)]
+    return records, recent
+
+
+def _queue(name: str, paused: bool, counted: dict[str, int]) -> QueueRecord:  # noqa: FBT001
+    appended, claimed = counted.pop("appended", 0), counted.pop("claimed", 0)
+    counted["available"] = appended - claimed - counted.pop("removed", 0)
+    counts = {State(state): jobs for state, jobs in counted.items() if jobs}
+    return QueueRecord(name, paused, counts, appended, claimed)
 
 
 def _record(row: Sequence[Any]) -> JobRecord:

@@ -23,6 +23,9 @@ ORIGIN_MOVE = sql("origin_move")
 ORIGIN_TIMER = sql("origin_timer")
 ORIGIN_CURSOR = sql("origin_cursor")
 ORIGIN_MARK = sql("origin_mark")
+ORIGIN_MARKS_LOCK = sql("origin_marks_lock")
+ORIGIN_TALLY = sql("origin_tally")
+ORIGIN_TOTALS = sql("origin_totals")
 ORIGIN_SET = sql("origin_set")
 LANES_LOCK = sql("lanes_lock")
 SESSION_FORGET = sql("session_forget")
@@ -41,6 +44,7 @@ def anchor() -> Steps[None]:
     [(foreign,)] = yield ORIGIN_CHECK()
     if not foreign:
         return
+    yield ORIGIN_MARKS_LOCK()
     leased = []
     for session in sessions:
         leased += [job for row in (yield SESSION_TAKE(session=session, held=[])) for job in row[0]]
@@ -48,5 +52,7 @@ def anchor() -> Steps[None]:
     yield ORIGIN_CURSOR()
     yield ORIGIN_TIMER()
     yield ORIGIN_MARK()
+    yield ORIGIN_TALLY()
+    yield ORIGIN_TOTALS()
     yield SESSION_FORGET(sessions=sessions)
     yield ORIGIN_SET()

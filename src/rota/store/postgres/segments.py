@@ -10,7 +10,8 @@ they are copied forward and keep their place in log order. The lock is asked for
 50 ms and given up at once otherwise; then the ring waits, the current segment grows, and nothing is
 lost.
 
-The cursor's two tables turn the same way. The ring of finished jobs turns by age; a segment is
+The cursor's two tables and those of the tally turn the same way. A table whose rows count for
+something is counted once more before it is truncated (`counters.py`). The ring of finished jobs turns by age; a segment is
 truncated when the retention of all its jobs is over.
 
 Known weakness: a transaction that has touched a segment (a producer that has not committed, a
@@ -20,7 +21,8 @@ Known weakness: a transaction that has touched a segment (a producer that has no
 from rota.store.operation import Apart, Begin, Operation, Statement, Steps, operation
 from rota.store.postgres.connection import LockTimeout
 from rota.store.postgres.control import cancel_steps
-from rota.store.postgres.rings import CURSOR_SLOTS, FINISHED_SEGMENTS, LOG_SEGMENTS
+from rota.store.postgres.counters import SQUEEZE
+from rota.store.postgres.rings import CURSOR_SLOTS, FINISHED_SEGMENTS, LOG_SEGMENTS, TALLY_SLOTS
 from rota.store.postgres.settle import CANCEL_FORGET
 from rota.store.postgres.statements import sql
 
@@ -32,6 +34,9 @@ LOG_AGE = 600.0
 
 CURSOR_SIZE = 4 * 1024 * 1024
 """Bytes from which on the current cursor table is left."""
+
+TALLY_SIZE = 4 * 1024 * 1024
+"""Bytes from which on the current table of the tally is left."""
 
 FINISHED_SIZE = 1024 * 1024 * 1024
 """Bytes from which on the current segment of finished jobs is left."""
@@ -48,8 +53,9 @@ LOG_TURN = sql("log_turn")
 FINISHED_STATE = sql("finished_segments")
 FINISHED_TURN = sql("finished_turn")
 FINISHED_KEPT = sql("finished_kept")
-CURSOR_STATE = sql("cursor_slots")
+SLOTS = sql("slots")
 CURSOR_TURN = sql("cursor_turn")
+TALLY_TURN = sql("tally_turn")
 CURSOR_COPY_FORWARD = sql("cursor_copy_forward")
 LANES_LOCK = sql("lanes_lock")
 LOCK_WAIT = sql("lock_wait")
@@ -74,6 +80,8 @@ LOG_LOCK = _each(_EXCLUSIVE, "log", LOG_SEGMENTS)
 LOG_TRUNCATE = _each("TRUNCATE {}", "log", LOG_SEGMENTS)
 CURSOR_LOCK = _each(_EXCLUSIVE, "cursor", CURSOR_SLOTS)
 CURSOR_TRUNCATE = _each("TRUNCATE {}", "cursor", CURSOR_SLOTS)
+TALLY_LOCK = _each(_EXCLUSIVE, "tally", TALLY_SLOTS)
+TALLY_TRUNCATE = _each("TRUNCATE {}", "tally", TALLY_SLOTS)
 FINISHED_LOCK = _each(_EXCLUSIVE, "finished", FINISHED_SEGMENTS)
 FINISHED_TRUNCATE = _each("TRUNCATE {}", "finished", FINISHED_SEGMENTS)
 
@@ -82,9 +90,13 @@ FINISHED_TRUNCATE = _each("TRUNCATE {}", "finished", FINISHED_SEGMENTS)
 def tidy() -> Steps[list[str]]:
     """One round of housekeeping, in short transactions; what was done."""
     done: list[str] = []
-    for part in (turn_log, turn_cursor, turn_finished):
+    for part in (turn_log, turn_finished):
         [(did,)] = yield Apart(part())
         done += did
+    [((did, left),)] = yield Apart(turn_slots())
+    done += did
+    for ring, slot in left:
+        done += yield from _try(empty_slot(ring, slot))
     for state, empty in ((LOG_STATE, empty_log), (FINISHED_STATE, empty_finished)):
         for number, size, current, _ in (yield state()):
             if size and not current:
@@ -136,33 +148,54 @@ def _turn(
 
 
 @operation(Begin.HASTY)
-def turn_cursor() -> Steps[list[str]]:
-    """Move the cursor to its other table, or empty the one that was left."""
+def turn_slots() -> Steps[tuple[list[str], list[tuple[str, int]]]]:
+    """Move the cursor and the tally to their other tables, where these are empty.
+
+    Gives what was done, and the tables that were left before and are not empty yet.
+    """
     [(mine,)] = yield TURN_LOCK()
     if not mine:
-        return []
-    slots = yield CURSOR_STATE()
-    current, size = next((number, size) for number, size, is_current in slots if is_current)
-    other, left = next((number, size) for number, size, is_current in slots if not is_current)
-    if left:
-        return (yield from _empty_cursor(other))
-    if size < CURSOR_SIZE:
-        return []
-    yield CURSOR_TURN()
-    return [f"cursor: table {current} is left with {size} bytes"]
+        return [], []
+    slots = {(ring, current): (slot, size) for ring, slot, size, current in (yield SLOTS())}
+    done: list[str] = []
+    left: list[tuple[str, int]] = []
+    for ring, turn, largest in (
+        ("cursor", CURSOR_TURN, CURSOR_SIZE),
+        ("tally", TALLY_TURN, TALLY_SIZE),
+    ):
+        current, size = slots[ring, True]
+        other, other_size = slots[ring, False]
+        if other_size:
+            left.append((ring, other))
+        elif size >= largest:
+            yield turn()
+            done.append(f"{ring}: table {current} is left with {size} bytes")
+    return done, left
 
 
-def _empty_cursor(slot: int) -> Steps[list[str]]:
-    # The lanes first: a claim that waits for its lane holds no lock on the cursor yet.
-    try:
-        yield LOCK_WAIT()
+@operation(Begin.HASTY)
+def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
+    """Truncate the table that the cursor or the tally has left.
+
+    Raises:
+        LockTimeout: Somebody uses the table.
+    """
+    # While this housekeeper has the turn, no other one makes the table current.
+    [(mine,)] = yield TURN_LOCK()
+    if not mine or any(row[:2] == (ring, slot) and row[3] for row in (yield SLOTS())):
+        return []
+    yield LOCK_WAIT()
+    if ring == "cursor":
+        # The lanes first: a claim that waits for its lane holds no lock on the cursor yet.
         yield LANES_LOCK()
         yield CURSOR_LOCK[slot]()
-    except LockTimeout:
-        return []
-    yield CURSOR_COPY_FORWARD()
-    yield CURSOR_TRUNCATE[slot]()
-    return [f"cursor: table {slot} is empty again"]
+        yield CURSOR_COPY_FORWARD()
+        yield CURSOR_TRUNCATE[slot]()
+    else:
+        yield TALLY_LOCK[slot]()
+        yield SQUEEZE(age=0.0)
+        yield TALLY_TRUNCATE[slot]()
+    return [f"{ring}: table {slot} is empty again"]
 
 
 def _may_empty(state: Statement, segment: int) -> Steps[bool]:
@@ -197,6 +230,8 @@ def empty_log(segment: int) -> Steps[list[str]]:
     [(unclaimed,)] = yield UNCLAIMED(segment=segment)
     if unclaimed:
         return []
+    # What came since the newest mark is counted by its rows.
+    yield SQUEEZE(age=0.0)
     yield COPY_FORWARD_SQL(segment=segment)
     yield LOG_TRUNCATE[segment]()
     return [f"log: segment {segment} is empty again"]

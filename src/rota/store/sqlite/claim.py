@@ -13,6 +13,7 @@ from itertools import islice
 from rota.errors import LeaseLost
 from rota.job import ClaimedJob, SessionId
 from rota.store.operation import Begin, Steps, operation
+from rota.store.sqlite.counters import claimed
 from rota.store.sqlite.rows import claimed_job
 from rota.store.sqlite.statements import json_list, sql
 
@@ -45,5 +46,6 @@ def claim(
         return []
     [(lease,)] = yield CLAIM_LEASE()
     rows = yield CLAIM(jobs=json_list(jobs), session=session, lease=lease)
-    claimed = map(claimed_job, rows)
-    return sorted(claimed, key=lambda job: (job.priority, job.id))
+    taken = [claimed_job(row) for row in rows]
+    yield from claimed(job.queue for job in taken)
+    return sorted(taken, key=lambda job: (job.priority, job.id))

@@ -1,12 +1,15 @@
 """What people do with jobs: cancel, retry, delete."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rota.job import JobId
 from rota.states import State
-from rota.store.operation import Begin, Steps, operation
+from rota.store.operation import Begin, Rows, Steps, operation
+from rota.store.sqlite.counters import PLACE, QUEUE, Place, moved, places
 from rota.store.sqlite.statements import json_list, sql
 
+BEFORE = sql("before")
 CANCEL_WAITING = sql("cancel_waiting")
 CANCEL_RUNNING = sql("cancel_running")
 STATES = sql("states")
@@ -19,7 +22,9 @@ DELETE = sql("delete")
 def cancel(jobs: Sequence[JobId]) -> Steps[dict[JobId, State]]:
     """Cancel jobs that have not started, ask running ones to stop; the state of each it found."""
     ids = json_list(jobs)
-    yield CANCEL_WAITING(jobs=ids)
+    before = yield BEFORE(jobs=ids)
+    if cancelled := (yield CANCEL_WAITING(jobs=ids)):
+        yield from moved(_left(before, cancelled), Counter(map(PLACE, cancelled)))
     yield CANCEL_RUNNING(jobs=ids)
     rows = yield STATES(jobs=ids)
     return {JobId(job): State(state) for job, state in rows}
@@ -28,7 +33,10 @@ def cancel(jobs: Sequence[JobId]) -> Steps[dict[JobId, State]]:
 @operation(Begin.DURABLE)
 def retry(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     """Make finished and waiting jobs available now, with all their attempts."""
-    rows = yield RETRY(jobs=json_list(jobs))
+    ids = json_list(jobs)
+    before = yield BEFORE(jobs=ids)
+    if rows := (yield RETRY(jobs=ids)):
+        yield from moved(_left(before, rows), places(map(QUEUE, rows), State.AVAILABLE))
     return sorted(JobId(row[0]) for row in rows)
 
 
@@ -36,6 +44,9 @@ def retry(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
 def retry_discarded(queue: str | None, task: str | None) -> Steps[list[JobId]]:
     """Make every discarded job (of a queue, of a task) available again."""
     rows = yield RETRY_DISCARDED(queue=queue, task=task)
+    if rows:
+        queues = [row[1] for row in rows]
+        yield from moved(places(queues, State.DISCARDED), places(queues, State.AVAILABLE))
     return sorted(JobId(row[0]) for row in rows)
 
 
@@ -43,4 +54,12 @@ def retry_discarded(queue: str | None, task: str | None) -> Steps[list[JobId]]:
 def delete(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     """Remove jobs that are not running."""
     rows = yield DELETE(jobs=json_list(jobs))
+    if rows:
+        yield from moved(Counter(map(PLACE, rows)), {})
     return sorted(JobId(row[0]) for row in rows)
+
+
+def _left(before: Rows, changed: Rows) -> Counter[Place]:
+    """Where those jobs were that something was done to."""
+    ids = {row[0] for row in changed}
+    return Counter(PLACE(row) for row in before if row[0] in ids)

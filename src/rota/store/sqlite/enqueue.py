@@ -8,11 +8,12 @@ writer at a time, in the order of commits: the log order is the order of ids.
 from collections.abc import Iterator, Sequence
 
 from rota.job import JobId, JobSpec
+from rota.states import State
 from rota.store.operation import Begin, Steps, operation
+from rota.store.sqlite.counters import added
 from rota.store.sqlite.statements import json_list, sql
 
 ENQUEUE = sql("enqueue")
-ENQUEUE_QUEUE = sql("enqueue_queue")
 
 CHUNK_JOBS = 5_000
 CHUNK_CHARACTERS = 8_000_000
@@ -24,12 +25,13 @@ def enqueue(spec: JobSpec, args: Sequence[str], *, copy: bool) -> Steps[list[Job
     """Store one job per element of `args`; `copy` means nothing to SQLite."""
     if not args:
         return []
-    yield ENQUEUE_QUEUE(queue=spec.queue)
+    state = State.SCHEDULED if spec.later else State.AVAILABLE
+    yield from added({(spec.queue, state.value, None): len(args)})
     options = {
         "task": spec.task,
         "queue": spec.queue,
         "priority": spec.priority,
-        "state": "scheduled" if spec.later else "available",
+        "state": state.value,
         "max_attempts": spec.max_attempts,
         "timeout": spec.timeout,
         "delay": spec.delay,

@@ -11,10 +11,12 @@ silent first, at 0.6 of the timeout, and takes over 0.4 of it later at the earli
 heartbeats in which a living worker speaks up. Where workers rescue regularly it delays nothing.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rota.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
 from rota.store.operation import Begin, Steps, operation
+from rota.store.sqlite.counters import PLACE, added
 from rota.store.sqlite.statements import json_list, sql
 
 SESSION_OPEN = sql("session_open")
@@ -49,13 +51,18 @@ def renew(session: SessionId) -> Steps[Renewal]:
 def close_session(session: SessionId) -> Steps[None]:
     """End a session in order; what it still holds goes back, and no attempt is spent."""
     if (yield SESSION_END(session=session)):
-        yield SESSION_RELEASE(session=session, held="[]")
+        yield from _release(session, [])
 
 
 @operation(Begin.HASTY)
 def release(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
     """Give the leases back that the session has but does not know of."""
+    return (yield from _release(session, held))
+
+
+def _release(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
     rows = yield SESSION_RELEASE(session=session, held=json_list(held))
+    yield from added(Counter(map(PLACE, rows)))
     return sorted(JobId(row[0]) for row in rows)
 
 
@@ -65,12 +72,13 @@ def rescue() -> Steps[list[Rescue]]:
     rescues = []
     for session, worker in (yield RESCUE_SESSIONS()):
         rows = yield RESCUE_JOBS(session=session, worker=worker)
+        yield from added(Counter(map(PLACE, rows)))
         rescues.append(
             Rescue(
                 session,
                 worker,
-                available=tuple(sorted(job for job, state in rows if state == "available")),
-                discarded=tuple(sorted(job for job, state in rows if state == "discarded")),
+                available=tuple(sorted(row[0] for row in rows if row[2] == "available")),
+                discarded=tuple(sorted(row[0] for row in rows if row[2] == "discarded")),
             )
         )
     yield RESCUE_NOTICE()

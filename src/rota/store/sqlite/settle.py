@@ -6,7 +6,7 @@ refused. The moves of `settlement.py` come down to three statements: a run ends 
 wait for another run, or leaves nothing behind.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, assert_never
 
@@ -14,6 +14,7 @@ from rota.job import JobId, SessionId
 from rota.settlement import Settlement
 from rota.states import Move, State
 from rota.store.operation import Begin, Statement, Steps, operation
+from rota.store.sqlite.counters import PLACE, added
 from rota.store.sqlite.statements import json_list, sql
 
 SETTLE_FINISH = sql("settle_finish")
@@ -41,6 +42,8 @@ def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[
     for request, batch in batches.items():
         rows = yield request(settled=json_list(batch), session=session)
         settled.update(row[0] for row in rows)
+        if request is not SETTLE_FORGET:
+            yield from added(Counter(map(PLACE, rows)))
     refused = []
     for one in settlements:
         if one.job in settled:

@@ -1,9 +1,14 @@
 """Due jobs become available."""
 
-from rota.job import Staging
-from rota.store.operation import Begin, Steps, operation
-from rota.store.sqlite.statements import sql
+from collections import Counter
 
+from rota.job import Staging
+from rota.states import State
+from rota.store.operation import Begin, Steps, operation
+from rota.store.sqlite.counters import QUEUE, Place, moved, places
+from rota.store.sqlite.statements import json_list, sql
+
+STAGE_DUE = sql("stage_due")
 STAGE = sql("stage")
 STAGE_NEXT = sql("stage_next")
 
@@ -11,6 +16,10 @@ STAGE_NEXT = sql("stage_next")
 @operation(Begin.HASTY)
 def stage(limit: int) -> Steps[Staging]:
     """Make due jobs available, in the order of their time, at most `limit` of them."""
-    staged = yield STAGE(size=max(limit, 0))
+    due = yield STAGE_DUE(size=max(limit, 0))
+    if due:
+        yield STAGE(jobs=json_list([row[0] for row in due]))
+        left: Counter[Place] = Counter((queue, state, None) for _, queue, state in due)
+        yield from moved(left, places(map(QUEUE, due), State.AVAILABLE))
     [(seconds,)] = yield STAGE_NEXT()
-    return Staging(len(staged), None if seconds is None else max(seconds, 0.0))
+    return Staging(len(due), None if seconds is None else max(seconds, 0.0))

@@ -92,6 +92,7 @@ class SqliteStore:
     look = staticmethod(looking.look)
     stage = staticmethod(staging.stage)
     rescue = staticmethod(sessions.rescue)
+    squeeze = staticmethod(counting.squeeze)
     tidy = staticmethod(tidying.tidy)
 
     schema_version = staticmethod(schema.schema_version)

@@ -8,6 +8,7 @@ from rota.store.sqlite.statements import sql
 
 PRUNE_JOBS = sql("prune_jobs")
 PRUNE_SESSIONS = sql("prune_sessions")
+PRUNE_COUNTS = sql("prune_counts")
 CHECKPOINT = sql("checkpoint")
 
 BATCH = 1_000
@@ -40,4 +41,7 @@ def tidy() -> Steps[list[str]]:
 @operation(Begin.HASTY)
 def prune(statement: Statement) -> Steps[int]:
     """Remove one batch; how many rows it had."""
-    return len((yield statement(size=BATCH)))
+    rows = yield statement(size=BATCH)
+    if rows and statement is PRUNE_JOBS:
+        yield PRUNE_COUNTS()
+    return len(rows)

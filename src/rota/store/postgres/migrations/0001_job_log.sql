@@ -36,6 +36,7 @@ CREATE SEQUENCE rota.job_id AS bigint;
 -- its value can be read without a row version and moved without one.
 CREATE SEQUENCE rota.log_turn MINVALUE 0 START 0;
 CREATE SEQUENCE rota.cursor_turn MINVALUE 0 START 0;
+CREATE SEQUENCE rota.tally_turn MINVALUE 0 START 0;
 CREATE SEQUENCE rota.finished_turn MINVALUE 0 START 0;
 
 -- The job log. Log order is (lane, xid, id): the transactions of a lane in the order of their
@@ -65,11 +66,12 @@ CREATE INDEX log_job ON rota.log (id, entry);
 -- How far each lane has been handed out. Append-only: the entry with the highest seq counts. Every
 -- row of the lane at or before (xid, id) has been handed out, except rows of the transactions in
 -- hole_xids, which were still running when the cursor passed them; hole_ids holds the last id
--- already taken from each.
+-- already taken from each. `taken` counts all jobs that the lane has ever handed out.
 CREATE TABLE rota.cursor (
     seq       bigint NOT NULL,
     xid       xid8 NOT NULL,
     id        bigint NOT NULL,
+    taken     bigint NOT NULL,
     lane      integer NOT NULL,
     slot      smallint NOT NULL,
     hole_xids xid8[] NOT NULL,
@@ -97,15 +99,18 @@ CREATE TABLE rota.heartbeat (
 );
 CREATE INDEX heartbeat_order ON rota.heartbeat (session, at);
 
--- What one claim handed out and has not been settled yet.
+-- What one claim handed out and has not been settled yet. By `xid`, that of the claim, those who
+-- count find the leases that came since they counted last, and no dead ones.
 CREATE TABLE rota.lease (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    xid        xid8 NOT NULL DEFAULT pg_current_xact_id(),
     session    bigint NOT NULL REFERENCES rota.session,
     claimed_at timestamptz NOT NULL DEFAULT now(),
     lane       integer NOT NULL,
     jobs       bigint[] NOT NULL
 );
 CREATE INDEX lease_session ON rota.lease (session);
+CREATE INDEX lease_xid ON rota.lease (xid);
 
 -- Running jobs that somebody wants cancelled.
 CREATE TABLE rota.cancel_request (
@@ -170,6 +175,84 @@ CREATE TABLE rota.finished_4 PARTITION OF rota.finished FOR VALUES IN (4);
 CREATE TABLE rota.finished_5 PARTITION OF rota.finished FOR VALUES IN (5);
 CREATE TABLE rota.finished_discarded PARTITION OF rota.finished FOR VALUES IN (-1);
 CREATE INDEX finished_job ON rota.finished (id);
+
+-- Counting. What changes the number of waiting or finished jobs says so in one row per lane, state
+-- and expiry; nobody ever counts the jobs themselves. `expires` is when the jobs are out of sight:
+-- `keep_until` of finished ones, else infinity. Jobs that are taken out of the log by hand are 'removed',
+-- and 'appended' by the transaction `appended_by` whose rows they were: since these are gone, that row
+-- stands for them, but only as long as no mark has counted them.
+CREATE TABLE rota.tally (
+    xid         xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    expires     timestamptz NOT NULL DEFAULT 'infinity',
+    jobs        bigint NOT NULL,
+    appended_by xid8,
+    lane        integer NOT NULL,
+    slot        smallint NOT NULL,
+    state       text NOT NULL
+) PARTITION BY LIST (slot);
+CREATE TABLE rota.tally_0 PARTITION OF rota.tally FOR VALUES IN (0) WITH (autovacuum_enabled = false);
+CREATE TABLE rota.tally_1 PARTITION OF rota.tally FOR VALUES IN (1) WITH (autovacuum_enabled = false);
+CREATE INDEX tally_xid ON rota.tally (xid);
+
+-- All totals as they were in one snapshot; append-only, and the highest seq counts. An element of
+-- the arrays is a lane, a state ('appended' for all entries that its log ever got, 'removed' for those
+-- taken out by hand), an expiry and a number of jobs. `claimed` is the sum of all lanes' `taken`, `leases` those that were there.
+CREATE TABLE rota.tally_mark (
+    seq      bigint PRIMARY KEY,
+    at       timestamptz NOT NULL DEFAULT clock_timestamp(),
+    snapshot pg_snapshot NOT NULL,
+    claimed  bigint NOT NULL,
+    leases   bigint[] NOT NULL,
+    lanes    integer[] NOT NULL,
+    states   text[] NOT NULL,
+    expires  timestamptz[] NOT NULL,
+    jobs     bigint[] NOT NULL
+);
+INSERT INTO rota.tally_mark VALUES (0, DEFAULT, pg_current_snapshot(), 0, '{}', '{}', '{}', '{}', '{}');
+
+-- The totals of this moment: those of the newest mark, and what came since. What came since is what
+-- transactions wrote that were running at the mark or began later. The log itself says what was
+-- appended, so that a producer writes nothing more: copies of leased rows keep their xid and do not
+-- count again. `recent` is how many rows were looked at, zero where the mark says it all.
+CREATE VIEW rota.counter AS
+WITH mark AS MATERIALIZED (
+    SELECT newest.*, pg_snapshot_xmax(newest.snapshot) AS later,
+           ARRAY(SELECT pg_snapshot_xip(newest.snapshot)) AS running
+    FROM rota.tally_mark AS newest ORDER BY newest.seq DESC LIMIT 1
+), change AS (
+    SELECT lane.id AS lane, 'appended' AS state, 'infinity'::timestamptz AS expires, came.jobs,
+           came.jobs AS recent
+    FROM mark CROSS JOIN rota.lane
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS jobs FROM (
+            SELECT FROM rota.log AS job WHERE job.lane = lane.id AND job.xid >= mark.later
+            UNION ALL
+            SELECT FROM rota.log AS job WHERE job.lane = lane.id AND job.xid = ANY (mark.running)
+        ) AS job
+    ) AS came
+    WHERE came.jobs > 0
+    UNION ALL
+    SELECT tally.lane, tally.state, tally.expires,
+           CASE WHEN pg_visible_in_snapshot(tally.appended_by, mark.snapshot)
+                THEN 0 ELSE tally.jobs END, 1
+    FROM mark
+    CROSS JOIN LATERAL (
+        SELECT tally.* FROM rota.tally WHERE tally.xid >= mark.later
+        UNION ALL
+        SELECT tally.* FROM rota.tally WHERE tally.xid = ANY (mark.running)
+    ) AS tally
+)
+SELECT part.lane, part.state, part.expires, sum(part.jobs)::bigint AS jobs,
+       sum(part.recent)::bigint AS recent
+FROM (
+    SELECT total.lane, total.state, total.expires, total.jobs, 0 AS recent
+    FROM mark
+    CROSS JOIN LATERAL unnest(mark.lanes, mark.states, mark.expires, mark.jobs)
+        AS total (lane, state, expires, jobs)
+    UNION ALL
+    SELECT * FROM change
+) AS part
+GROUP BY part.lane, part.state, part.expires;
 
 -- Every job with its state, for people: SELECT * FROM rota.job WHERE id = 42. The columns of the
 -- four branches are those of rota/job.py's JobRecord.

@@ -1,5 +1,7 @@
 -- Cancel available jobs: the one case, with available_delete.sql, in which rows of the log are
--- deleted. Their lanes are locked, so no claim can hand them out meanwhile.
+-- deleted. Their lanes are locked, so no claim can hand them out meanwhile. The rows of the tally
+-- stand for those of the log, whether a mark has counted them or not.
+-- `keep_until` is a day, rounded up to 45 minutes as in settle_complete.sql.
 WITH waiting AS MATERIALIZED (
     SELECT entry.segment, entry.ctid AS place
     FROM rota.log AS entry
@@ -15,11 +17,29 @@ WITH waiting AS MATERIALIZED (
     DELETE FROM rota.log AS job USING waiting
     WHERE job.segment = waiting.segment AND job.ctid = waiting.place
     RETURNING job.*
+), removed AS (
+    INSERT INTO rota.tally (slot, lane, state, jobs, appended_by)
+    SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane, 'removed', count(*), NULL
+    FROM job GROUP BY lane
+    UNION ALL
+    SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane, 'appended', count(*), xid
+    FROM job GROUP BY lane, xid
+), ended AS (
+    INSERT INTO rota.finished (id, enqueued_at, keep_until, timeout, segment, priority, entry,
+                               attempt, max_attempts, state, queue, task, args, errors)
+    SELECT job.id, job.enqueued_at, date_bin('45 minutes', now() + interval '1 day 45 minutes', 'epoch'),
+           job.timeout, (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry,
+           job.attempt, job.max_attempts, 'cancelled', lane.queue, job.task, job.args, job.errors
+    FROM job JOIN rota.lane ON lane.id = job.lane
+    RETURNING id, queue, priority, keep_until
+), counted AS (
+    INSERT INTO rota.tally (slot, lane, state, expires, jobs)
+    SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane.id, 'cancelled', kind.keep_until,
+           kind.jobs
+    FROM (
+        SELECT queue, priority, keep_until, count(*) AS jobs FROM ended
+        GROUP BY queue, priority, keep_until
+    ) AS kind
+    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority
 )
-INSERT INTO rota.finished (id, enqueued_at, keep_until, timeout, segment, priority, entry, attempt,
-                           max_attempts, state, queue, task, args, errors)
-SELECT job.id, job.enqueued_at, now() + interval '1 day', job.timeout,
-       (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry, job.attempt,
-       job.max_attempts, 'cancelled', lane.queue, job.task, job.args, job.errors
-FROM job JOIN rota.lane ON lane.id = job.lane
-RETURNING id
+SELECT id FROM ended

@@ -10,7 +10,16 @@ WITH waiting AS MATERIALIZED (
     WHERE entry.id = ANY (%(jobs)s::int8[])
       AND ((entry.xid, entry.id) > (place.xid, place.id)
         OR entry.id > place.hole_ids[array_position(place.hole_xids, entry.xid)])
+), job AS (
+    DELETE FROM rota.log AS job USING waiting
+    WHERE job.segment = waiting.segment AND job.ctid = waiting.place
+    RETURNING job.id, job.xid, job.lane
+), removed AS (
+    INSERT INTO rota.tally (slot, lane, state, jobs, appended_by)
+    SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane, 'removed', count(*), NULL
+    FROM job GROUP BY lane
+    UNION ALL
+    SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane, 'appended', count(*), xid
+    FROM job GROUP BY lane, xid
 )
-DELETE FROM rota.log AS job USING waiting
-WHERE job.segment = waiting.segment AND job.ctid = waiting.place
-RETURNING job.id
+SELECT id FROM job

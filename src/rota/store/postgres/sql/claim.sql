@@ -7,7 +7,7 @@
 -- ones that `size` cut short, with the last id taken; and every transaction that is running in
 -- this snapshot (or is this one) and lies between the old cursor and the new.
 WITH place AS MATERIALIZED (
-    SELECT place.seq, place.xid, place.id, place.hole_xids, place.hole_ids
+    SELECT place.seq, place.xid, place.id, place.taken, place.hole_xids, place.hole_ids
     FROM rota.cursor AS place WHERE place.lane = %(lane)s::int4
     ORDER BY place.lane DESC, place.seq DESC LIMIT 1
 ), ended AS MATERIALIZED (
@@ -60,10 +60,11 @@ WITH place AS MATERIALIZED (
     HAVING count(*) > 0
     RETURNING id
 ), moved AS (
-    INSERT INTO rota.cursor (slot, lane, seq, xid, id, hole_xids, hole_ids)
+    INSERT INTO rota.cursor (slot, lane, seq, xid, id, taken, hole_xids, hole_ids)
     SELECT (SELECT last_value %% 2 FROM rota.cursor_turn), %(lane)s::int4, place.seq + 1,
            coalesce((SELECT xid FROM reached), place.xid),
            coalesce((SELECT id FROM reached), place.id),
+           place.taken + (SELECT count(*) FROM taken),
            coalesce((SELECT array_agg(xid ORDER BY xid) FROM hole), '{}'),
            coalesce((SELECT array_agg(id ORDER BY xid) FROM hole), '{}')
     FROM place WHERE EXISTS (SELECT FROM taken)

@@ -1,5 +1,6 @@
 -- Store jobs whose time has not come (`delay` in seconds, or `at`); ids in the order of the args.
 -- Locks: nothing that another producer waits for. Workers are woken to learn the new due time.
+-- Says in the tally how many.
 WITH lane AS (
     SELECT coalesce(%(lane)s::int4, (
         SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2)) AS id
@@ -12,6 +13,11 @@ WITH lane AS (
     FROM lane, unnest(%(args)s::text[]) AS entry (args)
     WHERE lane.id IS NOT NULL
     RETURNING id
+), counted AS (
+    INSERT INTO rota.tally (slot, lane, state, jobs)
+    SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane.id, 'scheduled',
+           cardinality(%(args)s::text[])
+    FROM lane WHERE lane.id IS NOT NULL
 ), wake AS (
     SELECT CASE WHEN %(wake)s::text IS NULL THEN false
                 WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))

@@ -1,6 +1,7 @@
 -- Decide what becomes of rescued jobs: the attempt is spent and noted. Those somebody wanted
 -- cancelled are cancelled, those without another attempt are discarded, the others are appended
--- to the log again. Gives each job with its new state.
+-- to the log again. Gives each job with its new state, and says in the tally how many ended.
+-- `keep_until` is a day, rounded up to 45 minutes as in settle_complete.sql.
 WITH job AS MATERIALIZED (
     SELECT entry.*, coalesce(entry.errors, '[]') || jsonb_build_object(
                'attempt', entry.attempt + 1, 'at', now(), 'exception', 'rota.WorkerDied',
@@ -24,13 +25,23 @@ WITH job AS MATERIALIZED (
     INSERT INTO rota.finished (id, enqueued_at, keep_until, timeout, segment, priority, entry,
                                attempt, max_attempts, state, queue, task, args, errors)
     SELECT job.id, job.enqueued_at,
-           CASE WHEN unwanted THEN now() + interval '1 day' ELSE 'infinity' END, job.timeout,
+           CASE WHEN unwanted THEN date_bin('45 minutes', now() + interval '1 day 45 minutes', 'epoch')
+                ELSE 'infinity' END, job.timeout,
            CASE WHEN unwanted THEN (SELECT last_value %% 6 FROM rota.finished_turn) ELSE -1 END,
            lane.priority, job.entry, job.attempt + 1, job.max_attempts,
            CASE WHEN unwanted THEN 'cancelled' ELSE 'discarded' END, lane.queue, job.task, job.args,
            noted
     FROM job JOIN rota.lane ON lane.id = job.lane
     WHERE unwanted OR job.attempt + 1 >= job.max_attempts
-    RETURNING id, state
+    RETURNING id, queue, priority, state, keep_until
+), counted AS (
+    INSERT INTO rota.tally (slot, lane, state, expires, jobs)
+    SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane.id, kind.state, kind.keep_until,
+           kind.jobs
+    FROM (
+        SELECT queue, priority, state, keep_until, count(*) AS jobs FROM ended
+        GROUP BY queue, priority, state, keep_until
+    ) AS kind
+    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority
 )
 SELECT id, 'available' FROM back UNION ALL SELECT id, state FROM ended

@@ -1,13 +1,28 @@
 -- Move completed jobs without results, of one retention, into the finished ones: settle_finish.sql
--- for the common case. Reads each job's newest log entry by log_job.
-INSERT INTO rota.finished (id, enqueued_at, keep_until, timeout, segment, priority, entry, attempt,
-                           max_attempts, state, queue, task, args, errors)
-SELECT job.id, job.enqueued_at, now() + make_interval(secs => %(keep)s::float8), job.timeout,
-       (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry, job.attempt + 1,
-       job.max_attempts, 'completed', lane.queue, job.task, job.args, job.errors
-FROM unnest(%(jobs)s::int8[]) AS ended (id)
-CROSS JOIN LATERAL (
-    SELECT entry.* FROM rota.log AS entry WHERE entry.id = ended.id
-    ORDER BY entry.id DESC, entry.entry DESC LIMIT 1
-) AS job
-JOIN rota.lane ON lane.id = job.lane
+-- for the common case. Reads each job's newest log entry by log_job, and says in the tally how many.
+-- `until` is rounded up to a multiple of 1/32 of the retention: many jobs then expire together, and
+-- their totals need no row for every moment. See docs/engine.md, Counting.
+WITH kept AS MATERIALIZED (
+    SELECT date_bin(step, now() + make_interval(secs => %(keep)s::float8) + step, 'epoch') AS until
+    FROM make_interval(secs => greatest(%(keep)s::float8 / 32, 0.001)) AS step
+), ended AS (
+    INSERT INTO rota.finished (id, enqueued_at, keep_until, timeout, segment, priority, entry, attempt,
+                               max_attempts, state, queue, task, args, errors)
+    SELECT job.id, job.enqueued_at, kept.until, job.timeout,
+           (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry, job.attempt + 1,
+           job.max_attempts, 'completed', lane.queue, job.task, job.args, job.errors
+    FROM kept, unnest(%(jobs)s::int8[]) AS done (id)
+    CROSS JOIN LATERAL (
+        SELECT entry.* FROM rota.log AS entry WHERE entry.id = done.id
+        ORDER BY entry.id DESC, entry.entry DESC LIMIT 1
+    ) AS job
+    JOIN rota.lane ON lane.id = job.lane
+    RETURNING queue, priority, state, keep_until
+)
+INSERT INTO rota.tally (slot, lane, state, expires, jobs)
+SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane.id, kind.state, kind.keep_until, kind.jobs
+FROM (
+    SELECT queue, priority, state, keep_until, count(*) AS jobs FROM ended
+    GROUP BY queue, priority, state, keep_until
+) AS kind
+JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority

@@ -1,15 +1,22 @@
 -- Move settled jobs into the timer, to be appended to the log again when their time comes.
 -- `spent` is 1 where the run used up an attempt. Reads the newest log entries by log_job.
-INSERT INTO rota.timer (id, run_at, enqueued_at, lane, entry, timeout, attempt, max_attempts,
-                        state, task, args, errors)
-SELECT job.id, clock_timestamp() + make_interval(secs => waits.delay), job.enqueued_at, job.lane,
-       job.entry + 1, job.timeout, job.attempt + waits.spent, job.max_attempts, waits.state,
-       job.task, job.args,
-       CASE WHEN waits.error IS NULL THEN job.errors
-            ELSE coalesce(job.errors, '[]') || waits.error::jsonb END
-FROM unnest(%(jobs)s::int8[], %(states)s::text[], %(delays)s::float8[], %(spents)s::int4[],
-            %(errors)s::text[]) AS waits (id, state, delay, spent, error)
-CROSS JOIN LATERAL (
-    SELECT entry.* FROM rota.log AS entry WHERE entry.id = waits.id
-    ORDER BY entry.id DESC, entry.entry DESC LIMIT 1
-) AS job
+-- Says in the tally how many.
+WITH again AS (
+    INSERT INTO rota.timer (id, run_at, enqueued_at, lane, entry, timeout, attempt, max_attempts,
+                            state, task, args, errors)
+    SELECT job.id, clock_timestamp() + make_interval(secs => waits.delay), job.enqueued_at, job.lane,
+           job.entry + 1, job.timeout, job.attempt + waits.spent, job.max_attempts, waits.state,
+           job.task, job.args,
+           CASE WHEN waits.error IS NULL THEN job.errors
+                ELSE coalesce(job.errors, '[]') || waits.error::jsonb END
+    FROM unnest(%(jobs)s::int8[], %(states)s::text[], %(delays)s::float8[], %(spents)s::int4[],
+                %(errors)s::text[]) AS waits (id, state, delay, spent, error)
+    CROSS JOIN LATERAL (
+        SELECT entry.* FROM rota.log AS entry WHERE entry.id = waits.id
+        ORDER BY entry.id DESC, entry.entry DESC LIMIT 1
+    ) AS job
+    RETURNING lane, state
+)
+INSERT INTO rota.tally (slot, lane, state, jobs)
+SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane, state, count(*)
+FROM again GROUP BY lane, state

@@ -1,4 +1,5 @@
--- Append due jobs to the log in the order of their time, one statement, hence one snapshot.
+-- Append due jobs to the log in the order of their time, one statement, hence one snapshot. Says in
+-- the tally how many left the timer.
 -- `due`: past the mark's (run_at, id), walks timer_due from there and never the dead rows before.
 -- Its upper end is a stable function: clock_timestamp() could not end the walk, which would go
 -- through every job whose time is still to come.
@@ -35,6 +36,10 @@ WITH mark AS MATERIALIZED (
            attempt, max_attempts, task, args, errors
     FROM staged ORDER BY run_at, id
     RETURNING id
+), counted AS (
+    INSERT INTO rota.tally (slot, lane, state, jobs)
+    SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane, state, -count(*)
+    FROM staged GROUP BY lane, state
 ), reached AS (
     SELECT run_at, id FROM due ORDER BY run_at DESC, id DESC LIMIT 1
 ), marked AS (

@@ -14,6 +14,18 @@ CREATE TABLE rota_queue (
     paused INTEGER NOT NULL DEFAULT 0 CHECK (paused IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 
+-- How many jobs a queue has in a state, kept by every statement that changes it, in the same
+-- transaction. `expires` is when they are out of sight: `keep_until` of finished jobs, else infinity
+-- (9e999). 'appended', 'claimed' and 'removed' are running totals of what became and ceased to be
+-- available. Running jobs are few and are counted. A queue is known by its rows here, too.
+CREATE TABLE rota_count (
+    queue   TEXT NOT NULL,
+    state   TEXT NOT NULL,
+    expires REAL NOT NULL,
+    jobs    INTEGER NOT NULL,
+    PRIMARY KEY (queue, state, expires)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE rota_session (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     host       TEXT NOT NULL,

@@ -2,4 +2,4 @@
 -- Locks: the database. Walks: rota_job by its primary key.
 DELETE FROM rota_job
 WHERE id IN (SELECT value FROM json_each(:jobs)) AND +state <> 'running'
-RETURNING id;
+RETURNING id, queue, state, keep_until;

@@ -1,20 +1,18 @@
--- All queues, and how many of their jobs are in each state (null where a queue has none).
--- Locks nothing. Walks: each partial index of rota_job from end to end, and no row of the table;
--- blocked jobs do not exist yet.
+-- All queues, and how many of their jobs are in each state (null where a queue has none yet).
+-- 'appended', 'claimed' and 'removed' are running totals: what is available is the difference.
+-- Locks nothing. Walks: rota_count and rota_queue, which do not grow with the jobs, and
+-- rota_job_running, which is as long as the workers' hands.
 WITH counted (queue, state, jobs) AS (
-    SELECT queue, 'available', count(*)
-    FROM rota_job INDEXED BY rota_job_available WHERE state = 'available' GROUP BY 1
+    SELECT queue, state, jobs FROM rota_count
+    WHERE expires > (julianday('now') - 2440587.5) * 86400.0
     UNION ALL
-    SELECT queue, state, count(*)
-    FROM rota_job INDEXED BY rota_job_waiting WHERE scheduled_at IS NOT NULL GROUP BY 1, 2
-    UNION ALL
-    SELECT queue, 'running', count(*)
-    FROM rota_job INDEXED BY rota_job_running WHERE session IS NOT NULL GROUP BY 1
-    UNION ALL
-    SELECT queue, state, count(*)
-    FROM rota_job INDEXED BY rota_job_finished WHERE finished_at IS NOT NULL GROUP BY 1, 2
+    SELECT queue, 'running', 1 FROM rota_job INDEXED BY rota_job_running WHERE session IS NOT NULL
+), known (name) AS (
+    SELECT name FROM rota_queue UNION SELECT queue FROM rota_count
 )
-SELECT rota_queue.name, rota_queue.paused, counted.state, counted.jobs
-FROM rota_queue
-LEFT JOIN counted ON counted.queue = rota_queue.name
-ORDER BY rota_queue.name;
+SELECT known.name, coalesce(rota_queue.paused, 0), counted.state, sum(counted.jobs)
+FROM known
+LEFT JOIN rota_queue ON rota_queue.name = known.name
+LEFT JOIN counted ON counted.queue = known.name
+GROUP BY known.name, counted.state
+ORDER BY known.name;

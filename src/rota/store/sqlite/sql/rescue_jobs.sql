@@ -2,14 +2,17 @@
 -- cancelled are cancelled (and kept for a day), those without another attempt are discarded, the
 -- others are available again. Gives each job with its new state.
 -- Locks: the database. Walks: rota_job_running.
-WITH moment (now) AS (SELECT (julianday('now') - 2440587.5) * 86400.0)
+WITH moment (now, kept) AS (
+    SELECT now, (CAST((now + 86400.0) / 2700.0 AS INTEGER) + 1) * 2700.0
+    FROM (SELECT (julianday('now') - 2440587.5) * 86400.0 AS now)
+)
 UPDATE rota_job
 SET state = CASE WHEN cancel_requested THEN 'cancelled'
                  WHEN attempt >= max_attempts THEN 'discarded'
                  ELSE 'available' END,
     finished_at = CASE WHEN cancel_requested OR attempt >= max_attempts
                        THEN (SELECT now FROM moment) END,
-    keep_until = CASE WHEN cancel_requested THEN (SELECT now FROM moment) + 86400.0 END,
+    keep_until = CASE WHEN cancel_requested THEN (SELECT kept FROM moment) END,
     errors = json_insert(coalesce(errors, '[]'), '$[#]', json_object(
         'attempt', attempt, 'at', strftime('%Y-%m-%dT%H:%M:%fZ', 'now'),
         'exception', 'rota.WorkerDied',
@@ -17,4 +20,4 @@ SET state = CASE WHEN cancel_requested THEN 'cancelled'
         'traceback', '')),
     lease = NULL, session = NULL, cancel_requested = 0
 WHERE session = :session
-RETURNING id, state;
+RETURNING id, queue, state, keep_until;

@@ -7,4 +7,4 @@ SET state = 'available', attempt = 0, scheduled_at = NULL,
 WHERE id IN (SELECT value FROM json_each(:jobs))
   AND +state IN ('scheduled', 'retryable', 'completed', 'discarded', 'cancelled')
   AND (keep_until IS NULL OR keep_until > (julianday('now') - 2440587.5) * 86400.0)
-RETURNING id;
+RETURNING id, queue;

@@ -5,4 +5,4 @@ UPDATE rota_job
 SET state = 'available', attempt = 0, finished_at = NULL
 WHERE state = 'discarded' AND finished_at IS NOT NULL
   AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task)
-RETURNING id;
+RETURNING id, queue;

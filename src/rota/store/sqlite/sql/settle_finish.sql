@@ -6,7 +6,7 @@ WITH moment (now) AS (SELECT (julianday('now') - 2440587.5) * 86400.0)
 UPDATE rota_job
 SET state = settled.state,
     finished_at = settled.now,
-    keep_until = settled.now + settled.keep,
+    keep_until = (CAST((settled.now + settled.keep) / settled.step AS INTEGER) + 1) * settled.step,
     result = settled.result,
     errors = CASE WHEN settled.error IS NULL THEN errors
                   ELSE json_insert(coalesce(errors, '[]'), '$[#]', json(settled.error)) END,
@@ -14,10 +14,11 @@ SET state = settled.state,
 FROM (
     SELECT json_extract(value, '$[0]') AS job, json_extract(value, '$[1]') AS lease,
            json_extract(value, '$[2]') AS state, json_extract(value, '$[3]') AS keep,
+           max(json_extract(value, '$[3]') / 32.0, 0.001) AS step,
            json_extract(value, '$[4]') AS result, json_extract(value, '$[5]') AS error, moment.now
     FROM json_each(:settled) CROSS JOIN moment
 ) AS settled
 WHERE rota_job.id = settled.job
   AND +rota_job.lease = settled.lease
   AND +rota_job.session = :session
-RETURNING id;
+RETURNING id, queue, state, keep_until;

@@ -1,0 +1,2 @@
+-- Let nobody write totals down until this transaction ends.
+LOCK TABLE rota.tally_mark IN SHARE ROW EXCLUSIVE MODE

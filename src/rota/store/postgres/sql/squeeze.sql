@@ -1,0 +1,49 @@
+-- Write the totals of this moment down as the newest mark: one statement, hence one snapshot. Nothing
+-- is written while the newest mark is younger than `age` seconds or still says it all.
+-- Locks: nothing. Of two who do it at once the second finds its number taken and leaves it at that;
+-- a number is taken only by who has seen the mark before it.
+-- Walks: tally_mark's right end; log_order per lane, tally_xid and lease_xid from the newest mark's
+-- snapshot on, never what was there before; cursor_order's right end per lane.
+-- Old marks are removed by their numbers: a range without a lower end would walk all the dead ones.
+-- A mark from the future is that of another cluster, before the first worker has come.
+WITH mark AS MATERIALIZED (
+    SELECT seq, claimed, leases, pg_snapshot_xmax(snapshot) AS later,
+           ARRAY(SELECT pg_snapshot_xip(snapshot)) AS running,
+           at <= clock_timestamp() - make_interval(secs => %(age)s::float8)
+           AND pg_snapshot_xmax(snapshot) <= pg_snapshot_xmax(pg_current_snapshot()) AS due
+    FROM rota.tally_mark ORDER BY seq DESC LIMIT 1
+), counted AS MATERIALIZED (
+    SELECT lane, state, expires, jobs, recent FROM rota.counter WHERE (SELECT due FROM mark)
+), handed AS MATERIALIZED (
+    SELECT coalesce(sum(place.taken), 0)::int8 AS out
+    FROM rota.lane
+    CROSS JOIN LATERAL (
+        SELECT place.taken FROM rota.cursor AS place WHERE place.lane = lane.id
+        ORDER BY place.lane DESC, place.seq DESC LIMIT 1
+    ) AS place
+    WHERE (SELECT due FROM mark)
+), marked AS (
+    INSERT INTO rota.tally_mark (seq, snapshot, claimed, leases, lanes, states, expires, jobs)
+    SELECT mark.seq + 1, pg_current_snapshot(), handed.out, ARRAY(
+               SELECT lease.id FROM rota.lease WHERE lease.id = ANY (mark.leases)
+               UNION ALL
+               SELECT lease.id FROM rota.lease WHERE lease.xid >= mark.later
+               UNION ALL
+               SELECT lease.id FROM rota.lease WHERE lease.xid = ANY (mark.running)),
+           coalesce(total.lanes, '{}'), coalesce(total.states, '{}'),
+           coalesce(total.expires, '{}'), coalesce(total.jobs, '{}')
+    FROM mark, handed, (
+        -- An expiry of a moment ago may still lie ahead for somebody whose statement began before.
+        SELECT array_agg(lane) AS lanes, array_agg(state) AS states, array_agg(expires) AS expires,
+               array_agg(jobs) AS jobs
+        FROM counted WHERE jobs <> 0 AND expires > now() - interval '1 second'
+    ) AS total
+    WHERE mark.due
+      AND (handed.out <> mark.claimed OR EXISTS (SELECT FROM counted WHERE recent > 0))
+    ON CONFLICT (seq) DO NOTHING
+    RETURNING seq
+), trimmed AS (
+    DELETE FROM rota.tally_mark AS old USING mark
+    WHERE old.seq >= mark.seq - 20 AND old.seq < mark.seq AND EXISTS (SELECT FROM marked)
+)
+SELECT count(*) FROM marked

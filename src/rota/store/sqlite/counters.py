@@ -1,0 +1,71 @@
+"""How many jobs are in each state, kept up to date by every operation that changes it.
+
+One writer at a time makes this exact and cheap: an operation adds its differences to the totals in
+the transaction that makes them. Only running jobs have no total, since workers hold few at a time:
+these are counted. What is available is what was ever appended, less what was claimed or removed.
+
+Jobs are kept a little longer than they must be (at most 1/32 of their retention), so that many of
+them expire together and the totals need no row for every moment.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from operator import itemgetter
+
+from rota.states import State
+from rota.store.operation import Steps
+from rota.store.sqlite.statements import json_list, sql
+
+COUNT = sql("count")
+
+APPENDED = "appended"
+"""How often jobs became available: a total that only grows."""
+
+CLAIMED = "claimed"
+"""How often jobs were claimed: a total that only grows."""
+
+REMOVED = "removed"
+"""How often available jobs were cancelled or deleted: a total that only grows."""
+
+Place = tuple[str, str, float | None]
+"""Where a job is counted: its queue, its state, and the moment from which on it is not seen."""
+
+PLACE = itemgetter(1, 2, 3)
+"""The place in a row (id, queue, state, keep_until)."""
+
+QUEUE = itemgetter(1)
+"""The queue in a row that begins so."""
+
+
+def added(came: Mapping[Place, int]) -> Steps[None]:
+    """Count jobs that are at these places now and were nowhere, or running, before."""
+    yield from _count({_total(place, APPENDED): jobs for place, jobs in came.items()})
+
+
+def moved(left: Mapping[Place, int], came: Mapping[Place, int]) -> Steps[None]:
+    """Count jobs that were at `left` and are at `came` now."""
+    changes = Counter({_total(place, APPENDED): jobs for place, jobs in came.items()})
+    for place, jobs in left.items():
+        total = _total(place, REMOVED)
+        changes[total] += jobs if total[1] == REMOVED else -jobs
+    yield from _count(changes)
+
+
+def claimed(queues: Iterable[str]) -> Steps[None]:
+    """Count one claimed job of each of these queues, which may repeat."""
+    yield from _count({(queue, CLAIMED, None): jobs for queue, jobs in Counter(queues).items()})
+
+
+def places(queues: Iterable[str], state: State) -> dict[Place, int]:
+    """Jobs in these queues, all of them in one state that does not expire."""
+    return {(queue, state.value, None): jobs for queue, jobs in Counter(queues).items()}
+
+
+def _total(place: Place, available: str) -> Place:
+    queue, state, expires = place
+    return (queue, available, None) if state == State.AVAILABLE else (queue, state, expires)
+
+
+def _count(changes: Mapping[Place, int]) -> Steps[None]:
+    if changes:
+        yield COUNT(changes=json_list([[*place, jobs] for place, jobs in changes.items()]))

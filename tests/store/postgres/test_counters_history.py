@@ -1,0 +1,113 @@
+"""Random histories in which the counters are compared with COUNT(*) at every moment."""
+
+import random
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from rota.job import JobId
+from rota.store.operation import Begin, Statement
+from rota.store.postgres import counters, segments
+from tests.store.postgres.counting import DIFFERENCE, marks, right
+from tests.store.postgres.database import Database, begin
+from tests.store.postgres.test_history import History
+
+NOTHING = Statement("nothing", "SELECT 0")
+SQUEEZE = counters.SQUEEZE
+
+
+@pytest.fixture(autouse=True)
+def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables so small that every tidying turns the rings, and a mark whenever one is asked for."""
+    for ring in ("LOG_SIZE", "CURSOR_SIZE", "TALLY_SIZE", "FINISHED_SIZE"):
+        monkeypatch.setattr(segments, ring, 0)
+    monkeypatch.setattr(counters, "MARK_AGE", 0.0)
+
+
+class Onlooker:
+    """Compares, again and again, while a history goes on."""
+
+    def __init__(self, history: History, squeezers: int = 2) -> None:
+        self._history = history
+        self.looks = 0
+        self.differences: list[tuple[Any, ...]] = []
+        history.beside += [self.look, *[self.squeeze] * squeezers]
+
+    def look(self) -> None:
+        """Compare the counters with the jobs."""
+        raw = self._history.db.bare(autocommit=True)
+        begin(raw, Begin.READING)
+        raw.execute("COMMIT")
+        while not self._history.done.is_set():
+            self.differences += raw.execute(DIFFERENCE).fetchall()
+            self.looks += 1
+            self._history.done.wait(0.01)
+
+    def squeeze(self) -> None:
+        """Write totals down as fast as it goes."""
+        store = self._history.db.store
+        with closing(store.connect()) as own:
+            while not self._history.done.is_set():
+                own.run(store.squeeze())
+
+
+def meddling(history: History) -> Callable[[], None]:
+    """Cancels, deletes and retries jobs, whatever they are at."""
+
+    def work() -> None:
+        db = history.db
+        chance = random.Random(f"{history.seed} meddler")
+        with closing(db.store.connect()) as own:
+            while not history.done.is_set():
+                newest = db.one("SELECT last_value FROM rota.job_id")
+                some = [JobId(chance.randint(1, newest)) for _ in range(chance.choice((1, 20)))]
+                doing: Any = chance.choice((db.store.cancel, db.store.delete, db.store.retry))
+                own.run(doing(some))
+                history.done.wait(0.01)
+
+    return work
+
+
+def test_the_counters_are_right_at_every_moment(db: Database) -> None:
+    """Whatever commits late, rolls back, is prepared, meddled with, squeezed and truncated."""
+    seed = random.randrange(2**32)
+    history = History(db, seed, seconds=6.0)
+    onlooker = Onlooker(history)
+    history.beside.append(meddling(history))
+    history.run()
+    print(f"seed {seed}: {onlooker.looks} looks, {marks(db)} marks, {history.tidied}")  # noqa: T201
+    assert onlooker.differences == []
+    assert onlooker.looks > 10
+    assert marks(db) > 100
+    assert history.tidied["log emptied"] > 5
+    assert history.tidied["tally emptied"] > 5
+    assert right(db)
+
+
+def forgetful(text: str, what: str, instead: str) -> Statement:
+    """A squeeze that lacks something."""
+    assert what in text
+    return Statement("squeeze", text.replace(what, instead))
+
+
+@pytest.mark.parametrize("mutant", ["no running", "no squeeze before a truncation"])
+def test_a_mutant_counts_wrong(db: Database, monkeypatch: pytest.MonkeyPatch, mutant: str) -> None:
+    """The same histories are told wrong by marks without running transactions, and so on."""
+    if mutant == "no running":
+        forgets = (
+            "(pg_snapshot_xmax(pg_current_snapshot())::text || ':' || "
+            "pg_snapshot_xmax(pg_current_snapshot())::text || ':')::pg_snapshot, handed.out"
+        )
+        text = SQUEEZE.text
+        squeezing = forgetful(text, "pg_current_snapshot(), handed.out", forgets)
+        monkeypatch.setattr(counters, "SQUEEZE", squeezing)
+        monkeypatch.setattr(segments, "SQUEEZE", squeezing)
+    else:
+        monkeypatch.setattr(segments, "SQUEEZE", lambda **_: NOTHING())
+    history = History(db, 4711, seconds=2.0)
+    # What is squeezed all the time is seldom truncated before it was counted.
+    onlooker = Onlooker(history, squeezers=2 if mutant == "no running" else 0)
+    history.run()
+    assert onlooker.differences
