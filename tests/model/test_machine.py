@@ -410,7 +410,7 @@ def check(make: Callable[[], Place], searching: settings = SETTINGS) -> None:
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments so small that every tidying turns the rings, and a mark whenever one is asked for."""
     monkeypatch.setattr("rota.store.postgres.counters.MARK_AGE", 0.0)
-    for ring in ("LOG_SIZE", "CURSOR_SIZE", "TALLY_SIZE", "FINISHED_SIZE"):
+    for ring in ("LOG_SIZE", "CURSOR_SIZE", "LEASE_SIZE", "TALLY_SIZE", "FINISHED_SIZE"):
         monkeypatch.setattr(f"rota.store.postgres.segments.{ring}", 0)
 
 

@@ -20,7 +20,7 @@ SQUEEZE = counters.SQUEEZE
 @pytest.fixture(autouse=True)
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables so small that every tidying turns the rings, and a mark whenever one is asked for."""
-    for ring in ("LOG_SIZE", "CURSOR_SIZE", "TALLY_SIZE", "FINISHED_SIZE"):
+    for ring in ("LOG_SIZE", "CURSOR_SIZE", "LEASE_SIZE", "TALLY_SIZE", "FINISHED_SIZE"):
         monkeypatch.setattr(segments, ring, 0)
     monkeypatch.setattr(counters, "MARK_AGE", 0.0)
 

@@ -318,7 +318,7 @@ def restore(db: Database, *, ahead: int = 1_000_000) -> None:
     """Make the tables look as if a dump from another cluster, older by `ahead`, was restored."""
     db.sql("BEGIN")
     moved = f"(({{}})::text::int8 + {ahead})::text::xid8"
-    for table in ("log", "timer", "cursor", "lease", "tally"):
+    for table in ("log", "timer", "cursor", "tally"):
         db.sql(f"UPDATE rota.{table} SET xid = {moved.format('xid')}")
     db.sql(
         "UPDATE rota.cursor SET hole_xids = ARRAY(SELECT "

@@ -249,6 +249,7 @@ def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments so small that every round of housekeeping turns the rings."""
     monkeypatch.setattr("rota.store.postgres.segments.LOG_SIZE", 0)
     monkeypatch.setattr("rota.store.postgres.segments.CURSOR_SIZE", 0)
+    monkeypatch.setattr("rota.store.postgres.segments.LEASE_SIZE", 0)
 
 
 def test_every_committed_job_runs_exactly_once(db: Database) -> None:

@@ -16,7 +16,7 @@ from tests.store.postgres.database import Database, begin, explained, ids
 
 ROWS = 200_000
 LIMIT = 10
-BY_INDEX = ("log_", "cursor_", "timer", "tally_", "lease")
+BY_INDEX = ("log_", "cursor_", "timer", "tally_")
 """What the names of the tables begin with that must be read by their indexes."""
 
 TURN = "_turn"

@@ -10,7 +10,7 @@ they are copied forward and keep their place in log order. The lock is asked for
 50 ms and given up at once otherwise; then the ring waits, the current segment grows, and nothing is
 lost.
 
-The cursor's two tables and those of the tally turn the same way. A table whose rows count for
+The two tables each of the cursor, the leases and the tally turn the same way. A table whose rows count for
 something is counted once more before it is truncated (`counters.py`). The ring of finished jobs turns by age; a segment is
 truncated when the retention of all its jobs is over.
 
@@ -22,7 +22,13 @@ from rota.store.operation import Apart, Begin, Operation, Statement, Steps, oper
 from rota.store.postgres.connection import LockTimeout
 from rota.store.postgres.control import cancel_steps
 from rota.store.postgres.counters import SQUEEZE
-from rota.store.postgres.rings import CURSOR_SLOTS, FINISHED_SEGMENTS, LOG_SEGMENTS, TALLY_SLOTS
+from rota.store.postgres.rings import (
+    CURSOR_SLOTS,
+    FINISHED_SEGMENTS,
+    LEASE_SLOTS,
+    LOG_SEGMENTS,
+    TALLY_SLOTS,
+)
 from rota.store.postgres.settle import CANCEL_FORGET
 from rota.store.postgres.statements import sql
 
@@ -34,6 +40,9 @@ LOG_AGE = 600.0
 
 CURSOR_SIZE = 4 * 1024 * 1024
 """Bytes from which on the current cursor table is left."""
+
+LEASE_SIZE = 512 * 1024
+"""Bytes from which on the current table of leases is left: so many dead rows are there at most."""
 
 TALLY_SIZE = 4 * 1024 * 1024
 """Bytes from which on the current table of the tally is left."""
@@ -55,8 +64,10 @@ FINISHED_TURN = sql("finished_turn")
 FINISHED_KEPT = sql("finished_kept")
 SLOTS = sql("slots")
 CURSOR_TURN = sql("cursor_turn")
+LEASE_TURN = sql("lease_turn")
 TALLY_TURN = sql("tally_turn")
 CURSOR_COPY_FORWARD = sql("cursor_copy_forward")
+LEASE_COPY_FORWARD = sql("lease_copy_forward")
 LANES_LOCK = sql("lanes_lock")
 LOCK_WAIT = sql("lock_wait")
 UNCLAIMED = sql("segment_unclaimed")
@@ -80,6 +91,8 @@ LOG_LOCK = _each(_EXCLUSIVE, "log", LOG_SEGMENTS)
 LOG_TRUNCATE = _each("TRUNCATE {}", "log", LOG_SEGMENTS)
 CURSOR_LOCK = _each(_EXCLUSIVE, "cursor", CURSOR_SLOTS)
 CURSOR_TRUNCATE = _each("TRUNCATE {}", "cursor", CURSOR_SLOTS)
+LEASE_LOCK = _each(_EXCLUSIVE, "lease", LEASE_SLOTS)
+LEASE_TRUNCATE = _each("TRUNCATE {}", "lease", LEASE_SLOTS)
 TALLY_LOCK = _each(_EXCLUSIVE, "tally", TALLY_SLOTS)
 TALLY_TRUNCATE = _each("TRUNCATE {}", "tally", TALLY_SLOTS)
 FINISHED_LOCK = _each(_EXCLUSIVE, "finished", FINISHED_SEGMENTS)
@@ -149,7 +162,7 @@ def _turn(
 
 @operation(Begin.HASTY)
 def turn_slots() -> Steps[tuple[list[str], list[tuple[str, int]]]]:
-    """Move the cursor and the tally to their other tables, where these are empty.
+    """Move the cursor, the leases and the tally to their other tables, where these are empty.
 
     Gives what was done, and the tables that were left before and are not empty yet.
     """
@@ -161,6 +174,7 @@ def turn_slots() -> Steps[tuple[list[str], list[tuple[str, int]]]]:
     left: list[tuple[str, int]] = []
     for ring, turn, largest in (
         ("cursor", CURSOR_TURN, CURSOR_SIZE),
+        ("lease", LEASE_TURN, LEASE_SIZE),
         ("tally", TALLY_TURN, TALLY_SIZE),
     ):
         current, size = slots[ring, True]
@@ -175,7 +189,7 @@ def turn_slots() -> Steps[tuple[list[str], list[tuple[str, int]]]]:
 
 @operation(Begin.HASTY)
 def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
-    """Truncate the table that the cursor or the tally has left.
+    """Truncate the table that the cursor, the leases or the tally have left.
 
     Raises:
         LockTimeout: Somebody uses the table.
@@ -185,16 +199,21 @@ def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
     if not mine or any(row[:2] == (ring, slot) and row[3] for row in (yield SLOTS())):
         return []
     yield LOCK_WAIT()
-    if ring == "cursor":
-        # The lanes first: a claim that waits for its lane holds no lock on the cursor yet.
-        yield LANES_LOCK()
-        yield CURSOR_LOCK[slot]()
-        yield CURSOR_COPY_FORWARD()
-        yield CURSOR_TRUNCATE[slot]()
-    else:
-        yield TALLY_LOCK[slot]()
-        yield SQUEEZE(age=0.0)
-        yield TALLY_TRUNCATE[slot]()
+    match ring:
+        case "cursor":
+            # The lanes first: a claim that waits for its lane holds no lock on the cursor yet.
+            yield LANES_LOCK()
+            yield CURSOR_LOCK[slot]()
+            yield CURSOR_COPY_FORWARD()
+            yield CURSOR_TRUNCATE[slot]()
+        case "lease":
+            yield LEASE_LOCK[slot]()
+            yield LEASE_COPY_FORWARD()
+            yield LEASE_TRUNCATE[slot]()
+        case _:
+            yield TALLY_LOCK[slot]()
+            yield SQUEEZE(age=0.0)
+            yield TALLY_TRUNCATE[slot]()
     return [f"{ring}: table {slot} is empty again"]
 
 

@@ -36,6 +36,7 @@ CREATE SEQUENCE rota.job_id AS bigint;
 -- its value can be read without a row version and moved without one.
 CREATE SEQUENCE rota.log_turn MINVALUE 0 START 0;
 CREATE SEQUENCE rota.cursor_turn MINVALUE 0 START 0;
+CREATE SEQUENCE rota.lease_turn MINVALUE 0 START 0;
 CREATE SEQUENCE rota.tally_turn MINVALUE 0 START 0;
 CREATE SEQUENCE rota.finished_turn MINVALUE 0 START 0;
 
@@ -99,18 +100,21 @@ CREATE TABLE rota.heartbeat (
 );
 CREATE INDEX heartbeat_order ON rota.heartbeat (session, at);
 
--- What one claim handed out and has not been settled yet. By `xid`, that of the claim, those who
--- count find the leases that came since they counted last, and no dead ones.
+-- What one claim handed out and has not been settled yet. Settling deletes the row: the one dead row
+-- of a claim. Two tables that turn, so that dead ones go by TRUNCATE even under a held horizon.
+CREATE SEQUENCE rota.lease_id AS bigint;
 CREATE TABLE rota.lease (
-    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    xid        xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    id         bigint NOT NULL DEFAULT nextval('rota.lease_id'),
     session    bigint NOT NULL REFERENCES rota.session,
     claimed_at timestamptz NOT NULL DEFAULT now(),
     lane       integer NOT NULL,
+    slot       smallint NOT NULL,
     jobs       bigint[] NOT NULL
-);
+) PARTITION BY LIST (slot);
+CREATE TABLE rota.lease_0 PARTITION OF rota.lease FOR VALUES IN (0) WITH (autovacuum_enabled = false);
+CREATE TABLE rota.lease_1 PARTITION OF rota.lease FOR VALUES IN (1) WITH (autovacuum_enabled = false);
+CREATE INDEX lease_order ON rota.lease (id);
 CREATE INDEX lease_session ON rota.lease (session);
-CREATE INDEX lease_xid ON rota.lease (xid);
 
 -- Running jobs that somebody wants cancelled.
 CREATE TABLE rota.cancel_request (
@@ -196,19 +200,18 @@ CREATE INDEX tally_xid ON rota.tally (xid);
 
 -- All totals as they were in one snapshot; append-only, and the highest seq counts. An element of
 -- the arrays is a lane, a state ('appended' for all entries that its log ever got, 'removed' for those
--- taken out by hand), an expiry and a number of jobs. `claimed` is the sum of all lanes' `taken`, `leases` those that were there.
+-- taken out by hand), an expiry and a number of jobs. `claimed` is the sum of all lanes' `taken`.
 CREATE TABLE rota.tally_mark (
     seq      bigint PRIMARY KEY,
     at       timestamptz NOT NULL DEFAULT clock_timestamp(),
     snapshot pg_snapshot NOT NULL,
     claimed  bigint NOT NULL,
-    leases   bigint[] NOT NULL,
     lanes    integer[] NOT NULL,
     states   text[] NOT NULL,
     expires  timestamptz[] NOT NULL,
     jobs     bigint[] NOT NULL
 );
-INSERT INTO rota.tally_mark VALUES (0, DEFAULT, pg_current_snapshot(), 0, '{}', '{}', '{}', '{}', '{}');
+INSERT INTO rota.tally_mark VALUES (0, DEFAULT, pg_current_snapshot(), 0, '{}', '{}', '{}', '{}');
 
 -- The totals of this moment: those of the newest mark, and what came since. What came since is what
 -- transactions wrote that were running at the mark or began later. The log itself says what was

@@ -55,8 +55,10 @@ WITH place AS MATERIALIZED (
     ) AS running (xid)
     WHERE running.xid > place.xid AND running.xid < reached.xid
 ), lease AS (
-    INSERT INTO rota.lease (session, lane, jobs)
-    SELECT %(session)s::int8, %(lane)s::int4, array_agg(id ORDER BY id) FROM taken
+    INSERT INTO rota.lease (slot, session, lane, jobs)
+    SELECT (SELECT last_value %% 2 FROM rota.lease_turn), %(session)s::int8, %(lane)s::int4,
+           array_agg(id ORDER BY id)
+    FROM taken
     HAVING count(*) > 0
     RETURNING id
 ), moved AS (

@@ -2,12 +2,8 @@
 -- a state are the queues themselves; 'appended' and 'claimed' are running totals, and what is
 -- available is the difference. `recent` is how many rows came since the newest mark.
 -- Locks nothing, and works where nothing may be written. Walks what squeeze.sql walks: what came
--- since the newest mark, never the jobs.
-WITH mark AS MATERIALIZED (
-    SELECT leases, pg_snapshot_xmax(snapshot) AS later,
-           ARRAY(SELECT pg_snapshot_xip(snapshot)) AS running
-    FROM rota.tally_mark ORDER BY seq DESC LIMIT 1
-), counted AS (
+-- since the newest mark, never the jobs; and all leases, which their ring keeps few.
+WITH counted AS (
     SELECT lane, state, sum(jobs) AS jobs, sum(recent) AS recent
     FROM rota.counter WHERE expires > now()
     GROUP BY lane, state
@@ -19,15 +15,7 @@ WITH mark AS MATERIALIZED (
         ORDER BY place.lane DESC, place.seq DESC LIMIT 1
     ) AS place
     UNION ALL
-    SELECT lease.lane, 'running', cardinality(lease.jobs), 0
-    FROM mark
-    CROSS JOIN LATERAL (
-        SELECT lease.* FROM rota.lease WHERE lease.id = ANY (mark.leases)
-        UNION ALL
-        SELECT lease.* FROM rota.lease WHERE lease.xid >= mark.later
-        UNION ALL
-        SELECT lease.* FROM rota.lease WHERE lease.xid = ANY (mark.running)
-    ) AS lease
+    SELECT lane, 'running', cardinality(jobs), 0 FROM rota.lease
 )
 SELECT name, paused, NULL AS state, 0::int8 AS jobs, 0::int8 AS recent FROM rota.queue
 UNION ALL

@@ -1,11 +1,14 @@
--- The two tables each of the cursor and of the tally: ring, number, size in bytes, whether new rows
--- go there.
-SELECT ring.name, number, pg_relation_size(format('rota.%s_%s', ring.name, number)::regclass),
+-- The two tables each of the cursor, the leases and the tally: ring, number, size in bytes with what
+-- long arrays occupy elsewhere, whether new rows go there.
+SELECT ring.name, number, pg_relation_size(slot.oid) + coalesce(pg_relation_size(slot.reltoastrelid), 0),
        number = ring.turn % 2
 FROM (
     SELECT 'cursor' AS name, last_value AS turn FROM rota.cursor_turn
     UNION ALL
+    SELECT 'lease', last_value FROM rota.lease_turn
+    UNION ALL
     SELECT 'tally', last_value FROM rota.tally_turn
 ) AS ring
 CROSS JOIN generate_series(0, 1) AS number
+JOIN pg_class AS slot ON slot.oid = format('rota.%s_%s', ring.name, number)::regclass
 ORDER BY ring.name, number

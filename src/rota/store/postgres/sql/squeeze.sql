@@ -2,13 +2,12 @@
 -- is written while the newest mark is younger than `age` seconds or still says it all.
 -- Locks: nothing. Of two who do it at once the second finds its number taken and leaves it at that;
 -- a number is taken only by who has seen the mark before it.
--- Walks: tally_mark's right end; log_order per lane, tally_xid and lease_xid from the newest mark's
--- snapshot on, never what was there before; cursor_order's right end per lane.
+-- Walks: tally_mark's right end; log_order per lane and tally_xid from the newest mark's snapshot on,
+-- never what was there before; cursor_order's right end per lane.
 -- Old marks are removed by their numbers: a range without a lower end would walk all the dead ones.
 -- A mark from the future is that of another cluster, before the first worker has come.
 WITH mark AS MATERIALIZED (
-    SELECT seq, claimed, leases, pg_snapshot_xmax(snapshot) AS later,
-           ARRAY(SELECT pg_snapshot_xip(snapshot)) AS running,
+    SELECT seq, claimed,
            at <= clock_timestamp() - make_interval(secs => %(age)s::float8)
            AND pg_snapshot_xmax(snapshot) <= pg_snapshot_xmax(pg_current_snapshot()) AS due
     FROM rota.tally_mark ORDER BY seq DESC LIMIT 1
@@ -23,13 +22,8 @@ WITH mark AS MATERIALIZED (
     ) AS place
     WHERE (SELECT due FROM mark)
 ), marked AS (
-    INSERT INTO rota.tally_mark (seq, snapshot, claimed, leases, lanes, states, expires, jobs)
-    SELECT mark.seq + 1, pg_current_snapshot(), handed.out, ARRAY(
-               SELECT lease.id FROM rota.lease WHERE lease.id = ANY (mark.leases)
-               UNION ALL
-               SELECT lease.id FROM rota.lease WHERE lease.xid >= mark.later
-               UNION ALL
-               SELECT lease.id FROM rota.lease WHERE lease.xid = ANY (mark.running)),
+    INSERT INTO rota.tally_mark (seq, snapshot, claimed, lanes, states, expires, jobs)
+    SELECT mark.seq + 1, pg_current_snapshot(), handed.out,
            coalesce(total.lanes, '{}'), coalesce(total.states, '{}'),
            coalesce(total.expires, '{}'), coalesce(total.jobs, '{}')
     FROM mark, handed, (
