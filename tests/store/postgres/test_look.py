@@ -2,10 +2,11 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
 from rota.job import Look
 from rota.store.postgres import segments
-from rota.store.postgres.look import LOOK
-from tests.store.postgres.database import Database
+from tests.store.postgres.database import KEEP, Database
 
 PAST = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -45,17 +46,37 @@ def test_a_late_timer_is_seen_behind_the_mark(db: Database) -> None:
     assert look(db).due is None
 
 
-def test_a_large_segment_and_one_to_be_emptied_are_untidy(db: Database) -> None:
+def test_a_large_segment_and_one_to_be_emptied_are_untidy(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The log is to be turned when it is large, and the segment that was left to be emptied."""
     session = db.session()
     db.enqueue()
-    row = LOOK(queues=["default"], log_size=1, cursor_size=segments.CURSOR_SIZE)
-    raw = db.bare(autocommit=True)
-    assert raw.execute(row.statement.text, row.params).fetchone() == (True, None, False, True)
     assert not look(db).untidy
+    with monkeypatch.context() as patched:
+        patched.setattr(segments, "LOG_SIZE", 1)
+        assert look(db).untidy
     db.sql("SELECT setval('rota.log_turn', 1)")
     assert look(db).untidy
     db.claim(session)
+    db.own.run(db.store.tidy())
+    assert not look(db).untidy
+
+
+@pytest.mark.parametrize("ring", ["CURSOR_SIZE", "LEASE_SIZE", "TALLY_SIZE"])
+def test_the_small_rings_are_looked_at(
+    db: Database, monkeypatch: pytest.MonkeyPatch, ring: str
+) -> None:
+    """A table that is large is to be left, and one that was left is to be emptied."""
+    session = db.session()
+    db.enqueue()
+    db.settle(session, db.claim(session), keep=KEEP)
+    assert not look(db).untidy
+    with monkeypatch.context() as patched:
+        patched.setattr(segments, ring, 1)
+        assert look(db).untidy
+        db.own.run(segments.turn_slots())
+    assert look(db).untidy
     db.own.run(db.store.tidy())
     assert not look(db).untidy
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rota.store.operation import Begin
-from rota.store.postgres import claim, counters, look, lookup, segments, settle, timer
+from rota.store.postgres import claim, counters, look, lookup, settle, timer
 from tests.store.postgres.database import Database, begin, explained, ids
 
 ROWS = 200_000
@@ -163,8 +163,7 @@ def test_the_look(filled: Database) -> None:
     filled.own.run(filled.store.stage(5000))
     raw = filled.bare(autocommit=True)
     begin(raw, Begin.HASTY)
-    sizes = {"log_size": segments.LOG_SIZE, "cursor_size": segments.CURSOR_SIZE}
-    plan = explained(raw, look.LOOK(queues=["default"], **sizes))
+    plan = explained(raw, look.LOOK(queues=["default"], **look.sizes()))
     check(plan, most=10)
     assert rows_read(plan, "log_") <= 8
     assert rows_read(plan, "cursor_") <= 8

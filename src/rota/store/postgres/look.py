@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rota.job import Look
 from rota.store.operation import Begin, Steps, operation
-from rota.store.postgres.segments import CURSOR_SIZE, LOG_SIZE
+from rota.store.postgres import segments
 from rota.store.postgres.statements import sql
 
 LOOK = sql("look")
@@ -13,5 +13,15 @@ LOOK = sql("look")
 @operation(Begin.READING)
 def look(queues: Sequence[str]) -> Steps[Look]:
     """Whether there is something to claim, stage, rescue or tidy."""
-    [row] = yield LOOK(queues=list(queues), log_size=LOG_SIZE, cursor_size=CURSOR_SIZE)
+    [row] = yield LOOK(queues=list(queues), **sizes())
     return Look(*row)
+
+
+def sizes() -> dict[str, int]:
+    """From how many bytes on the tables of each ring are left."""
+    return {
+        "log_size": segments.LOG_SIZE,
+        "cursor_size": segments.CURSOR_SIZE,
+        "lease_size": segments.LEASE_SIZE,
+        "tally_size": segments.TALLY_SIZE,
+    }

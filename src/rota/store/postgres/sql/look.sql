@@ -59,7 +59,15 @@ SELECT
             >= CASE WHEN number = (SELECT last_value %% 4 FROM rota.log_turn)
                     THEN %(log_size)s::int8 ELSE 1 END)
     OR EXISTS (
-        SELECT FROM generate_series(0, 1) AS number
-        WHERE pg_relation_size(('rota.cursor_' || number)::regclass)
-            >= CASE WHEN number = (SELECT last_value %% 2 FROM rota.cursor_turn)
-                    THEN %(cursor_size)s::int8 ELSE 1 END)
+        SELECT FROM (
+            SELECT 'cursor' AS name, last_value AS turn, %(cursor_size)s::int8 AS largest
+            FROM rota.cursor_turn
+            UNION ALL
+            SELECT 'lease', last_value, %(lease_size)s::int8 FROM rota.lease_turn
+            UNION ALL
+            SELECT 'tally', last_value, %(tally_size)s::int8 FROM rota.tally_turn
+        ) AS ring
+        CROSS JOIN generate_series(0, 1) AS number
+        JOIN pg_class AS slot ON slot.oid = format('rota.%%s_%%s', ring.name, number)::regclass
+        WHERE pg_relation_size(slot.oid) + coalesce(pg_relation_size(slot.reltoastrelid), 0)
+            >= CASE WHEN number = ring.turn %% 2 THEN ring.largest ELSE 1 END)
