@@ -6,6 +6,8 @@ the database does not know, or does not show to this role.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
 
 Unseen = Mapping[str, str]
 """The parts that could not be looked at, by their name, and why."""
@@ -88,6 +90,9 @@ class ServerFacts:
     dead_rows: int
 
 
+HolderKind = Literal["session", "prepared", "slot", "standby"]
+
+
 @dataclass(frozen=True, slots=True)
 class HolderFacts:
     """Somebody who keeps vacuum from removing rows, or a segment from being truncated.
@@ -104,7 +109,7 @@ class HolderFacts:
         kept_log: Bytes of write-ahead log that are kept for the slot.
     """
 
-    kind: str
+    kind: HolderKind
     pid: int | None = None
     name: str = ""
     role: str = ""
@@ -173,6 +178,7 @@ class SqliteFacts:
     """A SQLite file.
 
     Attributes:
+        shared: Whether there are other tables than Rota's in it.
         file_system: Of the folder, such as "ext4"; None where the system does not tell.
         free_pages: Of `pages`: they are used again before the file grows.
         disk_free: Bytes left on the disk.
@@ -185,6 +191,7 @@ class SqliteFacts:
 
     path: str
     version: str
+    shared: bool
     journal: str
     size: int
     log_size: int
@@ -202,3 +209,44 @@ class SqliteFacts:
 
 
 Facts = PostgresFacts | SqliteFacts
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTransaction:
+    """A client's transaction, somewhere on the server; `seconds` says for how long it is open."""
+
+    pid: int
+    backend_start: datetime
+    xact_start: datetime
+    user: str
+    application: str
+    database: str
+    client: str
+    state: str
+    seconds: float
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTransaction:
+    """A prepared transaction, which belongs to no session."""
+
+    gid: str
+    user: str
+    database: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionFacts:
+    """The transactions of a whole server that have been open for some time.
+
+    Attributes:
+        hidden: How many sessions this role may not look into.
+        application: The application name of this connection, hence of Rota's own.
+    """
+
+    open: tuple[OpenTransaction, ...]
+    prepared: tuple[PreparedTransaction, ...]
+    hidden: int
+    application: str

@@ -70,7 +70,10 @@ def health(*, pooled: bool) -> Steps[Facts]:
         settings=dict(settings),
         holders=tuple(_holder(row) for row in holders),
         tables=tuple(segments),
-        waits=tuple(WaitFacts(*row[:3], blockers=tuple(row[3])) for row in waits),
+        waits=tuple(
+            WaitFacts(pid, application, seconds, tuple(blockers))
+            for pid, application, seconds, blockers in waits
+        ),
         foreign=foreign,
         unseen=unseen,
     )

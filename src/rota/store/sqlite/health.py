@@ -49,7 +49,7 @@ def health(path: str, newest: int, *, thorough: bool) -> Steps[Facts]:
         StoreError: It is not a database, or not to be opened.
     """
     unseen: dict[str, str] = {}
-    [(version, page_size, pages, free_pages)] = yield FILE()
+    [(version, page_size, pages, free_pages, others)] = yield FILE()
     [(journal,)] = yield JOURNAL()
     work = yield from _work(newest, unseen)
     damage = None
@@ -64,6 +64,7 @@ def health(path: str, newest: int, *, thorough: bool) -> Steps[Facts]:
     return SqliteFacts(
         path=path,
         version=version,
+        shared=bool(others),
         journal=journal,
         size=_size(path),
         log_size=_size(path + "-wal"),
