@@ -85,7 +85,7 @@ def _title(holder: HolderFacts) -> str:
             )
         case "slot":
             unread = "" if holder.active else " that nobody reads"
-            return f"Replication slot {holder.name}{unread} holds back vacuum{_or_log(holder)}"
+            return f"Replication slot {holder.name}{unread} {_holds(holder)}"
         case "standby":
             return f"Standby {holder.name or holder.pid} holds back vacuum by its feedback"
         case "session":
@@ -98,10 +98,13 @@ def _title(holder: HolderFacts) -> str:
             )
 
 
-def _or_log(holder: HolderFacts) -> str:
-    if holder.age is None and holder.catalog_age is None:
-        return f" not, but keeps {size(holder.kept_log or 0)} of write-ahead log"
-    return f" and keeps {size(holder.kept_log)} of write-ahead log" if holder.kept_log else ""
+def _holds(holder: HolderFacts) -> str:
+    kept = f"keeps {size(holder.kept_log or 0)} of write-ahead log"
+    if holder.age is not None:
+        return f"holds back vacuum and {kept}"
+    if holder.catalog_age is not None:
+        return f"holds back vacuum of the system's catalogs and {kept}"
+    return kept
 
 
 def _since(holder: HolderFacts) -> str:
