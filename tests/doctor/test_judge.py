@@ -69,7 +69,7 @@ def test_a_session() -> None:
 def test_a_session_that_touches() -> None:
     """A holder that has locked segments keeps their space, snapshot or not."""
     one = given.only(given.postgres(holders=(given.holder(age=None, touches=("log_0",)),)))
-    assert "It has locked log_0: their space does not come back" in one.detail
+    assert "It has locked log_0: no space comes back there" in one.detail
     assert "dead rows" not in one.detail
 
 

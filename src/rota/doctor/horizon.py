@@ -128,8 +128,7 @@ def _cost(holder: HolderFacts, facts: PostgresFacts) -> str:
         parts.append("Only dead rows of the system's catalogs stay; Rota does not feel it.")
     if holder.touches:
         parts.append(
-            f"It has locked {', '.join(holder.touches)}: their space does not come back before "
-            "it ends."
+            f"It has locked {', '.join(holder.touches)}: no space comes back there before it ends."
         )
     elif holder.age is not None and holder.kind in {"session", "prepared"}:
         parts.append("It has locked none of Rota's segments, so their space comes back.")
