@@ -27,7 +27,6 @@ SERVER: dict[str, Any] = {
     "connections": 10,
     "notifications": 0.0,
     "frozen_age": 1000,
-    "dead_rows": 0,
 }
 SETTINGS = {
     "autovacuum": "on",

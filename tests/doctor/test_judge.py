@@ -53,9 +53,7 @@ def test_how_long(seconds: float | None, age: int, severity: Severity) -> None:
 def test_a_session() -> None:
     """Whose it is, since when, what it costs, and how to end it."""
     tables = (*given.TABLES, given.table("session", dead_rows=70))
-    one = given.only(
-        given.postgres({"dead_rows": 1_000_070}, holders=(given.holder(),), tables=tables)
-    )
+    one = given.only(given.postgres(dead_rows=1_000_070, holders=(given.holder(),), tables=tables))
     assert one.title == (
         "Session 4711 of ann (psql), idle in transaction, has a transaction open for 1 h"
     )

@@ -119,7 +119,7 @@ def _cost(holder: HolderFacts, facts: PostgresFacts) -> str:
     parts = []
     if holder.age is not None:
         ours = sum(table.dead_rows for table in facts.tables)
-        others = max(0, facts.server.dead_rows - ours)
+        others = max(0, facts.dead_rows - ours)
         parts.append(
             f"Until it ends, vacuum keeps dead rows: up to {ours:,} in Rota's tables, where claims "
             f"do not walk them, and up to {others:,} in the others."

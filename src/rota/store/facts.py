@@ -73,7 +73,6 @@ class ServerFacts:
         round_trip: Seconds one statement took; `ahead` is no more exact than half of it.
         notifications: How full the server's queue of notifications is, from 0 to 1.
         frozen_age: Transactions since the oldest one that is not frozen yet in this database.
-        dead_rows: Rows that were updated or deleted and wait for vacuum, in all tables here.
     """
 
     version: int
@@ -87,7 +86,6 @@ class ServerFacts:
     connections: int
     notifications: float
     frozen_age: int
-    dead_rows: int
 
 
 HolderKind = Literal["session", "prepared", "slot", "standby"]
@@ -160,6 +158,7 @@ class PostgresFacts:
 
     Attributes:
         settings: The server's settings as a new session of this role has them, in base units.
+        dead_rows: Rows that were updated or deleted and wait for vacuum, in all tables here.
         foreign: Whether the tables came here from another cluster, by dump and restore.
     """
 
@@ -169,6 +168,7 @@ class PostgresFacts:
     holders: tuple[HolderFacts, ...] = ()
     tables: tuple[TableFacts, ...] = ()
     waits: tuple[WaitFacts, ...] = ()
+    dead_rows: int = 0
     foreign: bool = False
     unseen: Unseen = field(default_factory=dict)
 

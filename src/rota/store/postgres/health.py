@@ -34,6 +34,7 @@ SETTINGS = sql("health_settings")
 HOLDERS = sql("health_holders")
 TABLES = sql("health_tables")
 WAITS = sql("health_waits")
+DEAD_ROWS = sql("health_dead_rows")
 SESSIONS = sql("health_sessions")
 LANES = sql("health_lanes")
 OVERDUE = sql("health_overdue")
@@ -57,6 +58,7 @@ def health(*, pooled: bool) -> Steps[Facts]:
     holders = yield from _part(unseen, "horizon", _rows(HOLDERS))
     waits = yield from _part(unseen, "waits", _rows(WAITS))
     tables = yield from _part(unseen, "tables", _rows(TABLES))
+    dead = yield from _part(unseen, "dead rows", _rows(DEAD_ROWS))
     work = yield from _work(unseen)
     foreign = False
     segments: Sequence[TableFacts] = [TableFacts(*row) for row in tables]
@@ -74,6 +76,7 @@ def health(*, pooled: bool) -> Steps[Facts]:
             WaitFacts(pid, application, seconds, tuple(blockers))
             for pid, application, seconds, blockers in waits
         ),
+        dead_rows=sum(row[0] for row in dead),
         foreign=foreign,
         unseen=unseen,
     )

@@ -5,5 +5,4 @@ SELECT current_setting('server_version_num')::int4, current_setting('server_vers
        extract(epoch FROM clock_timestamp())::float8,
        (SELECT sum(numbackends) FROM pg_stat_database)::int8,
        pg_notification_queue_usage(),
-       (SELECT age(datfrozenxid) FROM pg_database WHERE datname = current_database())::int8,
-       (SELECT coalesce(sum(n_dead_tup), 0) FROM pg_stat_all_tables)::int8
+       (SELECT age(datfrozenxid) FROM pg_database WHERE datname = current_database())::int8
