@@ -30,14 +30,16 @@ def examine(store: Store, connection: Connection, *, thorough: bool = False) -> 
     refused: list[Finding] = []
     hears = None
     try:
-        hears = store.hears(PROBE)
+        if not (isinstance(facts, PostgresFacts) and facts.server.standby):
+            hears = store.hears(PROBE)
     except RotaError as error:
         refused = [
             Finding(
                 Severity.WARNING,
                 "notify",
-                "Whether NOTIFY arrives is unknown: two more connections could not be made",
+                "Whether NOTIFY arrives is unknown: the probe failed",
                 str(error.__cause__ or error).strip(),
+                "Give it two more connections to the primary server.",
             )
         ]
     findings = judge(facts, hears=hears)

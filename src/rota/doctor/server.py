@@ -31,7 +31,7 @@ def judge(facts: PostgresFacts, *, hears: bool | None) -> list[Finding]:
         _connections(server, facts.settings),
         _notifications(server),
         _frozen(server),
-        notify(hears=hears),
+        None if server.standby else notify(hears=hears),  # there is no LISTEN on a standby
     ]
     if server.standby:
         found.append(

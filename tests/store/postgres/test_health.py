@@ -1,8 +1,10 @@
 """The facts that `rota doctor` judges, from a real server."""
 
 import secrets
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -404,6 +406,36 @@ def test_a_known_pooler(db: Database) -> None:
     facts = facts_of(store)
     assert facts.unseen == {}
     assert facts.settings["idle_in_transaction_session_timeout"] == "0"
+
+
+def test_nothing_leaks_into_a_pool(db: Database) -> None:
+    """The limits that the doctor sets for itself do not stay with a pooler's connection."""
+    pooled = PostgresStore(f"{db.url}{'&' if '?' in db.url else '?'}pooler=transaction")
+    for store, limit in ((db.store, "5s"), (pooled, "0")):
+        with closing(store.connect()) as connection:
+            connection.run(store.health())
+            assert connection.raw().execute("SHOW statement_timeout").fetchone() == (limit,)
+
+
+@pytest.mark.usefixtures("postgres_url")  # skips where there is no PostgreSQL
+def test_a_standby() -> None:
+    """A server that only reads is told as that, and nothing fails on the way."""
+    folder = Path(tempfile.mkdtemp(prefix="rota-")) / "data"
+    folder.parent.chmod(0o755)
+    with PostgresServer.start(folder=folder) as server:
+        with closing(psycopg.connect(server.url)) as raw:
+            [(data,)] = raw.execute("SHOW data_directory").fetchall()
+        Path(data, "standby.signal").touch()
+        server.restart()
+        store = PostgresStore(server.url)
+        with closing(store.connect()) as connection:
+            found = examine(store, connection).findings
+        Path(data, "standby.signal").unlink()
+    worst = {one.subject: one.title for one in found if one.severity is Severity.CRITICAL}
+    assert worst.keys() == {"server", "schema"}
+    assert "standby" in worst["server"]
+    assert all(one.severity < Severity.WARNING for one in found if one.subject not in worst)
+    folder.parent.rmdir()
 
 
 def test_clock(db: Database) -> None:
