@@ -1,7 +1,7 @@
 -- Who keeps vacuum from removing rows of this database's tables, or has locked a segment of one of
 -- Rota's rings. Reads the server's own lists; locks nothing.
 -- Sessions in other databases do not count (ComputeXidHorizons, procarray.c), nor does a vacuum;
--- slots and standbys count everywhere. In pg_locks a prepared transaction has no process; its other
+-- slots and standbys count everywhere. A parallel worker is named by its leader. In pg_locks a prepared transaction has no process; its other
 -- locks are found by the one on its own id.
 WITH touching AS MATERIALIZED (
     SELECT coalesce(lock.pid::text, lock.virtualtransaction) AS holder,
@@ -27,6 +27,7 @@ WHERE session.pid <> pg_backend_pid()
   AND (session.backend_xmin IS NOT NULL OR session.backend_xid IS NOT NULL
        OR touching.holder IS NOT NULL)
   AND session.pid NOT IN (SELECT pid FROM pg_stat_progress_vacuum)
+  AND session.backend_type IS DISTINCT FROM 'parallel worker'
 UNION ALL
 SELECT 'prepared', NULL, prepared.gid, prepared.owner::text, 'prepared',
        extract(epoch FROM clock_timestamp() - prepared.prepared)::float8,
