@@ -1,8 +1,8 @@
 -- Who keeps vacuum from removing rows of this database's tables, or has locked a segment of one of
 -- Rota's rings. Reads the server's own lists; locks nothing.
 -- Sessions in other databases do not count (ComputeXidHorizons, procarray.c), nor does a vacuum;
--- slots and standbys count everywhere. A parallel worker is named by its leader. In pg_locks a prepared transaction has no process; its other
--- locks are found by the one on its own id.
+-- slots and standbys count everywhere. A parallel worker is named by its leader. In pg_locks a
+-- prepared transaction has no process; its other locks are found by the one on its own id.
 WITH touching AS MATERIALIZED (
     SELECT coalesce(lock.pid::text, lock.virtualtransaction) AS holder,
            array_agg(DISTINCT segment.relname::text) AS segments
