@@ -49,21 +49,16 @@ def doctor(*, thorough: bool, url: str | None, as_json: bool) -> None:
       rota doctor --url postgresql:///shop
       rota doctor --json | jq '.findings[] | select(.severity == "critical")'
     """
-    from rota.cli.database import connected, missing_file, refusals
+    from rota.cli.database import connected, must_exist, refusals
     from rota.cli.exits import ALARMED, WARNED, Failure
     from rota.doctor.examine import examine
     from rota.doctor.finding import Severity, worst
-    from rota.errors import SchemaMissing, StoreError, StoreUnavailable
+    from rota.errors import StoreError, StoreUnavailable
     from rota.store.opening import default_url, shown
 
     place = harmless(shown(url or default_url()))
     with connected(url) as (store, connection), refusals():
-        if (path := missing_file(store)) is not None:
-            message = (
-                f"there is no database file {path}; check the path (--url or ROTA_DATABASE_URL), "
-                "or make it with `rota migrate`"
-            )
-            raise SchemaMissing(message)
+        must_exist(store)
         try:
             report = examine(store, connection, thorough=thorough)
         except StoreUnavailable:
