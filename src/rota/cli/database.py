@@ -41,12 +41,7 @@ def database(url: str | None) -> Iterator[Database]:
         SchemaMissing: There is no such file, or no tables in it; likewise the other schema errors.
     """
     with connected(url) as (store, connection):
-        if (path := missing_file(store)) is not None:
-            message = (
-                f"there is no database file {path}; check the path (--url or ROTA_DATABASE_URL), "
-                "or make it with `rota migrate`"
-            )
-            raise SchemaMissing(message)
+        must_exist(store)
         with refusals():
             migrate.check(store, connection)
         yield Database(store, connection)
@@ -67,6 +62,20 @@ def refusals() -> Iterator[None]:
         yield
     except ConfigError as error:
         raise Unusable(str(error)) from error
+
+
+def must_exist(store: Store) -> None:
+    """Refuse a SQLite file that is not there.
+
+    Raises:
+        SchemaMissing: There is no such file.
+    """
+    if (path := missing_file(store)) is not None:
+        message = (
+            f"there is no database file {path}; check the path (--url or ROTA_DATABASE_URL), "
+            "or make it with `rota migrate`"
+        )
+        raise SchemaMissing(message)
 
 
 def missing_file(store: Store) -> Path | None:

@@ -1,0 +1,169 @@
+"""The facts that `rota doctor` judges, from a real server: the rings, workers, queues, timers."""
+
+from typing import Any
+
+import pytest
+
+from rota.doctor import tables
+from rota.doctor.finding import Severity
+from rota.store.operation import Begin
+from rota.store.postgres import health, segments
+from tests.store.factories import until
+from tests.store.postgres.database import Database, begin, explained
+from tests.store.postgres.examining import findings, look
+
+# Rings --------------------------------------------------------------------------------------------
+
+
+def ring(db: Database, name: str) -> list[Any]:
+    """A ring's segments, in order."""
+    return [one for one in look(db).tables if one.ring == name]
+
+
+def test_rings_come_from_the_catalog(db: Database) -> None:
+    """Each ring has its segments, and one of them is current; the discarded jobs are in none."""
+    facts = look(db)
+    sizes: dict[str, int] = {}
+    for one in facts.tables:
+        sizes[one.ring] = sizes.get(one.ring, 0) + 1
+    assert (sizes["log"], sizes["cursor"], sizes["finished"]) == (4, 2, 6)
+    assert next(one for one in facts.tables if one.name == "finished_discarded").ring == ""
+    for name in sizes.keys() - {""}:
+        assert [one.name for one in ring(db, name) if one.current] == [f"{name}_0"]
+    db.sql("SELECT setval('rota.log_turn', 6)")
+    assert [one.name for one in ring(db, "log") if one.current] == ["log_2"]
+
+
+def test_a_full_ring(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs that nobody has claimed, then a lock, keep it; after that it falls back."""
+    monkeypatch.setattr(tables, "LARGE", {"log": 1})
+    session = db.session()
+    for number in range(4):
+        db.sql("SELECT setval('rota.log_turn', %s)", number)
+        db.enqueue(2)
+    assert [one.unclaimed for one in ring(db, "log")] == [True, True, True, None]
+    [backlog] = findings(db, "rings")
+    assert "a backlog" in backlog.detail
+    db.settle(session, db.claim_all(session))
+    assert [one.unclaimed for one in ring(db, "log")] == [False, False, False, None]
+    reader = db.bare(name="reader")
+    reader.execute("SELECT count(*) FROM rota.log_1")
+    [locked] = findings(db, "rings")
+    assert f"Session {reader.info.backend_pid} has locked log_1" in locked.detail
+    reader.rollback()
+    db.own.run(db.store.tidy())
+    assert findings(db, "rings") == []
+    assert sum(one.size for one in ring(db, "log") if not one.current) == 0
+
+
+def test_the_thresholds_leave_room() -> None:
+    """A ring that turns in time is never called full."""
+    assert tables.LARGE["log"] >= 2 * segments.LOG_SIZE
+    assert tables.LARGE["cursor"] >= 2 * segments.CURSOR_SIZE
+    assert tables.LARGE["finished"] >= 2 * segments.FINISHED_SIZE
+
+
+def test_dead_rows(db: Database) -> None:
+    """Rows that were deleted are counted, by the server's statistics."""
+    db.sql("INSERT INTO rota.queue SELECT 'q' || n FROM generate_series(1, 500) AS n")
+    db.sql("DELETE FROM rota.queue")
+    db.admin.close()  # hands its statistics in
+
+    def dead() -> bool | None:
+        return any(one.name == "queue" and one.dead_rows >= 500 for one in look(db).tables) or None
+
+    assert until(dead)
+    assert look(db).dead_rows >= 500
+
+
+# Work ---------------------------------------------------------------------------------------------
+
+
+def test_a_dead_worker(db: Database) -> None:
+    """Its silence and what it holds are told; a worker that has just spoken is alive."""
+    session = db.session(timeout=5.0)
+    db.enqueue(3)
+    db.claim(session)
+    [alive] = look(db).work.sessions
+    assert alive.silent < 5
+    assert (alive.worker, alive.leased, alive.queues) == ("alpha:4711", 3, ("default",))
+    assert alive.oldest_lease is not None
+    db.sql("UPDATE rota.heartbeat SET at = now() - interval '1 hour'")
+    [dead] = findings(db, "sessions")
+    assert dead.severity is Severity.CRITICAL
+    assert "alpha:4711 has been silent for 1 h and still holds 3 jobs" in dead.title
+    db.own.run(db.store.rescue())
+    assert findings(db, "sessions") == []
+
+
+def test_rescued_jobs(db: Database) -> None:
+    """Jobs that lost their worker are found where they run again, and where they ended."""
+    first = db.session(timeout=5.0)
+    db.enqueue(2, task="shop.render", max_attempts=2)
+    db.enqueue(1, task="shop.export", max_attempts=1)
+    db.claim(first)
+    db.sql("UPDATE rota.heartbeat SET at = now() - interval '1 hour'")
+    db.own.run(db.store.rescue())
+    assert {one.task: one.jobs for one in look(db).work.rescued} == {"shop.export": 1}
+    again = db.claim(db.session())
+    assert len(again) == 2
+    assert {one.task: one.jobs for one in look(db).work.rescued} == {
+        "shop.export": 1,
+        "shop.render": 2,
+    }
+
+
+def test_the_oldest_available_job(db: Database) -> None:
+    """Each lane tells how long ago its next job was enqueued, also one that committed late."""
+    late = db.bare()
+    db.enqueue(1, conn=late, queue="mail")
+    late.execute("UPDATE rota.log SET enqueued_at = now() - interval '2 hours'")
+    db.enqueue(1, queue="mail")
+    db.enqueue(1, queue="video", priority=3)
+    db.sql("UPDATE rota.log SET enqueued_at = now() - interval '1 hour'")
+    db.own.run(db.store.pause("video"))
+    session = db.session()
+    assert len(db.claim(session, queues=["mail"])) == 1
+    lanes = {(one.queue, one.priority): one for one in look(db).work.lanes}
+    assert lanes["mail", 0].oldest is None
+    assert lanes["video", 3].paused
+    assert lanes["video", 3].oldest == pytest.approx(3600, abs=60)
+    late.commit()
+    lanes = {(one.queue, one.priority): one for one in look(db).work.lanes}
+    assert lanes["mail", 0].oldest == pytest.approx(7200, abs=60)
+    assert len(db.claim(session, queues=["mail"])) == 1
+    assert all(one.oldest is None for one in look(db).work.lanes if one.queue == "mail")
+
+
+def test_overdue_timers(db: Database) -> None:
+    """What is due and not staged is told, on either side of the mark."""
+    db.enqueue(1, delay=3600.0)
+    assert look(db).work.overdue is None
+    db.sql("UPDATE rota.timer SET run_at = now() - interval '10 minutes'")
+    assert look(db).work.overdue == pytest.approx(600, abs=60)
+    db.own.run(db.store.stage(10))
+    assert look(db).work.overdue is None
+    db.enqueue(1, delay=3600.0)
+    db.sql("UPDATE rota.timer SET run_at = now() - interval '1 hour', xid = pg_current_xact_id()")
+    assert look(db).work.overdue == pytest.approx(3600, abs=60)
+
+
+def test_it_counts_nothing(db: Database) -> None:
+    """What is asked about jobs reads a handful of pages under a backlog of 20,000."""
+    db.enqueue(20_000)
+    db.enqueue(2000, delay=3600.0)
+    db.session()
+    for statement in (health.LANES, health.OVERDUE, health.SESSIONS):
+        raw = db.bare(autocommit=True)
+        begin(raw, Begin.HASTY)
+        plan = explained(raw, statement())
+        raw.execute("ROLLBACK")
+        read = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+        assert read <= 60, (statement, read)
+
+
+def test_a_restored_dump(db: Database) -> None:
+    """Tables of another cluster are told by its name."""
+    assert not look(db).foreign
+    db.sql("UPDATE rota.origin SET system_identifier = 1")
+    assert look(db).foreign
