@@ -15,7 +15,7 @@ COMMANDS = {
     "migrate": Lazy("rota.cli.migrate:migrate", "Bring the database's tables up to date."),
     "jobs": Lazy("rota.cli.jobs:jobs", "List, show, retry, cancel and delete jobs."),
     "queues": Lazy("rota.cli.queues:queues", "List queues with their counts; pause and resume."),
-    "bench": Lazy("rota.cli.bench:bench", "Measure how fast it is on your database."),
+    "bench": Lazy("rota.cli.bench.command:bench", "Measure how fast it is on your database."),
 }
 
 
