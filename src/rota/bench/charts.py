@@ -97,7 +97,8 @@ def _lines(axes: "Axes", chart: Lines, series: Mapping[str, Series]) -> None:
         one = series[name]
         y = [float("nan") if value is None else value for value in one.y]
         few = len(one.x) <= FEW
-        axes.plot(one.x, y, color=colour, linewidth=1.8, marker="o" if few else "", markersize=4,
+        # Not clipped: a line at zero would lose its lower half.
+        axes.plot(one.x, y, clip_on=False, color=colour, linewidth=1.8, marker="o" if few else "", markersize=4,
                   label=name)  # fmt: skip
     axes.set_xlabel(chart.x)
     axes.set_ylabel(chart.y)
@@ -106,8 +107,11 @@ def _lines(axes: "Axes", chart: Lines, series: Mapping[str, Series]) -> None:
         axes.set_xscale("log")
         axes.set_yscale("log")
     else:
-        axes.set_ylim(bottom=0)
+        highest = max((y for name in chart.series for y in series[name].y if y), default=0.0)
+        axes.set_ylim(0, highest * 1.08 or 1)
         axes.margins(x=0.02)
+        axes.xaxis.set_major_formatter("{x:,.10g}")
+        axes.yaxis.set_major_formatter("{x:,.10g}")
     if len(chart.series) > 1:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.2)
 
@@ -127,6 +131,7 @@ def _bars(axes: "Axes", chart: Bars) -> None:
     axes.set_xticks(range(len(labels)), labels, rotation=20 if long else 0,
                     ha="right" if long else "center")  # fmt: skip
     axes.set_ylabel(chart.y)
+    axes.yaxis.set_major_formatter("{x:,.10g}")
     axes.margins(y=0.12)
     if len(chart.groups) > 1:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.2)

@@ -1,6 +1,7 @@
 """The workers of a benchmark, each in a process of its own."""
 
 import asyncio
+import logging
 import os
 import resource
 import sys
@@ -112,6 +113,8 @@ def _work(line: Line[Told], plan: Plan) -> None:
     from rota.worker import Worker
 
     app = tasks.open_app(plan.url, keep=plan.keep)
+    # What fails on purpose is no news.
+    logging.getLogger("rota").addFilter(lambda record: tasks.flaky.name not in record.getMessage())
     app.ready()
     worker = Worker(app, WorkerConfig(queues=plan.queues, concurrency=plan.concurrency))
     settlements: list[Step] = []

@@ -90,7 +90,7 @@ NOTE_TENTHS = (
 NOTE_WAL = (
     "WAL is that of the whole server. A checkpoint before each phase (where the role may) makes "
     "every page's first change write a full image: full_page_share says how much of the WAL "
-    "these may be at most, so the figures without them are at least "
+    "these may be at most (images may be shorter than a page), so the figures without them are at least "
     "wal times (1 - full_page_share)."
 )
 

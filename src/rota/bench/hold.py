@@ -188,7 +188,7 @@ def _charts(before: Tables, figures: dict[str, Any]) -> tuple[Lines | Bars, ...]
     ]  # fmt: skip
     if before.made is not None:
         charts += [
-            Lines("Hardly any dead rows: vacuum could not remove them", time, "rows",
+            Lines("No dead rows in the job log, and few elsewhere: vacuum could not remove them", time, "rows",
                   ("dead rows in the job log", "dead rows in all tables")),
             Lines("The job log gives its space back", time, "megabytes",
                   ("size of the job log", "size of all tables")),

@@ -20,6 +20,7 @@ def scale(
     lanes: Sequence[int],
     jobs: int,
     idle_seconds: float,
+    rest: float,
     progress: Progress,
 ) -> Result:
     """Drain jobs with each number of workers over each number of lanes; then watch them idle."""
@@ -29,7 +30,7 @@ def scale(
     for count in lanes:
         spread = Lanes(count)
         for size in workers:
-            run = _run(scratch, spread, size, jobs, idle_seconds, progress)
+            run = _run(scratch, spread, size, jobs, (idle_seconds, rest), progress)
             group, label = f"{count:,} lanes" if count > 1 else "1 lane", _workers(size)
             first = rates.setdefault(group, {})
             first[label] = float(run["rate"] or 0)
@@ -58,14 +59,20 @@ def _workers(count: int) -> str:
 
 
 def _run(  # noqa: PLR0917 - its caller is above
-    scratch: Scratch, lanes: Lanes, workers: int, jobs: int, seconds: float, progress: Progress
+    scratch: Scratch,
+    lanes: Lanes,
+    workers: int,
+    jobs: int,
+    idle: tuple[float, float],
+    progress: Progress,
 ) -> dict[str, float | int | None]:
     with scratch.fresh() as url, observing(url, scratch) as observer:
         lanes.fill(url, jobs, progress)
         what = f"drain: {len(lanes.pairs):,} lanes, {_workers(workers)}"
         with Crew(Plan(url, queues=lanes.queues), workers) as crew:
             told = run_dry(crew, jobs, what, progress)
-            idle = watch(crew, observer, seconds, progress) if seconds else {}
+            seconds, rest = idle
+            found = watch(crew, observer, seconds, rest, progress) if seconds else {}
             crew.stop()
     steps = [step for one in told for step in one.settlements]
     took = max(at for at, _ in steps) - min(one.began for one in told)
@@ -77,5 +84,5 @@ def _run(  # noqa: PLR0917 - its caller is above
         "least_busy_worker_jobs": min(
             sum(one.settled for one in told[n::workers]) for n in range(workers)
         ),
-        **{key: value for key, value in idle.items() if isinstance(value, int | float)},
+        **{key: value for key, value in found.items() if isinstance(value, int | float)},
     }

@@ -114,6 +114,8 @@ def enqueue(
               help="For each combination.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0), default=5.0, show_default=True,
               help="To watch the idle workers of each combination; 0: not at all.")  # fmt: skip
+@click.option("--rest", type=click.FloatRange(0), default=11.0, show_default=True,
+              help="Seconds before that, for sessions to report what they did.")  # fmt: skip
 @options
 def scale(
     *,
@@ -121,6 +123,7 @@ def scale(
     lanes: tuple[int, ...],
     jobs: int,
     seconds: float,
+    rest: float,
     **where: Unpack[Where],
 ) -> None:
     """More workers and more lanes: jobs per second while busy, cost while idle.
@@ -134,7 +137,7 @@ def scale(
     measure(
         "scale", where,
         lambda scratch, progress: run(
-            scratch, workers=workers, lanes=lanes, jobs=jobs, idle_seconds=seconds,
+            scratch, workers=workers, lanes=lanes, jobs=jobs, idle_seconds=seconds, rest=rest,
             progress=progress,
         ),
     )  # fmt: skip

@@ -93,8 +93,10 @@ def retries(*, jobs: int, share: float, failures: int, **where: Unpack[Where]) -
 @click.option("--seconds", type=click.FloatRange(0.5), default=20.0, show_default=True)
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--lanes", type=click.IntRange(1, 100_000), default=1, show_default=True)
+@click.option("--rest", type=click.FloatRange(0), default=11.0, show_default=True,
+              help="Seconds before that, for sessions to report what they did.")  # fmt: skip
 @options
-def idle(*, seconds: float, workers: int, lanes: int, **where: Unpack[Where]) -> None:
+def idle(*, seconds: float, rest: float, workers: int, lanes: int, **where: Unpack[Where]) -> None:
     """Processor time, transactions and memory of workers that have nothing to do.
 
     \b
@@ -106,6 +108,6 @@ def idle(*, seconds: float, workers: int, lanes: int, **where: Unpack[Where]) ->
     measure(
         "idle", where,
         lambda scratch, progress: run(
-            scratch, seconds=seconds, workers=workers, lanes=lanes, progress=progress
+            scratch, seconds=seconds, rest=rest, workers=workers, lanes=lanes, progress=progress
         ),
     )  # fmt: skip
