@@ -184,6 +184,7 @@ def _drained(jobs: int, told: list[Told]) -> Run:
         "settled": sum(count for _, count in steps),
         "seconds": round(seconds, 3),
         "rate": rate,
+        "rate_after_first_tenth": round(0.9 * jobs / sum(0.1 * jobs / part for part in parts[1:])),
         "slowest_to_fastest_tenth": ratio(min(parts), max(parts)),
         "slowest_to_fastest_tenth_after_first": ratio(min(parts[1:]), max(parts[1:])),
         "last_to_first_tenth": ratio(parts[-1], parts[0]),

@@ -32,7 +32,7 @@ th:first-child, td:first-child { text-align: left; }
 """
 
 
-def html(report: Report, charts: Sequence[Lines | Bars]) -> str:
+def page(report: Report, charts: Sequence[Lines | Bars]) -> str:
     """The page.
 
     Raises:

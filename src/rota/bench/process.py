@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, Generic, TypeVar
@@ -41,7 +41,8 @@ class Child(Generic[T]):
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_run, args=(theirs, main, args), daemon=False)
-        self._process.start()
+        with _deaf():
+            self._process.start()
         theirs.close()
 
     def prepared(self) -> None:
@@ -50,7 +51,7 @@ class Child(Generic[T]):
 
     def go(self) -> None:
         """Let it begin."""
-        self._pipe.send("go")
+        self._send("go")
 
     def begun(self) -> None:
         """Wait until it has begun."""
@@ -58,7 +59,7 @@ class Child(Generic[T]):
 
     def ask(self) -> None:
         """Ask what happened since the last time."""
-        self._pipe.send("tell")
+        self._send("tell")
 
     def told(self) -> T:
         """The answer."""
@@ -67,8 +68,7 @@ class Child(Generic[T]):
 
     def stop(self) -> None:
         """Tell it to end in order."""
-        with contextlib.suppress(OSError):
-            self._pipe.send("stop")
+        self._send("stop")
 
     def ended(self) -> list[T]:
         """Wait for its end: its last words, and an answer that nobody has waited for."""
@@ -88,6 +88,11 @@ class Child(Generic[T]):
         self._process.kill()
         self._process.join()
         self._pipe.close()
+
+    def _send(self, word: str) -> None:
+        # Where nobody listens any more, the next receive says so.
+        with contextlib.suppress(OSError):
+            self._pipe.send(word)
 
     def _receive(self) -> Any:
         try:
@@ -130,6 +135,20 @@ class Line(Generic[T]):
         if self._listener is not None:
             self._listener.join()
         self._pipe.send(Last(told))
+
+
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes that are started in the block never hear a Ctrl-C, not even while they start."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        # One that came meanwhile is delivered now.
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def emptied(values: list[T]) -> list[T]:

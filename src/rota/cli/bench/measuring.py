@@ -116,9 +116,9 @@ def _show(made: "Report", result: "Result", where: Where) -> None:
     if file not in {None, STDOUT}:
         _write(Path(str(file)), msgspec.json.format(msgspec.json.encode(made), indent=2))
     if where["html"] is not None:
-        from rota.bench.html import html
+        from rota.bench.html import page
 
-        _write(where["html"], html(made, result.charts).encode())
+        _write(where["html"], page(made, result.charts).encode())
     if file == STDOUT:
         say_json(made)
     else:
