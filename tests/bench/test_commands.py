@@ -64,6 +64,9 @@ def test_drain(where: str) -> None:
         if where.startswith("postgres"):
             assert run["enqueue_wal_bytes_per_job"] > 10
             assert run["run_wal_bytes_per_job"] > 0
+            assert run["wal_bytes_per_job"] == pytest.approx(
+                run["enqueue_wal_bytes_per_job"] + run["run_wal_bytes_per_job"], abs=0.2
+            )
             assert 0 <= run["run_full_page_share"] <= 1
     first, second = runs.values()
     assert first["ratio_to_first_run"] == 1.0

@@ -69,7 +69,7 @@ def test_says_everything(page: str) -> None:
     """Question, figures, charts with titles and units, notes, and where it was measured."""
     for word in (
         "rota bench hold", "Does it &lt;hold&gt;?", "Interrupted", "Flat is good &lt;here&gt;",
-        "jobs per second", "One next to the other", "A note &amp; more.", "processor", "python",
+        "jobs per second", "One next to the other", "</i>offered<", "</i>without<", "A note &amp; more.", "processor", "python",
         "commit", "journal_mode",
     ):  # fmt: skip
         assert word in page, word
@@ -88,11 +88,26 @@ def test_charts_fit_light_and_dark_pages(page: str) -> None:
     assert "prefers-color-scheme: dark" in page
     for chart in (LINES, BARS):
         svg = draw(chart, RESULT.series, 0)
-        assert "var(--ink)" in svg or chart is LINES
+        assert ("var(--ink)" in svg) is (chart is BARS)
         assert "var(--quiet)" in svg
         assert "var(--grid)" in svg
         for fixed in ("#000000", "#010101", "#020202", "#030303", "#ffffff"):
             assert fixed not in svg
+
+
+def test_long_labels_lie_below_each_other() -> None:
+    """Many runs with long names do not write over each other: the chart gets higher instead."""
+    few, many = (
+        Bars(
+            "", "jobs per second", {"rate": {f"{n} workers, process, kept": 1.0 for n in range(m)}}
+        )
+        for m in (2, 30)
+    )
+    heights = [
+        float(re.findall(r'viewBox="0 0 [\d.]+ ([\d.]+)"', draw(chart, {}, 0))[0])
+        for chart in (few, many)
+    ]
+    assert heights[1] > 2 * heights[0]
 
 
 def test_an_empty_series_can_be_drawn() -> None:

@@ -40,7 +40,6 @@ STYLE: dict[Any, Any] = {
     "grid.linewidth": 0.8,
     "xtick.color": "#020202",
     "ytick.color": "#020202",
-    "legend.frameon": False,
     "figure.facecolor": "none",
     "axes.facecolor": "none",
     "savefig.facecolor": "none",
@@ -79,7 +78,10 @@ def draw(chart: Lines | Bars, series: Mapping[str, Series], number: int) -> str:
     from matplotlib.figure import Figure
 
     with mpl.rc_context({**STYLE, "svg.hashsalt": f"chart {number}"}):
-        figure = Figure(figsize=SIZE, layout="constrained")
+        width, height = SIZE
+        if isinstance(chart, Bars) and _lying(chart):
+            height = 1 + 0.32 * sum(map(len, chart.groups.values()))
+        figure = Figure(figsize=(width, height), layout="constrained")
         axes = figure.add_subplot()
         match chart:
             case Lines():
@@ -92,14 +94,22 @@ def draw(chart: Lines | Bars, series: Mapping[str, Series], number: int) -> str:
     return _inline(text.getvalue())
 
 
+def legend(chart: Lines | Bars) -> list[tuple[str, str]]:
+    """What the colours of a chart mean: names and colours; nothing where there is only one.
+
+    The page shows it, because there it can take as many lines as it needs.
+    """
+    names = list(chart.series if isinstance(chart, Lines) else chart.groups)
+    return list(zip(names, _colours(len(names)), strict=True)) if len(names) > 1 else []
+
+
 def _lines(axes: "Axes", chart: Lines, series: Mapping[str, Series]) -> None:
     for name, colour in zip(chart.series, _colours(len(chart.series)), strict=True):
         one = series[name]
         y = [float("nan") if value is None else value for value in one.y]
-        few = len(one.x) <= FEW
+        marker = "o" if len(one.x) <= FEW else ""
         # Not clipped: a line at zero would lose its lower half.
-        axes.plot(one.x, y, clip_on=False, color=colour, linewidth=1.8, marker="o" if few else "", markersize=4,
-                  label=name)  # fmt: skip
+        axes.plot(one.x, y, clip_on=False, color=colour, linewidth=1.8, marker=marker, markersize=4)
     axes.set_xlabel(chart.x)
     axes.set_ylabel(chart.y)
     at = [x for name in chart.series for x in series[name].x if x > 0]
@@ -110,31 +120,45 @@ def _lines(axes: "Axes", chart: Lines, series: Mapping[str, Series]) -> None:
         highest = max((y for name in chart.series for y in series[name].y if y), default=0.0)
         axes.set_ylim(0, highest * 1.08 or 1)
         axes.margins(x=0.02)
-        axes.xaxis.set_major_formatter("{x:,.10g}")
-        axes.yaxis.set_major_formatter("{x:,.10g}")
-    if len(chart.series) > 1:
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.2)
+    axes.xaxis.set_major_formatter("{x:,.10g}")
+    axes.yaxis.set_major_formatter("{x:,.10g}")
 
 
 def _bars(axes: "Axes", chart: Bars) -> None:
-    labels = list(dict.fromkeys(label for group in chart.groups.values() for label in group))
+    labels = _labels(chart)
+    lying = _lying(chart)
     width = 0.8 / max(1, len(chart.groups))
-    for number, ((name, group), colour) in enumerate(
-        zip(chart.groups.items(), _colours(len(chart.groups)), strict=True)
+    for number, (group, colour) in enumerate(
+        zip(chart.groups.values(), _colours(len(chart.groups)), strict=True)
     ):
         places = [n + (number - (len(chart.groups) - 1) / 2) * width for n in range(len(labels))]
         values = [group.get(label, 0.0) for label in labels]
-        drawn = axes.bar(places, values, width * 0.92, color=colour, label=name)
-        if len(labels) * len(chart.groups) <= FEW:
-            axes.bar_label(drawn, list(map(_short, values)), padding=2, fontsize=8.5)
-    long = max(map(len, labels), default=0) * len(labels) > WIDE
-    axes.set_xticks(range(len(labels)), labels, rotation=20 if long else 0,
-                    ha="right" if long else "center")  # fmt: skip
-    axes.set_ylabel(chart.y)
-    axes.yaxis.set_major_formatter("{x:,.10g}")
-    axes.margins(y=0.12)
-    if len(chart.groups) > 1:
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.2)
+        draw_bars = axes.barh if lying else axes.bar
+        drawn = draw_bars(places, values, width * 0.92, color=colour)
+        if lying or len(labels) * len(chart.groups) <= FEW:
+            axes.bar_label(drawn, list(map(_short, values)), padding=3, fontsize=8.5)
+    if lying:
+        axes.set_yticks(range(len(labels)), labels)
+        axes.invert_yaxis()
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel(chart.y)
+        axes.xaxis.set_major_formatter("{x:,.10g}")
+        axes.margins(x=0.12)
+    else:
+        axes.set_xticks(range(len(labels)), labels)
+        axes.set_ylabel(chart.y)
+        axes.yaxis.set_major_formatter("{x:,.10g}")
+        axes.margins(y=0.12)
+
+
+def _labels(chart: Bars) -> list[str]:
+    return list(dict.fromkeys(label for group in chart.groups.values() for label in group))
+
+
+def _lying(chart: Bars) -> bool:
+    """Whether the labels are too long to stand side by side."""
+    labels = _labels(chart)
+    return max(map(len, labels), default=0) * len(labels) > WIDE
 
 
 def _short(value: float) -> str:

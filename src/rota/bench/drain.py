@@ -18,6 +18,9 @@ from rota.bench.scratch import Scratch
 CHUNK = 100_000_000
 """Bytes of args in one `enqueue_many`, and in all jobs of one run."""
 
+MOST_LINES = 8
+"""Runs that can be told apart in one chart."""
+
 LOOK = 0.05
 """Seconds between two looks at how far the workers are."""
 
@@ -69,12 +72,14 @@ def drain(scratch: Scratch, courses: Iterable[Course], progress: Progress) -> Re
         series[course.label] = Series("jobs/s", ends, run.tenths, "% of jobs")
     if scratch.postgres:
         notes.append(NOTE_WAL)
-    charts: list[Lines | Bars] = [
-        Lines(
-            "Throughput over the run: flat means that work already done does not slow it down",
-            "jobs settled, % of all", "jobs per second", tuple(series),
-        ),
-    ]  # fmt: skip
+    charts: list[Lines | Bars] = []
+    if len(rates) <= MOST_LINES:
+        charts.append(
+            Lines(
+                "Throughput over the run: flat means that work already done does not slow it down",
+                "jobs settled, % of all", "jobs per second", tuple(series),
+            )
+        )  # fmt: skip
     if len(rates) > 1:
         charts.append(Bars("Throughput of each run", "jobs per second", {"rate": rates}))
     return Result(
@@ -85,13 +90,15 @@ def drain(scratch: Scratch, courses: Iterable[Course], progress: Progress) -> Re
 NOTE_TENTHS = (
     "rate: jobs / seconds from the first worker's session to the last settlement's commit; tenths "
     "of the jobs by the times at which settlements were written. The first tenth has the "
-    "workers' start in it, so slowest ÷ fastest is given with and without it."
+    "workers' start in it (and that of child processes), so rate and slowest ÷ fastest are given "
+    "with and without it."
 )
 NOTE_WAL = (
-    "WAL is that of the whole server. A checkpoint before each phase (where the role may) makes "
-    "every page's first change write a full image: full_page_share says how much of the WAL "
-    "these may be at most (images may be shorter than a page), so the figures without them are at least "
-    "wal times (1 - full_page_share)."
+    "WAL is that of the whole server, from the first enqueue to the last settlement's commit. "
+    "After a checkpoint the first change of each page writes a full image of it, so a checkpoint "
+    "is made before (where the role may), and none is due within the five minutes after it. "
+    "full_page_share says how much of the WAL images may be at most: they may be shorter than a "
+    "page. With few jobs it is large."
 )
 
 
@@ -117,8 +124,6 @@ def _run(scratch: Scratch, course: Course, progress: Progress) -> Run:
         _enqueue(url, course, jobs, progress)
         seconds = time.perf_counter() - began
         enqueued = observer.wal()
-        observer.checkpoint()
-        start = observer.wal()
         plan = Plan(url, keep=course.keep, concurrency=course.concurrency)
         with Crew(plan, course.workers) as crew:
             told = run_dry(crew, jobs, f"drain: {course.label}", progress) + crew.stop()
@@ -132,9 +137,10 @@ def _run(scratch: Scratch, course: Course, progress: Progress) -> Run:
             "concurrency": course.concurrency,
             **run.figures,
             "enqueue_rate": round(jobs / seconds),
-            **_wal("enqueue", jobs, before, enqueued),
+            **_wal("enqueue_", jobs, before, enqueued),
             # After the workers' end, when their sessions have reported all there is.
-            **_wal("run", jobs, start, observer.wal()),
+            **_wal("run_", jobs, enqueued, last := observer.wal()),
+            **_wal("", jobs, before, last),
         }
         return run._replace(figures=figures)
 
@@ -200,6 +206,6 @@ def _wal(phase: str, jobs: int, before: Wal | None, after: Wal | None) -> dict[s
     written = after.bytes - before.bytes
     share = (after.images - before.images) * PAGE / written if written else 0.0
     return {
-        f"{phase}_wal_bytes_per_job": round(written / jobs, 1),
-        f"{phase}_full_page_share": round(min(1.0, share), 3),
+        f"{phase}wal_bytes_per_job": round(written / jobs, 1),
+        f"{phase}full_page_share": round(min(1.0, share), 3),
     }

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
-from rota.bench.charts import draw
+from rota.bench.charts import draw, legend
 from rota.bench.grids import Grid, grids, surroundings
 from rota.bench.report import Bars, Lines, Report
 
@@ -21,6 +21,9 @@ p { margin: .4rem 0; } .quiet, figcaption small { color: var(--quiet); }
 .partial { color: var(--warn); font-weight: 600; }
 figure { margin: 1rem 0; padding: 1rem; background: var(--card); border-radius: .6rem; }
 figcaption { font-weight: 600; margin-bottom: .5rem; }
+.legend { display: flex; flex-wrap: wrap; gap: .1rem 1.1rem; font-size: .85rem; }
+.legend i { display: inline-block; width: .8rem; height: .8rem; margin-right: .4rem;
+  border-radius: .2rem; vertical-align: -.08rem; }
 svg { width: 100%; height: auto; display: block; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
@@ -40,7 +43,7 @@ def page(report: Report, charts: Sequence[Lines | Bars]) -> str:
     """
     drawn = "".join(
         f"<figure><figcaption>{escape(chart.title)}</figcaption>"
-        f"{draw(chart, report.series, number)}</figure>\n"
+        f"{_legend(chart)}{draw(chart, report.series, number)}</figure>\n"
         for number, chart in enumerate(charts)
     )
     partial = (
@@ -77,6 +80,14 @@ def _who(report: Report) -> str:
     database = report.settings.get("server_version")
     kind = f"PostgreSQL {database}" if database else f"SQLite {report.versions.get('sqlite')}"
     return f"{report.when} · {kind} · {report.machine['cores']} cores · commit {report.commit}"
+
+
+def _legend(chart: Lines | Bars) -> str:
+    names = "".join(
+        f'<span><i style="background: {colour}"></i>{escape(name)}</span>'
+        for name, colour in legend(chart)
+    )
+    return f'<div class="legend">{names}</div>' if names else ""
 
 
 def _table(grid: Grid, *, plain: bool = False) -> str:

@@ -23,7 +23,7 @@ Figures: TypeAlias = "Mapping[str, Value | Figures]"
 SETTINGS = (
     "server_version", "fsync", "synchronous_commit", "full_page_writes", "shared_buffers",
     "wal_sync_method", "wal_level", "max_wal_size", "checkpoint_timeout", "autovacuum",
-    "autovacuum_naptime",
+    "autovacuum_naptime", "data_checksums", "wal_log_hints",
 )  # fmt: skip
 
 
