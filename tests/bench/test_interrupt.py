@@ -2,12 +2,13 @@
 
 import json
 import os
+import secrets
 import signal
 import sqlite3
 import subprocess
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psutil
 import psycopg
@@ -20,6 +21,11 @@ from rota.bench.soak import soak
 from rota.bench.steady import Course
 from tests.cli.calling import ROTA, environment
 from tests.fixtures.workers import LONG, until
+
+ALL: LiteralString = "SELECT datname FROM pg_database"
+USED: LiteralString = (
+    "SELECT datname FROM pg_stat_activity WHERE application_name = %s AND datname ~ '^rota_bench'"
+)
 
 
 class Bored(Silent):
@@ -81,11 +87,10 @@ def begun(bench: "subprocess.Popen[str]", count: int) -> list[psutil.Process]:
     return until(workers, "the benchmark's processes")
 
 
-def made(url: str) -> set[str]:
-    """The databases of benchmarks."""
+def databases(url: str, query: LiteralString, *params: str) -> set[str]:
+    """The names that a query gives."""
     with closing(psycopg.connect(url)) as connection:
-        rows = connection.execute("SELECT datname FROM pg_database WHERE datname ~ '^rota_bench'")
-        return {row[0] for row in rows}
+        return {row[0] for row in connection.execute(query, params)}
 
 
 def test_ctrl_c_at_a_terminal(tmp_path: Path) -> None:
@@ -119,17 +124,33 @@ def test_ctrl_c_at_a_terminal(tmp_path: Path) -> None:
     assert "jobs settled" in output
 
 
+def test_ctrl_c_while_they_start(tmp_path: Path) -> None:
+    """Processes that have only just been started say nothing about it, and are not left."""
+    bench = start(f"sqlite:///{tmp_path}/rota.db", "soak", "--seconds=3600")
+    with bench:
+        workers = begun(bench, 1)
+        os.killpg(bench.pid, signal.SIGINT)
+        _, said = bench.communicate(timeout=LONG)
+    assert bench.returncode == 130
+    assert said == "Error: stopped by Ctrl-C\n"
+    assert not [one for one in workers if one.is_running()]
+    assert list(tmp_path.glob("rota-bench-*")) == []
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_nothing_is_left(postgres_url: str, number: int) -> None:
     """A benchmark without partial results removes its database and its processes."""
-    before = made(postgres_url)
-    bench = start(postgres_url, "idle", "--seconds=3600")
+    # Others measure on this server, too; the name tells whose database it is.
+    name = f"bench-{secrets.token_hex(4)}"
+    joined = "&" if "?" in postgres_url else "?"
+    bench = start(f"{postgres_url}{joined}application_name={name}", "idle", "--seconds=3600")
     with bench:
         workers = begun(bench, 1)
-        assert made(postgres_url) > before
+        used = until(lambda: databases(postgres_url, USED, name), "the database")
+        assert databases(postgres_url, ALL) >= used
         bench.send_signal(number)
         _, said = bench.communicate(timeout=LONG)
     assert bench.returncode == 130, said
     assert said == "Error: stopped by Ctrl-C\n"
     assert not [one for one in workers if one.is_running()]
-    assert made(postgres_url) <= before
+    assert not databases(postgres_url, ALL) & used

@@ -82,15 +82,19 @@ def measure(module: str, where: Where, run: "Callable[[Scratch, Progress], Resul
 
 
 def _parameters() -> "Mapping[str, Value]":
-    found: dict[str, Value] = {}
-    for name, value in click.get_current_context().params.items():
-        if name == "url":
-            from rota.store.opening import shown
+    """The options as one types them, without dashes."""
+    from rota.store.opening import shown
 
-            found[name] = None if value is None else shown(value)
-        elif name not in {"json", "html"}:
-            several = isinstance(value, tuple | list)
-            found[name] = ", ".join(map(str, value)) if several else value
+    context = click.get_current_context()
+    found: dict[str, Value] = {}
+    for parameter in context.command.params:
+        name, value = parameter.opts[0].lstrip("-"), context.params[str(parameter.name)]
+        if name == "url":
+            value = None if value is None else shown(value)
+        elif isinstance(value, tuple):
+            value = ", ".join(str(one).lower() for one in value)
+        if name not in {"json", "html"}:
+            found[name.replace("-", "_")] = value
     return found
 
 

@@ -11,22 +11,29 @@ from rota.cli.bench.measuring import Where, measure, options
 @click.command()
 @click.option("--jobs", type=click.IntRange(10), default=100_000, show_default=True)
 @click.option(
-    "--workers", type=click.IntRange(1, 64), multiple=True, default=(1,), help="Processes.  [1]"
+    "--workers",
+    type=click.IntRange(1, 64),
+    multiple=True,
+    default=(1,),
+    help="Processes.  [default: 1]",
 )
 @click.option(
     "--executor", type=click.Choice(["loop", "thread", "process"]), multiple=True,
-    default=("loop",), help="Where the handlers run.  [loop]",
+    default=("loop",), help="Where the handlers run.  [default: loop]",
 )  # fmt: skip
 @click.option(
     "--args", "sizes", type=click.IntRange(0, 1_000_000), multiple=True, default=(0,),
-    metavar="BYTES", help="Size of each job's args; 0 is a number.  [0]",
+    metavar="BYTES", help="Size of each job's args; 0 is a number.  [default: 0]",
 )  # fmt: skip
 @click.option(
-    "--keep/--no-keep", multiple=True, default=(True,), help="Keep completed jobs or not.  [keep]"
+    "--keep/--no-keep",
+    multiple=True,
+    default=(True,),
+    help="Keep completed jobs or not.  [default: keep]",
 )
 @click.option(
     "--held/--not-held", multiple=True, default=(False,),
-    help="Another session holds a snapshot and an xid all the time.  [not held]",
+    help="Another session holds a snapshot and an xid all the time.  [default: not held]",
 )  # fmt: skip
 @click.option(
     "--all", "everything", is_flag=True,
@@ -76,7 +83,7 @@ def drain(
 @click.option("--singles", type=click.IntRange(100), default=3000, show_default=True,
               help="Enqueued one by one, and as many bare INSERTs.")  # fmt: skip
 @click.option("--producers", type=click.IntRange(1, 64), multiple=True, default=(1, 2, 4),
-              help="Processes that enqueue one by one.  [1, 2 and 4]")  # fmt: skip
+              help="Processes that enqueue one by one.  [default: 1, 2 and 4]")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0.2), default=3.0, show_default=True,
               help="For each number of producers.")  # fmt: skip
 @options
@@ -107,9 +114,9 @@ def enqueue(
 
 @click.command()
 @click.option("--workers", type=click.IntRange(1, 64), multiple=True, default=(1, 2, 4, 8),
-              help="Processes.  [1, 2, 4 and 8]")  # fmt: skip
+              help="Processes.  [default: 1, 2, 4 and 8]")  # fmt: skip
 @click.option("--lanes", type=click.IntRange(1, 100_000), multiple=True, default=(1, 32, 1000),
-              help="Pairs of queue and priority.  [1, 32 and 1000]")  # fmt: skip
+              help="Pairs of queue and priority.  [default: 1, 32 and 1000]")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(10), default=20_000, show_default=True,
               help="For each combination.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0), default=5.0, show_default=True,
@@ -146,7 +153,7 @@ def scale(
 @click.command()
 @click.option("--sizes", type=click.IntRange(1, 100_000_000), multiple=True,
               default=(10_000, 100_000, 1_000_000), metavar="JOBS",
-              help="Numbers of jobs.  [10000, 100000 and 1000000]")  # fmt: skip
+              help="Numbers of jobs.  [default: 10000, 100000 and 1000000]")  # fmt: skip
 @click.option("--finished", is_flag=True, help="Count kept completed jobs, not available ones.")
 @options
 def counts(*, sizes: tuple[int, ...], finished: bool, **where: Unpack[Where]) -> None:
