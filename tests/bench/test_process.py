@@ -12,8 +12,10 @@ import pytest
 from rota import Rota
 from rota.bench import tasks
 from rota.bench.crew import Crew, Plan, Told
+from rota.bench.drain import run_dry
 from rota.bench.process import Line, ProcessEnded, emptied
 from rota.bench.producer import Load, Producers, Sent
+from rota.bench.progress import Silent
 from tests.fixtures.workers import until
 
 
@@ -57,6 +59,18 @@ def test_told_once(url: str) -> None:
     assert sum(count for one in told for _, count, _ in one.claims) == 50
     assert all(one.memory > 0 and one.cpu > 0 for one in told)
     assert children() <= before
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_kept_or_not(url: str, *, keep: bool) -> None:
+    """Completed jobs are there afterwards if they are to be kept, else they are gone."""
+    app = tasks.open_app(url)
+    tasks.noop.enqueue_many([(n,) for n in range(20)])
+    app.close()
+    with Crew(Plan(url, keep=keep)) as crew:
+        assert sum(one.settled for one in run_dry(crew, 20, "drain", Silent())) == 20
+        crew.stop()
+    assert sent(url) == (20 if keep else 0)
 
 
 def test_ctrl_c_is_the_parents(url: str) -> None:

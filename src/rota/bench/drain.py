@@ -4,16 +4,19 @@ import contextlib
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rota.bench import tasks
 from rota.bench.crew import Crew, Plan, Told
 from rota.bench.figures import Step, ratio, tenths
 from rota.bench.holder import held
-from rota.bench.observer import PAGE, Wal, observing
+from rota.bench.observer import PAGE, Observer, Wal, observing
 from rota.bench.progress import Progress
 from rota.bench.report import Bars, Figures, Lines, Result, Series, Value
 from rota.bench.scratch import Scratch
+
+if TYPE_CHECKING:
+    from rota.task import Task
 
 CHUNK = 100_000_000
 """Bytes of args in one `enqueue_many`, and in all jobs of one run."""
@@ -121,7 +124,7 @@ def _run(scratch: Scratch, course: Course, progress: Progress) -> Run:
         before = observer.wal()
         progress.begin(f"enqueue: {course.label}", jobs)
         began = time.perf_counter()
-        _enqueue(url, course, jobs, progress)
+        size = _enqueue(url, course, jobs, progress)
         seconds = time.perf_counter() - began
         enqueued = observer.wal()
         plan = Plan(url, keep=course.keep, concurrency=course.concurrency)
@@ -132,8 +135,10 @@ def _run(scratch: Scratch, course: Course, progress: Progress) -> Run:
             "jobs": jobs,
             "workers": course.workers,
             "executor": course.executor,
+            "args_bytes": size,
             "completed_jobs_kept": course.keep,
             "horizon_held": course.held,
+            **_oldest(observer),
             "concurrency": course.concurrency,
             **run.figures,
             "enqueue_rate": round(jobs / seconds),
@@ -145,24 +150,26 @@ def _run(scratch: Scratch, course: Course, progress: Progress) -> Run:
         return run._replace(figures=figures)
 
 
-def _enqueue(url: str, course: Course, jobs: int, progress: Progress) -> None:
+def _enqueue(url: str, course: Course, jobs: int, progress: Progress) -> int:
+    """Enqueue the jobs; the bytes of the last one's args."""
     app = tasks.open_app(url)
     chunk = max(1, min(100_000, CHUNK // 10 // max(course.args, 1)))
     # {"load":"…"} has 11 bytes besides the text.
     text = "x" * max(0, course.args - 11)
-    many = {
-        "loop": tasks.carry.enqueue_many,
-        "thread": tasks.carry_in_thread.enqueue_many,
-        "process": tasks.carry_in_process.enqueue_many,
+    task: Task[..., Any, None] = {
+        "loop": tasks.carry if course.args else tasks.noop,
+        "thread": tasks.carry_in_thread,
+        "process": tasks.carry_in_process,
     }[course.executor]
     for start in range(0, jobs, chunk):
         end = min(start + chunk, jobs)
-        if course.args or course.executor != "loop":
-            many((text,) for _ in range(start, end))
+        if task is tasks.noop:
+            task.enqueue_many((n,) for n in range(start, end))
         else:
-            tasks.noop.enqueue_many((n,) for n in range(start, end))
+            task.enqueue_many((text,) for _ in range(start, end))
         progress.at(end)
     app.close()
+    return len(task.codec.encode((jobs - 1 if task is tasks.noop else text,), {}))
 
 
 def run_dry(crew: Crew, jobs: int, what: str, progress: Progress) -> list[Told]:
@@ -198,6 +205,14 @@ def _drained(jobs: int, told: list[Told]) -> Run:
         "memory_growth_mb": round((max(one.memory for one in told) - idle) / 1e6, 1),
     }
     return Run(rate, tuple(round(part) for part in parts), figures)
+
+
+def _oldest(observer: Observer) -> dict[str, Value]:
+    """For how long the horizon has really been held: the age of the oldest transaction."""
+    tables = observer.tables()
+    if tables.dead is None:
+        return {}
+    return {"oldest_transaction_s": None if tables.oldest is None else round(tables.oldest, 2)}
 
 
 def _wal(phase: str, jobs: int, before: Wal | None, after: Wal | None) -> dict[str, Value]:

@@ -35,7 +35,8 @@ TABLES: LiteralString = """
            coalesce(sum(bytes) FILTER (WHERE log), 0)::int8, coalesce(sum(bytes), 0)::int8,
            (SELECT extract(epoch FROM clock_timestamp() - min(xact_start))::float8
             FROM pg_stat_activity
-            WHERE datname = current_database() AND pid <> pg_backend_pid())
+            WHERE datname = current_database() AND pid <> pg_backend_pid()
+              AND backend_type = 'client backend')
     FROM counted
 """
 TRANSACTIONS: LiteralString = (
