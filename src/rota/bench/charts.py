@@ -143,7 +143,7 @@ def _bars(axes: "Axes", chart: Bars) -> None:
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(chart.y)
         axes.xaxis.set_major_formatter("{x:,.10g}")
-        axes.margins(x=0.12)
+        axes.margins(x=0.12, y=0.01)
     else:
         axes.set_xticks(range(len(labels)), labels)
         axes.set_ylabel(chart.y)
