@@ -39,6 +39,14 @@ class WorkerStopped(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class JobsClaimed(Event):
+    """A claim was answered: with how many jobs (perhaps none), after how many seconds."""
+
+    count: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class JobStarted(Event):
     """A handler is about to be called."""
 

@@ -11,14 +11,10 @@ from rota import __version__
 from rota.cli.main import COMMANDS, cli
 from tests.cli.calling import finished, rota
 
-OWN = [name for name in COMMANDS if name != "bench"]
-
 
 def commands(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """All commands below a group, but for the room next door."""
+    """All commands below a group."""
     for name in group.list_commands(click.Context(group)):
-        if name == "bench":
-            continue
         command = group.get_command(click.Context(group), name)
         assert command is not None
         if isinstance(command, click.Group):
@@ -39,7 +35,7 @@ def test_help_names_the_commands_and_the_exit_codes() -> None:
 
 def test_the_summaries_are_those_of_the_commands() -> None:
     """The table, which spares the imports, names commands that exist."""
-    for name in OWN:
+    for name in COMMANDS:
         command = cli.get_command(click.Context(cli), name)
         assert command is not None
         assert command.name == name

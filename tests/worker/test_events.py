@@ -9,6 +9,7 @@ import pytest
 from rota import Rota, SchemaMissing, State
 from rota.events import (
     Event,
+    JobsClaimed,
     JobSettled,
     JobStarted,
     LeasesLost,
@@ -202,3 +203,18 @@ def test_without_tables(postgres_url: str) -> None:
         app.task(name="job")(lambda: None)
         with pytest.raises(SchemaMissing, match="rota migrate"):
             asyncio.run(Worker(app).arun(signals=False))
+
+
+def test_claims_are_timed(app: Rota) -> None:
+    """Each claim says how many jobs it gave and how long it took; an empty one says so too."""
+    events = heard(app, JobsClaimed)
+
+    @app.task
+    async def job(n: int) -> None: ...
+
+    job.enqueue_many([(n,) for n in range(3)])
+    drained(app)
+    claims = [event for event in events if isinstance(event, JobsClaimed)]
+    assert sum(claim.count for claim in claims) == 3
+    assert claims[-1].count == 0
+    assert all(0 < claim.seconds < 20 for claim in claims)

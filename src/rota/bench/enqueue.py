@@ -2,59 +2,134 @@
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from statistics import median
-from typing import Any
 
 from rota.bench import tasks
-from rota.bench.report import percentiles
+from rota.bench.figures import percentiles, ratio
+from rota.bench.producer import Load, Producers
+from rota.bench.progress import Progress
+from rota.bench.report import Bars, Figures, Result
+from rota.bench.scratch import Scratch
 
 BLOCK = 50
 """Enqueues and bare INSERTs take turns in blocks of so many, so that both meet the same machine."""
 
 
 def enqueue(
-    url: str, jobs: int, *, singles: int, progress: Callable[[int], None]
-) -> dict[str, Any]:
-    """Time `singles` enqueues one by one against as many bare INSERTs, then one of `jobs` jobs."""
-    app, noop = tasks.make(url)
+    scratch: Scratch,
+    *,
+    jobs: int,
+    singles: int,
+    producers: Sequence[int],
+    seconds: float,
+    progress: Progress,
+) -> Result:
+    """One by one next to bare INSERTs; `jobs` at once; and several producers.
+
+    Args:
+        scratch: Where to make the databases.
+        jobs: How many jobs one `enqueue_many` stores.
+        singles: How many enqueues, and bare INSERTs, are timed.
+        producers: Numbers of producer processes, each of which enqueues one by one.
+        seconds: How long each number of producers goes on.
+        progress: Shows how far it is.
+    """
+    figures: dict[str, Figures] = {}
+    with scratch.fresh() as url:
+        figures["one_by_one"] = _singles(url, singles, progress)
+        figures["enqueue_many"] = _many(url, jobs, progress)
+    rates: dict[str, float] = {}
+    runs: dict[str, Figures] = {}
+    for count in producers:
+        with scratch.fresh() as url:
+            found = _producers(url, count, seconds, progress)
+        label = f"{count} producer{'s' if count > 1 else ''}"
+        rates[label] = found["rate"] or 0.0
+        runs[label] = {**found, "ratio_to_first": ratio(rates[label], next(iter(rates.values())))}
+    charts = []
+    if runs:
+        figures["producers"] = runs
+        charts.append(Bars("Enqueues one by one, by producers", "jobs per second", {"": rates}))
+    return Result(figures=figures, charts=tuple(charts), notes=NOTES)
+
+
+NOTES = (
+    (
+        f"one_by_one: enqueues and bare INSERTs take turns in blocks of {BLOCK}, each in a "
+        "transaction of its own. ratio_to_bare_insert is the ratio of the rates."
+    ),
+    (
+        "producers: processes that enqueue one job after another without a pause, each on a "
+        "connection of its own."
+    ),
+)
+
+
+def _singles(url: str, singles: int, progress: Progress) -> Figures:
+    progress.begin("one by one", singles)
+    app = tasks.open_app(url)
     insert, close = _bare(url)
     # The first ones open connections and prepare statements.
     for n in range(BLOCK):
-        noop.enqueue(n)
+        tasks.noop.enqueue(n)
         insert(n)
     ours: list[float] = []
     bare: list[float] = []
     for start in range(0, singles, BLOCK):
-        for call, times in ((noop.enqueue, ours), (insert, bare)):
+        for call, times in ((tasks.noop.enqueue, ours), (insert, bare)):
             for n in range(start, min(start + BLOCK, singles)):
                 began = time.perf_counter()
                 call(n)
                 times.append(time.perf_counter() - began)
-        progress(start)
+        progress.at(start)
     close()
-    many = [(n,) for n in range(jobs)]
-    noop.enqueue_many(many[:1000])
-    began = time.perf_counter()
-    noop.enqueue_many(many)
-    seconds = time.perf_counter() - began
-    progress(singles + jobs)
     app.close()
     return {
-        "one_by_one": {
-            "jobs": singles,
-            "rate": round(singles / sum(ours)),
-            "bare_insert_rate": round(singles / sum(bare)),
-            "ratio_to_bare_insert": round(sum(bare) / sum(ours), 3),
-            "ratio_of_medians": round(median(bare) / median(ours), 3),
-            **percentiles(ours),
-        },
-        "enqueue_many": {
-            "jobs": jobs,
-            "seconds": round(seconds, 3),
-            "rate": round(jobs / seconds),
-        },
+        "jobs": singles,
+        "rate": round(singles / sum(ours)),
+        "bare_insert_rate": round(singles / sum(bare)),
+        "ratio_to_bare_insert": ratio(sum(bare), sum(ours)),
+        "ratio_of_medians": ratio(median(bare), median(ours)),
+        **percentiles(ours),
+    }
+
+
+def _many(url: str, jobs: int, progress: Progress) -> Figures:
+    progress.begin("enqueue_many", jobs)
+    app = tasks.open_app(url)
+    many = [(n,) for n in range(jobs)]
+    tasks.noop.enqueue_many(many[:1000])
+    began = time.perf_counter()
+    tasks.noop.enqueue_many(many)
+    seconds = time.perf_counter() - began
+    progress.at(jobs)
+    app.close()
+    return {"jobs": jobs, "seconds": round(seconds, 3), "rate": round(jobs / seconds)}
+
+
+def _producers(
+    url: str, count: int, seconds: float, progress: Progress
+) -> dict[str, float | int | None]:
+    progress.begin(f"producers: {count}", seconds)
+    with Producers(Load(url, None), count) as producers:
+        producers.go()
+        # The first ones open connections and prepare statements.
+        time.sleep(min(0.5, seconds / 4))
+        producers.tell()
+        began = time.monotonic()
+        while (left := began + seconds - time.monotonic()) > 0:
+            time.sleep(min(left, 0.25))
+            progress.at(time.monotonic() - began)
+        sent = producers.tell()
+        took = time.monotonic() - began
+        producers.stop()
+    jobs = sum(one.jobs for one in sent)
+    return {
+        "jobs": jobs,
+        "rate": round(jobs / took, 1),
+        **percentiles(one for each in sent for one in each.seconds),
     }
 
 

@@ -1,114 +1,167 @@
-"""A worker in a process of its own, and what it can tell about itself."""
+"""Processes of a benchmark: a parent that asks, children that tell what they have seen.
 
+A child does nothing for the benchmark's sake unless it is asked, so watching costs little. It
+takes no notice of Ctrl-C, which is the parent's to deal with, and ends when the parent is gone.
+"""
+
+import contextlib
 import multiprocessing
 import os
-import resource
-import sys
+import signal
 import threading
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
+from typing import Any, Generic, TypeVar
 
-from rota.bench import tasks
-from rota.config import WorkerConfig
-from rota.events import SettlementsWritten, WorkerStarted
+from rota.errors import RotaError
 
+T = TypeVar("T")
 
-@dataclass
-class Told:
-    """A worker's own measurements; memory in bytes, times in seconds since the epoch."""
-
-    began: float = 0.0
-    ended: float = 0.0
-    written: int = 0
-    idle_memory: int = 0
-    peak_memory: int = 0
-    started: dict[int, float] = field(default_factory=dict)
+LONGEST_END = 60.0
+"""Seconds that a child has for its end."""
 
 
-class WorkerProcess:
-    """Runs a worker until it has settled `jobs` jobs, or until it is stopped."""
+class ProcessEnded(RotaError):
+    """A process of the benchmark ended by itself."""
 
-    def __init__(self, url: str, *, jobs: int, keep: bool, concurrency: int = 32) -> None:
+
+@dataclass(frozen=True, slots=True)
+class Last(Generic[T]):
+    """The last words of a child."""
+
+    told: T
+
+
+class Child(Generic[T]):
+    """A process that runs `main(line, *args)`; `main` says `line.ready()` before it begins."""
+
+    def __init__(self, main: Callable[..., None], *args: Any) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_main, args=(theirs, url, jobs, keep, concurrency), daemon=True
-        )
-        self._process.start()
+        self._process = context.Process(target=_run, args=(theirs, main, args), daemon=False)
+        with _deaf():
+            self._process.start()
         theirs.close()
-        self._told: Told | None = None
-        self._settled = 0
-        self._pipe.recv()
 
-    def progress(self) -> int | None:
-        """How many jobs have been settled by now; `None` once the worker has ended."""
-        while self._told is None and self._pipe.poll(0.1):
-            message = self._pipe.recv()
-            if isinstance(message, Told):
-                self._told = message
-            else:
-                self._settled = message
-        return None if self._told else self._settled
+    def prepared(self) -> None:
+        """Wait until the child is ready to begin."""
+        self._receive()
 
-    def wait(self) -> Told:
-        """What the worker measured, once it has ended."""
-        while self._told is None:
-            self.progress()
+    def go(self) -> None:
+        """Let it begin."""
+        self._send("go")
+
+    def begun(self) -> None:
+        """Wait until it has begun."""
+        self._receive()
+
+    def ask(self) -> None:
+        """Ask what happened since the last time."""
+        self._send("tell")
+
+    def told(self) -> T:
+        """The answer."""
+        answer: T = self._receive()
+        return answer
+
+    def stop(self) -> None:
+        """Tell it to end in order."""
+        self._send("stop")
+
+    def ended(self) -> list[T]:
+        """Wait for its end: its last words, and an answer that nobody has waited for."""
+        told: list[T] = []
+        deadline = time.monotonic() + LONGEST_END
+        while self._pipe.poll(max(0.0, deadline - time.monotonic())):
+            answer = self._receive()
+            if isinstance(answer, Last):
+                told.append(answer.told)
+                self._process.join(max(0.0, deadline - time.monotonic()))
+                return told
+            told.append(answer)
+        raise ProcessEnded(f"a process of the benchmark did not end within {LONGEST_END:g} seconds")
+
+    def kill(self) -> None:
+        """End it in any case; fine if it has ended."""
+        self._process.kill()
         self._process.join()
-        return self._told
+        self._pipe.close()
 
-    def stop(self) -> Told:
-        """Stop the worker; what it measured."""
-        self._pipe.send("stop")
-        return self.wait()
+    def _send(self, word: str) -> None:
+        # Where nobody listens any more, the next receive says so.
+        with contextlib.suppress(OSError):
+            self._pipe.send(word)
 
-
-def _main(pipe: Connection, url: str, jobs: int, keep: object, concurrency: int) -> None:
-    from rota.worker import Worker
-
-    app, _ = tasks.make(url, keep=bool(keep))
-    config = WorkerConfig(queues=(tasks.QUEUE,), concurrency=concurrency)
-    worker = Worker(app, config)
-    told = Told()
-
-    def began(_: WorkerStarted) -> None:
-        told.idle_memory = memory()
-        told.began = time.time()
-        pipe.send("started")
-
-    def written(event: SettlementsWritten) -> None:
-        told.ended = time.time()
-        told.written += event.count
-        told.peak_memory = max(told.peak_memory, memory())
-        if time.monotonic() - reported[0] > 0.1:  # noqa: PLR2004 - ten times a second
-            reported[0] = time.monotonic()
-            pipe.send(told.written)
-        if told.written >= jobs:
-            worker.stop()
-
-    reported = [0.0]
-    app.events.subscribe(WorkerStarted, began)
-    app.events.subscribe(SettlementsWritten, written)
-
-    def listen() -> None:
+    def _receive(self) -> Any:
         try:
-            pipe.recv()
-        except EOFError:
-            os._exit(1)
-        worker.stop()
-
-    threading.Thread(target=listen, daemon=True).start()
-    worker.run()
-    told.started = tasks.started
-    pipe.send(told)
+            return self._pipe.recv()
+        except (EOFError, OSError) as error:
+            raise ProcessEnded(
+                "a process of the benchmark ended by itself; what it said stands above"
+            ) from error
 
 
-def memory() -> int:
-    """Bytes of memory that this process occupies now (elsewhere than on Linux: at its peak)."""
+class Line(Generic[T]):
+    """The child's end."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._listener: threading.Thread | None = None
+
+    def ready(self) -> None:
+        """Say so, and wait for the word to begin."""
+        self._pipe.send("ready")
+        if self._pipe.recv() != "go":
+            raise SystemExit
+
+    def begin(self, take: Callable[[], T], stop: Callable[[], None]) -> None:
+        """Say that it has begun, and answer from now on with what `take` gives."""
+        self._pipe.send("begun")
+        self._listener = threading.Thread(target=self._listen, args=(take, stop), daemon=True)
+        self._listener.start()
+
+    def _listen(self, take: Callable[[], T], stop: Callable[[], None]) -> None:
+        try:
+            while self._pipe.recv() == "tell":
+                self._pipe.send(take())
+        except (EOFError, OSError):
+            os._exit(1)  # nobody is left who would want to know
+        stop()
+
+    def end(self, told: T) -> None:
+        """The last words, once it was told to stop."""
+        if self._listener is not None:
+            self._listener.join()
+        self._pipe.send(Last(told))
+
+
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes that are started in the block never hear a Ctrl-C, not even while they start."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    # The first process that multiprocessing starts brings this one along, which would undo it.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - read often
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * 1024
+        yield
+    finally:
+        # One that came meanwhile is delivered now.
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def emptied(values: list[T]) -> list[T]:
+    """What is in a list, taken out of it, while other threads go on adding."""
+    found = values[:]
+    del values[: len(found)]
+    return found
+
+
+def _run(pipe: Connection, main: Callable[..., None], args: tuple[Any, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        main(Line(pipe), *args)

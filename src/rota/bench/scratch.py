@@ -1,4 +1,4 @@
-"""A database for one benchmark: made at the start, removed at the end."""
+"""Databases for one benchmark: made at the start, removed at the end."""
 
 import contextlib
 import secrets
@@ -12,66 +12,99 @@ from rota.store import migrate
 from rota.store.opening import open_store, shown
 
 
+class Scratch:
+    """A place to make databases in.
+
+    Attributes:
+        server: The URL of another database of the server, for observers who must not be seen in
+            the figures of the one that is measured; `None` on SQLite.
+    """
+
+    def __init__(self, *, server: str | None, folder: Path | None) -> None:
+        self.server = server
+        self._folder = folder
+
+    @property
+    def postgres(self) -> bool:
+        """Whether this is PostgreSQL."""
+        return self.server is not None
+
+    @contextlib.contextmanager
+    def fresh(self) -> Iterator[str]:
+        """The URL of a database with Rota's tables and nothing in them.
+
+        Raises:
+            ConfigError: It cannot be made.
+        """
+        made = _sqlite(self._folder) if self.server is None else _postgres(self.server)
+        with made as url:
+            store = open_store(url)
+            connection = store.connect()
+            migrate.migrate(store, connection)
+            connection.close()
+            store.close()
+            yield url
+
+
 @contextlib.contextmanager
-def scratch(url: str | None, *, private: bool) -> Iterator[str]:
-    """The URL of a fresh, migrated database.
+def scratch(url: str | None, *, private: bool) -> Iterator[Scratch]:
+    """Find the place.
 
     Args:
-        url: A PostgreSQL URL: the database is made on that server. A SQLite URL: the file is made
-            in that file's folder. Without one, a SQLite file in a temporary folder.
+        url: A PostgreSQL URL: databases are made on that server. A SQLite URL: files are made in
+            that file's folder. Without one, SQLite files in a temporary folder.
         private: Start a PostgreSQL of Rota's own.
 
     Raises:
-        ConfigError: The database cannot be made.
+        ConfigError: The URL cannot be used, or there is no PostgreSQL to start.
     """
-    with contextlib.ExitStack() as stack:
-        if private:
-            from rota.servers.postgres import PostgresServer
+    if private:
+        from rota.servers.postgres import PostgresServer
 
-            server = stack.enter_context(PostgresServer.start())
-            fresh = server.create_database("bench")
-        elif url is not None and url.startswith(("postgres://", "postgresql://")):
-            fresh = stack.enter_context(_postgres(url))
+        with PostgresServer.start() as server:
+            yield Scratch(server=server.url, folder=None)
+    elif url is None:
+        yield Scratch(server=None, folder=None)
+    else:
+        open_store(url).close()  # refuses what is no URL of a database
+        if url.startswith("sqlite"):
+            folder = Path(url.partition("///")[2]).parent
+            if not folder.is_dir():
+                message = f"there is no folder {folder} to make a SQLite file in; see --url"
+                raise ConfigError(message)
+            yield Scratch(server=None, folder=folder)
         else:
-            fresh = stack.enter_context(_sqlite(url))
-        store = open_store(fresh)
-        connection = store.connect()
-        migrate.migrate(store, connection)
-        connection.close()
-        store.close()
-        yield fresh
+            yield Scratch(server=url, folder=None)
 
 
 @contextlib.contextmanager
-def _postgres(url: str) -> Iterator[str]:
+def _postgres(server: str) -> Iterator[str]:
     import psycopg
     from psycopg import sql
 
     name = f"rota_bench_{secrets.token_hex(4)}"
     try:
-        server = psycopg.connect(url, autocommit=True)
-    except psycopg.Error as error:
-        message = f"{shown(url)} is not to be reached: {str(error).strip()}"
+        with contextlib.closing(psycopg.connect(server, autocommit=True)) as connection:
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    except psycopg.OperationalError as error:
+        message = f"{shown(server)} is not to be reached: {str(error).strip()}"
         raise StoreUnavailable(message) from error
-    with server:
-        try:
-            server.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        except psycopg.Error as error:
-            message = (
-                f"a benchmark makes a database of its own, which {shown(url)} refuses: "
-                f"{str(error).strip()}; use a role that may, or --private"
-            )
-            raise ConfigError(message) from error
-        try:
-            yield urllib.parse.urlsplit(url)._replace(path=f"/{name}").geturl()
-        finally:
-            server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    except psycopg.Error as error:
+        message = (
+            f"a benchmark makes a database of its own, which {shown(server)} refuses: "
+            f"{str(error).strip()}; use a role that may, or --private"
+        )
+        raise ConfigError(message) from error
+    try:
+        yield urllib.parse.urlsplit(server)._replace(path=f"/{name}").geturl()
+    finally:
+        # Another connection: the first one may not have lived for hours.
+        with contextlib.closing(psycopg.connect(server, autocommit=True)) as connection:
+            drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
+            connection.execute(drop.format(sql.Identifier(name)))
 
 
 @contextlib.contextmanager
-def _sqlite(url: str | None) -> Iterator[str]:
-    folder = None
-    if url is not None:
-        folder = Path(url.partition("///")[2] or ".").parent
+def _sqlite(folder: Path | None) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="rota-bench-", dir=folder) as made:
-        yield f"sqlite:///{made}/bench.db"
+        yield f"sqlite:///{Path(made).absolute()}/bench.db"

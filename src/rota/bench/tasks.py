@@ -1,28 +1,75 @@
-"""The app of the benchmarks' workers: handlers that do nothing, or note when they began."""
+"""The tasks of the benchmarks' workers: handlers that do nothing, or note when they began.
+
+The app is a module's own, because a child process (`executor="process"`) imports its task.
+"""
 
 import time
-from typing import Any
 
 from rota.app import Rota
-from rota.task import Task
+from rota.config import DAY
+from rota.context import Context
 
 QUEUE = "bench"
 
-started: dict[int, float] = {}
-"""When the handler of `stamp` began, by its argument, in seconds since the epoch."""
+app = Rota("sqlite:///rota-bench-unused.db")
+"""`open_app` says which database; nothing is ever opened under this name."""
+
+starts: list[tuple[float, float]] = []
+"""What `stamp` was given, and when its handler began, in seconds since the epoch."""
 
 
-def make(url: str, *, keep: bool = True) -> tuple[Rota, Task[..., Any, Any]]:
-    """An app on a database with the task that is measured; `keep` retains completed jobs."""
-    app = Rota(url, retention=86400 if keep else 0)
+@app.task(name="bench.noop", queue=QUEUE)
+async def noop(n: int) -> None:
+    """Do nothing."""
+    del n
 
-    @app.task(name="bench.noop", queue=QUEUE)
-    async def noop(n: int) -> None:
-        del n
 
-    @app.task(name="bench.stamp", queue=QUEUE)
-    async def stamp(n: int) -> None:
-        started[n] = time.time()
+@app.task(name="bench.carry", queue=QUEUE)
+async def carry(load: str) -> None:
+    """Do nothing, with args of some size."""
+    del load
 
-    del stamp
-    return app, app.find_task(noop.name)
+
+@app.task(name="bench.carry_in_thread", queue=QUEUE)
+def carry_in_thread(load: str) -> None:
+    """Do nothing, in a thread."""
+    del load
+
+
+@app.task(name="bench.carry_in_process", queue=QUEUE, executor="process")
+def carry_in_process(load: str) -> None:
+    """Do nothing, in a child process."""
+    del load
+
+
+@app.task(name="bench.stamp", queue=QUEUE)
+async def stamp(key: float) -> None:
+    """Note when this job began; the key is the caller's, such as the time of its call."""
+    starts.append((key, time.time()))
+
+
+class Failed(Exception):
+    """What `flaky` raises."""
+
+
+RETRY_DELAY = 1.0
+"""Seconds between two attempts of `flaky`."""
+
+
+@app.task(
+    name="bench.flaky", queue=QUEUE, max_attempts=100, retry=lambda _attempt, _error: RETRY_DELAY
+)
+async def flaky(ctx: Context, number: int, failures: int) -> None:
+    """Fail so many times; each attempt is noted as `number + attempt / 1000`."""
+    starts.append((number + ctx.attempt / 1000, time.time()))
+    if ctx.attempt <= failures:
+        raise Failed
+
+
+def open_app(url: str, *, keep: bool = True) -> Rota:
+    """The app, on that database; `keep` retains completed jobs."""
+    app.use(url)
+    for task in app.tasks.values():
+        task.retention = DAY if keep else 0
+    starts.clear()
+    return app

@@ -19,7 +19,7 @@ COMMANDS = {
         "rota.cli.doctor:doctor", "Say what is wrong with the database, and what to do."
     ),
     "supervise": Lazy("rota.cli.supervise:supervise", "End transactions that are open too long."),
-    "bench": Lazy("rota.cli.bench:bench", "Measure how fast it is on your database."),
+    "bench": Lazy("rota.cli.bench.command:bench", "Measure how fast it is on your database."),
 }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from rota.config import WorkerConfig
 from rota.errors import LeaseLost, StoreUnavailable
-from rota.events import Events
+from rota.events import Events, JobsClaimed
 from rota.job import ClaimedJob, SessionId
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
@@ -117,6 +117,7 @@ class Claimer:
         if self._doubtful:
             self._connection.run(self._store.release(session, self._leases.held(session)))
             self._doubtful = False
+        began = time.monotonic()
         try:
             claim = self._store.claim(session, self._queues, want, woken=self._news)
             self._news = False
@@ -129,6 +130,8 @@ class Claimer:
             # The session's own thread finds out and opens a new one.
             self._stopping.wait(self._config.heartbeat)
             return
+        if self._events.wanted(JobsClaimed):
+            self._events.emit(JobsClaimed(len(jobs), time.monotonic() - began))
         if jobs:
             self._hand_over(session, jobs, full=len(jobs) >= want)
         else:

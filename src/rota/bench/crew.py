@@ -1,0 +1,157 @@
+"""The workers of a benchmark, each in a process of its own."""
+
+import asyncio
+import logging
+import os
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from rota.bench import tasks
+from rota.bench.figures import Step
+from rota.bench.process import Child, Line, emptied
+from rota.config import WorkerConfig
+from rota.events import JobsClaimed, SettlementsWritten, WorkerStarted
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What each worker shall be like."""
+
+    url: str
+    keep: bool = True
+    queues: tuple[str, ...] = (tasks.QUEUE,)
+    concurrency: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a worker has seen since it was asked last. Moments are in seconds since the epoch.
+
+    Attributes:
+        began: When the worker had its session.
+        cpu: Seconds of processor time since the process started.
+        memory: Bytes that the process occupies now.
+        idle_memory: Bytes that it occupied before its first claim.
+        settlements: When how many jobs were settled.
+        claims: When a claim gave how many jobs (at least one), after how many seconds.
+        starts: What the jobs were given, and when their handlers began.
+    """
+
+    began: float
+    cpu: float
+    memory: int
+    idle_memory: int
+    settlements: list[Step]
+    claims: list[tuple[float, int, float]]
+    starts: list[tuple[float, float]]
+
+    @property
+    def settled(self) -> int:
+        """How many jobs."""
+        return sum(count for _, count in self.settlements)
+
+
+class Crew:
+    """Some worker processes, to be used in a `with` block; none is left after it."""
+
+    def __init__(self, plan: Plan, workers: int = 1) -> None:
+        self._children: list[Child[Told]] = []
+        self._plan = plan
+        self._workers = workers
+
+    def __enter__(self) -> Self:
+        """Start the processes; their workers wait for `go`."""
+        try:
+            for _ in range(self._workers):
+                self._children.append(Child(_work, self._plan))
+            for child in self._children:
+                child.prepared()
+        except BaseException:
+            self._kill()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._kill()
+
+    def _kill(self) -> None:
+        while self._children:
+            self._children.pop().kill()
+
+    def go(self) -> None:
+        """Start all workers at once; returns when all have a session."""
+        for child in self._children:
+            child.go()
+        for child in self._children:
+            child.begun()
+
+    def tell(self) -> list[Told]:
+        """What each has seen since the last time."""
+        for child in self._children:
+            child.ask()
+        return [child.told() for child in self._children]
+
+    def stop(self) -> list[Told]:
+        """Stop all in order; what they have seen since the last time."""
+        for child in self._children:
+            child.stop()
+        told = [one for child in self._children for one in child.ended()]
+        self._kill()
+        return told
+
+
+def _work(line: Line[Told], plan: Plan) -> None:
+    from rota.worker import Worker
+
+    app = tasks.open_app(plan.url, keep=plan.keep)
+    # What fails on purpose is no news.
+    logging.getLogger("rota").addFilter(lambda record: tasks.flaky.name not in record.getMessage())
+    app.ready()
+    worker = Worker(app, WorkerConfig(queues=plan.queues, concurrency=plan.concurrency))
+    settlements: list[Step] = []
+    claims: list[tuple[float, int, float]] = []
+    began, idle = 0.0, 0
+
+    def take() -> Told:
+        return Told(
+            began, time.process_time(), memory(), idle,
+            emptied(settlements), emptied(claims), emptied(tasks.starts),
+        )  # fmt: skip
+
+    def start(_: WorkerStarted) -> None:
+        nonlocal began, idle
+        began, idle = time.time(), memory()
+        line.begin(take, worker.stop)
+
+    def written(event: SettlementsWritten) -> None:
+        settlements.append((time.time(), event.count))
+
+    def claimed(event: JobsClaimed) -> None:
+        if event.count:
+            claims.append((time.time(), event.count, event.seconds))
+
+    app.events.subscribe(WorkerStarted, start)
+    app.events.subscribe(SettlementsWritten, written)
+    app.events.subscribe(JobsClaimed, claimed)
+    line.ready()
+    asyncio.run(worker.arun(signals=False))
+    line.end(take())
+
+
+def memory() -> int:
+    """Bytes of memory that this process occupies now (elsewhere than on Linux: at its peak)."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - read often
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,62 @@
+"""Does a worker, or the database, grow under a steady load that goes on for long?"""
+
+from rota.bench.figures import growth, percentiles, ratio
+from rota.bench.hold import dead_rows
+from rota.bench.observer import observing
+from rota.bench.progress import Progress
+from rota.bench.report import Figures, Lines, Result
+from rota.bench.scratch import Scratch
+from rota.bench.steady import Course, Steady, series
+
+
+def soak(scratch: Scratch, course: Course, progress: Progress) -> Result:
+    """Run the load; memory, disk and depth of its first quarter are compared with the last."""
+    with scratch.fresh() as url, observing(url, scratch) as observer:
+        before = observer.tables()
+        ran = Steady(url, course, observer, progress).run()
+        after = observer.tables()
+    samples = ran.samples
+    end = samples[-1].at if samples else 0.0
+    due, sent = sum(one.due for one in samples), sum(one.enqueued for one in samples)
+    figures: dict[str, Figures] = {
+        "load": {
+            "seconds": round(end, 1),
+            "offered_rate": round(due / end, 1) if end else None,
+            "enqueued_rate": round(sent / end, 1) if end else None,
+            "enqueued_to_offered": ratio(sent, due),
+            "jobs_enqueued": ran.enqueued,
+            "jobs_settled": ran.settled,
+            "jobs_left_over": ran.left,
+        },
+        "growth": {
+            "workers_memory_mb": growth([one.memory / 1e6 for one in samples]),
+            "tables_mb": growth([one.tables.bytes / 1e6 for one in samples]),
+            "depth": growth([one.depth for one in samples]),
+        },
+        "latency": percentiles(delay for one in samples for delay in one.delays),
+        **dead_rows(before, after, after, ran),
+    }
+    time = "seconds since the load began"
+    sizes = ("size of all tables", "size of the job log")
+    charts = (
+        Lines("Memory levels off", time, "megabytes", ("workers' memory",)),
+        Lines("The tables' size goes up and down, and not only up", time, "megabytes",
+              sizes if scratch.postgres else sizes[:1]),
+        Lines("No backlog grows", time, "jobs enqueued and not settled", ("depth",)),
+        Lines("Throughput stays where the producer puts it", time, "jobs per second",
+              ("offered", "completed")),
+        Lines("Jobs start as soon at the end as at the beginning", time,
+              "milliseconds from enqueue to start", ("latency p50", "latency p95")),
+    )  # fmt: skip
+    return Result(
+        figures=figures, series=series(samples), charts=charts, notes=NOTES,
+        partial=ran.interrupted,
+    )  # fmt: skip
+
+
+NOTES = (
+    (
+        "growth: the median of the samples in the first quarter and in the last. Kept jobs are meant "
+        "to take space; without --keep none are kept."
+    ),
+)

@@ -1,0 +1,8 @@
+"""`rota bench`: measure this machine and this database.
+
+command     the group
+rates       jobs per second: drain, enqueue, scale, counts
+times       how soon: latency, delayed, retries, idle
+long        what happens over time: hold, soak
+measuring   what all of them have in common: where, progress, and how the report is shown
+"""

@@ -1,0 +1,25 @@
+"""The group `rota bench`."""
+
+import click
+
+from rota.cli.bench.long import hold, soak
+from rota.cli.bench.rates import counts, drain, enqueue, scale
+from rota.cli.bench.times import delayed, idle, latency, retries
+
+
+@click.group()
+def bench() -> None:
+    """Measure Rota here: throughput, latency, and what a long transaction does.
+
+    Every benchmark makes databases of its own and removes them at the end. Machines are noisy:
+    compare figures of one run.
+
+    \b
+    Examples:
+      rota bench drain --private --jobs 100000
+      rota bench hold --private --seconds 120 --html hold.html
+    """
+
+
+for command in (drain, enqueue, latency, hold, delayed, retries, soak, scale, idle, counts):
+    bench.add_command(command)

@@ -1,0 +1,171 @@
+"""Benchmarks of jobs per second."""
+
+from itertools import product
+from typing import Unpack
+
+import click
+
+from rota.cli.bench.measuring import Where, measure, options
+
+
+@click.command()
+@click.option("--jobs", type=click.IntRange(10), default=100_000, show_default=True)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    multiple=True,
+    default=(1,),
+    help="Processes.  [default: 1]",
+)
+@click.option(
+    "--executor", type=click.Choice(["loop", "thread", "process"]), multiple=True,
+    default=("loop",), help="Where the handlers run.  [default: loop]",
+)  # fmt: skip
+@click.option(
+    "--args", "sizes", type=click.IntRange(0, 1_000_000), multiple=True, default=(0,),
+    metavar="BYTES", help="Size of each job's args; 0 is a number.  [default: 0]",
+)  # fmt: skip
+@click.option(
+    "--keep/--no-keep",
+    multiple=True,
+    default=(True,),
+    help="Keep completed jobs or not.  [default: keep]",
+)
+@click.option(
+    "--held/--not-held", multiple=True, default=(False,),
+    help="Another session holds a snapshot and an xid all the time.  [default: not held]",
+)  # fmt: skip
+@click.option(
+    "--all", "everything", is_flag=True,
+    help="1, 2 and 4 workers; all executors; kept and not; args of 10 B, 1 kB and 100 kB.",
+)  # fmt: skip
+@click.option("--concurrency", type=click.IntRange(1), default=32, show_default=True)
+@options
+def drain(
+    *,
+    jobs: int,
+    workers: tuple[int, ...],
+    executor: tuple[str, ...],
+    sizes: tuple[int, ...],
+    keep: tuple[bool, ...],
+    held: tuple[bool, ...],
+    everything: bool,
+    concurrency: int,
+    **where: Unpack[Where],
+) -> None:
+    """Jobs per second of workers emptying a queue of jobs that do nothing.
+
+    Options may be repeated: every combination is run on a database of its own, and compared with
+    the first one.
+
+    \b
+    Examples:
+      rota bench drain --private --keep --no-keep
+      rota bench drain --private --held --jobs 200000
+      rota bench drain --workers 1 --workers 4
+    """
+    from rota.bench.drain import Course
+    from rota.bench.drain import drain as run
+
+    if everything:
+        workers, executor, sizes = (1, 2, 4), ("loop", "thread", "process"), (10, 1000, 100_000)
+        keep = (True, False)
+    courses = [
+        Course(jobs, count, kind, size, kept, hold, concurrency)
+        for hold, size, kind, kept, count in product(held, sizes, executor, keep, workers)
+    ]
+    measure("drain", where, lambda scratch, progress: run(scratch, courses, progress))
+
+
+@click.command()
+@click.option("--jobs", type=click.IntRange(1000), default=100_000, show_default=True,
+              help="For one enqueue_many.")  # fmt: skip
+@click.option("--singles", type=click.IntRange(100), default=3000, show_default=True,
+              help="Enqueued one by one, and as many bare INSERTs.")  # fmt: skip
+@click.option("--producers", type=click.IntRange(1, 64), multiple=True, default=(1, 2, 4),
+              help="Processes that enqueue one by one.  [default: 1, 2 and 4]")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(0.2), default=3.0, show_default=True,
+              help="For each number of producers.")  # fmt: skip
+@options
+def enqueue(
+    *,
+    jobs: int,
+    singles: int,
+    producers: tuple[int, ...],
+    seconds: float,
+    **where: Unpack[Where],
+) -> None:
+    """Enqueue one by one, next to bare INSERTs; many at once; several producers.
+
+    \b
+    Example:
+      rota bench enqueue --private
+    """
+    from rota.bench.enqueue import enqueue as run
+
+    measure(
+        "enqueue", where,
+        lambda scratch, progress: run(
+            scratch, jobs=jobs, singles=singles, producers=producers, seconds=seconds,
+            progress=progress,
+        ),
+    )  # fmt: skip
+
+
+@click.command()
+@click.option("--workers", type=click.IntRange(1, 64), multiple=True, default=(1, 2, 4, 8),
+              help="Processes.  [default: 1, 2, 4 and 8]")  # fmt: skip
+@click.option("--lanes", type=click.IntRange(1, 100_000), multiple=True, default=(1, 32, 1000),
+              help="Pairs of queue and priority.  [default: 1, 32 and 1000]")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(10), default=20_000, show_default=True,
+              help="For each combination.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(0), default=5.0, show_default=True,
+              help="To watch the idle workers of each combination; 0: not at all.")  # fmt: skip
+@click.option("--rest", type=click.FloatRange(0), default=11.0, show_default=True,
+              help="Seconds before that, for sessions to report what they did.")  # fmt: skip
+@options
+def scale(
+    *,
+    workers: tuple[int, ...],
+    lanes: tuple[int, ...],
+    jobs: int,
+    seconds: float,
+    rest: float,
+    **where: Unpack[Where],
+) -> None:
+    """More workers and more lanes: jobs per second while busy, cost while idle.
+
+    \b
+    Example:
+      rota bench scale --private --workers 1 --workers 4 --lanes 1 --lanes 32
+    """
+    from rota.bench.scale import scale as run
+
+    measure(
+        "scale", where,
+        lambda scratch, progress: run(
+            scratch, workers=workers, lanes=lanes, jobs=jobs, idle_seconds=seconds, rest=rest,
+            progress=progress,
+        ),
+    )  # fmt: skip
+
+
+@click.command()
+@click.option("--sizes", type=click.IntRange(1, 100_000_000), multiple=True,
+              default=(10_000, 100_000, 1_000_000), metavar="JOBS",
+              help="Numbers of jobs.  [default: 10000, 100000 and 1000000]")  # fmt: skip
+@click.option("--finished", is_flag=True, help="Count kept completed jobs, not available ones.")
+@options
+def counts(*, sizes: tuple[int, ...], finished: bool, **where: Unpack[Where]) -> None:
+    """Count the jobs of each queue, next to a COUNT(*).
+
+    \b
+    Example:
+      rota bench counts --private --sizes 10000 --sizes 1000000
+    """
+    from rota.bench.counts import counts as run
+
+    measure(
+        "counts", where,
+        lambda scratch, progress: run(scratch, sizes=sizes, finished=finished, progress=progress),
+    )  # fmt: skip

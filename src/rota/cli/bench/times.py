@@ -1,0 +1,113 @@
+"""Benchmarks of how soon something happens, and what it costs when nothing does."""
+
+from typing import Unpack
+
+import click
+
+from rota.cli.bench.measuring import Where, measure, options
+
+
+@click.command()
+@click.option("--jobs", type=click.IntRange(1), default=300, show_default=True,
+              help="One at a time, for an idle worker.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(0), default=10.0, show_default=True,
+              help="Of the part under load; 0 leaves it out.")  # fmt: skip
+@click.option("--rate", type=click.FloatRange(1), help="Jobs per second of the load.  "
+              "[default: half of what is measured right before]")  # fmt: skip
+@click.option("--batch", type=click.IntRange(1), default=10, show_default=True,
+              help="Jobs per call under load; 1 is enqueue.")  # fmt: skip
+@click.option("--flood", type=click.IntRange(10), default=20_000, show_default=True,
+              help="Jobs to find out the rate with.")  # fmt: skip
+@options
+def latency(
+    *,
+    jobs: int,
+    seconds: float,
+    rate: float | None,
+    batch: int,
+    flood: int,
+    **where: Unpack[Where],
+) -> None:
+    """Milliseconds from the call of enqueue to the start of the handler: idle, and at half load.
+
+    \b
+    Example:
+      rota bench latency --private --html latency.html
+    """
+    from rota.bench.latency import Loaded
+    from rota.bench.latency import latency as run
+
+    loaded = Loaded(seconds, rate, batch, flood)
+    measure("latency", where, lambda scratch, progress: run(scratch, jobs, loaded, progress))
+
+
+@click.command()
+@click.option("--jobs", type=click.IntRange(10), default=100_000, show_default=True)
+@click.option("--seconds", type=click.FloatRange(0.1), default=60.0, show_default=True,
+              help="In which the jobs become due.")  # fmt: skip
+@click.option("--burst", type=click.IntRange(0), default=20_000, show_default=True,
+              help="Jobs that are all due at once; 0 leaves that out.")  # fmt: skip
+@options
+def delayed(*, jobs: int, seconds: float, burst: int, **where: Unpack[Where]) -> None:
+    """How late delayed jobs start, and how many per second can be staged.
+
+    \b
+    Example:
+      rota bench delayed --private --jobs 10000 --seconds 10
+    """
+    from rota.bench.delayed import delayed as run
+
+    measure(
+        "delayed", where,
+        lambda scratch, progress: run(
+            scratch, jobs=jobs, seconds=seconds, burst=burst, progress=progress
+        ),
+    )  # fmt: skip
+
+
+@click.command()
+@click.option("--jobs", type=click.IntRange(10), default=20_000, show_default=True)
+@click.option("--share", type=click.FloatRange(0, 1), default=0.1, show_default=True,
+              help="Of the jobs that fail.")  # fmt: skip
+@click.option("--failures", type=click.IntRange(1, 50), default=1, show_default=True,
+              help="Of each of them before it succeeds.")  # fmt: skip
+@options
+def retries(*, jobs: int, share: float, failures: int, **where: Unpack[Where]) -> None:
+    """Failing jobs: what they cost, and how late they come back.
+
+    \b
+    Example:
+      rota bench retries --private --share 0.5 --failures 2
+    """
+    from rota.bench.retries import retries as run
+
+    measure(
+        "retries", where,
+        lambda scratch, progress: run(
+            scratch, jobs=jobs, share=share, failures=failures, progress=progress
+        ),
+    )  # fmt: skip
+
+
+@click.command()
+@click.option("--seconds", type=click.FloatRange(0.5), default=20.0, show_default=True)
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True)
+@click.option("--lanes", type=click.IntRange(1, 100_000), default=1, show_default=True)
+@click.option("--rest", type=click.FloatRange(0), default=11.0, show_default=True,
+              help="Seconds before that, for sessions to report what they did.")  # fmt: skip
+@options
+def idle(*, seconds: float, rest: float, workers: int, lanes: int, **where: Unpack[Where]) -> None:
+    """Processor time, transactions and memory of workers that have nothing to do.
+
+    \b
+    Example:
+      rota bench idle --private --workers 4
+    """
+    from rota.bench.idle import idle as run
+
+    measure(
+        "idle", where,
+        lambda scratch, progress: run(
+            scratch, seconds=seconds, rest=rest, workers=workers, lanes=lanes, progress=progress
+        ),
+    )  # fmt: skip

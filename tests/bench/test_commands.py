@@ -1,0 +1,260 @@
+"""Every benchmark in a small form, on both databases: shape, counts that must agree, cleaning up."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.calling import refused, rota
+
+
+def left(url: str) -> list[Path]:
+    """What benchmarks have made in the folder of a SQLite file and not removed."""
+    return list(Path(url.partition("///")[2]).parent.glob("rota-bench-*"))
+
+
+@pytest.fixture
+def where(store_url: str) -> Iterator[str]:
+    """Where to measure; nothing must be left there. PostgreSQL: see test_interrupt.py."""
+    yield store_url
+    if store_url.startswith("sqlite"):
+        assert left(store_url) == []
+
+
+def bench(url: str, *args: object) -> Any:
+    """The report of a benchmark, checked for what all of them have."""
+    result = rota("bench", *args, "--json", url=url)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    report = json.loads(result.stdout)
+    assert list(report) == [
+        "name", "question", "when", "partial", "machine", "versions", "commit", "settings",
+        "parameters", "figures", "series", "notes",
+    ]  # fmt: skip
+    assert report["name"] == args[0]
+    assert report["question"].endswith("?")
+    assert not report["partial"]
+    assert report["machine"]["cores"] >= 1
+    assert {"rota", "python"} < set(report["versions"])
+    assert report["settings"]
+    for name, series in report["series"].items():
+        assert len(series["x"]) == len(series["y"]) > 0, name
+    assert report["figures"]
+    return report
+
+
+def test_drain(where: str) -> None:
+    """Every combination is run and compared with the first; tenths of each."""
+    report = bench(where, "drain", "--jobs=300", "--held", "--not-held", "--workers=2")
+    runs = report["figures"]["runs"]
+    assert list(runs) == ["2 workers, loop, kept, held", "2 workers, loop, kept"]
+    for name, run in runs.items():
+        assert run["settled"] == run["jobs"] == 300
+        assert run["rate"] > 0
+        assert 0 < run["slowest_to_fastest_tenth"] <= 1
+        assert len(report["series"][name]["y"]) == 10
+        if where.startswith("postgres"):
+            assert (run["oldest_transaction_s"] is not None) is run["horizon_held"]
+            assert run["enqueue_wal_bytes_per_job"] > 10
+            assert run["run_wal_bytes_per_job"] > 0
+            assert run["wal_bytes_per_job"] == pytest.approx(
+                run["enqueue_wal_bytes_per_job"] + run["run_wal_bytes_per_job"], abs=0.2
+            )
+            assert 0 <= run["run_full_page_share"] <= 1
+    assert report["parameters"]["held"] == "true, false"
+    assert report["parameters"]["jobs"] == 300
+    first, second = runs.values()
+    assert first["ratio_to_first_run"] == 1.0
+    assert second["ratio_to_first_run"] == pytest.approx(second["rate"] / first["rate"], abs=1e-3)
+
+
+@pytest.mark.parametrize("executor", ["thread", "process"])
+def test_drain_in_executors(executor: str, tmp_path: Path) -> None:
+    """Threads and child processes; the args have the size that was asked for."""
+    report = bench(
+        f"sqlite:///{tmp_path}/rota.db", "drain", "--jobs=40", f"--executor={executor}",
+        "--args=1000",
+    )  # fmt: skip
+    [run] = report["figures"]["runs"].values()
+    assert run["settled"] == 40
+    assert run["args_bytes"] == 1000
+    assert run["executor"] == executor
+
+
+def test_enqueue(where: str) -> None:
+    """One by one next to a bare INSERT, many, and several producers."""
+    report = bench(
+        where, "enqueue", "--jobs=1000", "--singles=100", "--seconds=0.3", "--producers=1",
+        "--producers=2",
+    )  # fmt: skip
+    figures = report["figures"]
+    assert figures["one_by_one"]["ratio_to_bare_insert"] > 0
+    assert figures["enqueue_many"]["rate"] > 0
+    one, two = figures["producers"].values()
+    assert one["jobs"] > 0
+    assert two["ratio_to_first"] == pytest.approx(two["rate"] / one["rate"], abs=1e-3)
+
+
+def test_latency(where: str) -> None:
+    """Every job that was enqueued has a delay; the load is half of what was measured."""
+    report = bench(where, "latency", "--jobs=5", "--seconds=2", "--flood=300", "--batch=50")
+    figures = report["figures"]
+    assert figures["idle"]["jobs"] == 5
+    assert 0 < figures["idle"]["p50_ms"] <= figures["idle"]["p99_ms"]
+    assert figures["loaded"]["offered_rate"] == pytest.approx(figures["flood"]["rate"] / 2, abs=1)
+    assert figures["loaded"]["jobs"] > 0
+    assert figures["loaded"]["p99_ms"] > 0
+    assert {"idle", "under load"} == set(report["series"])
+
+
+def test_hold(where: str) -> None:
+    """A load while the horizon is held: nothing is lost, and each second has a sample."""
+    report = bench(where, "hold", "--seconds=3", "--warm-up=1", "--rate=200")
+    load, series = report["figures"]["load"], report["series"]
+    assert load["jobs_settled"] == load["jobs_enqueued"] > 600
+    assert load["jobs_left_over"] == 0
+    assert load["enqueued_to_offered"] == pytest.approx(1.0, abs=0.3)
+    assert len(series["completed"]["x"]) == 3
+    first, last = report["figures"]["parts"].values()
+    assert first["throughput"] > 0
+    assert report["figures"]["last_to_first"]["throughput"] == pytest.approx(
+        last["throughput"] / first["throughput"], abs=1e-3
+    )
+    if where.startswith("postgres"):
+        # The holder was there before the load, and stayed.
+        ages = series["oldest transaction"]["y"]
+        assert ages == sorted(ages)
+        assert ages[0] > 1
+        dead = report["figures"]["dead_rows"]
+        assert dead["job_log_made"] == dead["job_log_now"] == 0
+        # Each claim's lease was deleted, and vacuum could not take it away.
+        assert dead["all_tables_made"] > 10
+        assert dead["all_tables_made_per_1000_jobs"] == pytest.approx(
+            1000 * dead["all_tables_made"] / load["jobs_settled"], abs=1e-2
+        )
+
+
+def test_hold_without_a_holder(postgres_url: str) -> None:
+    """`--no-holder`: the same load, and no transaction gets old."""
+    report = bench(postgres_url, "hold", "--seconds=2", "--warm-up=0", "--rate=100", "--no-holder")
+    assert all(age is None or age < 1 for age in report["series"]["oldest transaction"]["y"])
+
+
+def test_hold_by_a_producer(postgres_url: str) -> None:
+    """What the open producer has enqueued runs when it commits, and nobody waited for it."""
+    report = bench(postgres_url, "hold", "--producer", "--seconds=2", "--warm-up=0", "--rate=100")
+    figures = report["figures"]
+    assert figures["open_producer"] == {"jobs": 100, "started_after_its_commit": 100}
+    assert figures["load"]["jobs_left_over"] == 0
+    beside, alone = figures["another_producer"].values()
+    assert beside["enqueues"] == alone["enqueues"] == 600
+    assert figures["beside_open_to_alone"]["p50"] == pytest.approx(
+        beside["p50_ms"] / alone["p50_ms"], rel=0.02
+    )
+
+
+def test_a_producer_that_falls_behind(tmp_path: Path) -> None:
+    """A rate that cannot be kept shows as such."""
+    report = bench(
+        f"sqlite:///{tmp_path}/rota.db", "hold", "--seconds=2", "--warm-up=0", "--rate=1000000",
+        "--batch=1",
+    )  # fmt: skip
+    load = report["figures"]["load"]
+    assert load["offered_rate"] == pytest.approx(1_000_000, rel=0.1)
+    assert load["enqueued_to_offered"] < 0.5
+
+
+def test_delayed(where: str) -> None:
+    """All delayed jobs start, none of them early."""
+    report = bench(where, "delayed", "--jobs=200", "--seconds=1", "--burst=100")
+    spread, burst = report["figures"]["spread"], report["figures"]["burst"]
+    assert spread["started"] == spread["jobs"] == 200
+    assert burst["started"] == burst["jobs"] == 100
+    assert 0 <= spread["lateness_p50_ms"] <= spread["lateness_p99_ms"]
+    assert burst["staging_rate"] > 0
+    assert sum(report["series"]["settled"]["y"]) == 200
+
+
+def test_retries(where: str) -> None:
+    """Every failure is one more attempt, and none comes back too early."""
+    figures = bench(where, "retries", "--jobs=100", "--share=0.1", "--failures=1")["figures"]
+    assert figures["jobs_that_fail"] == 10
+    assert figures["jobs_started"] == 100
+    assert figures["attempts"] == figures["attempts_expected"] == 110
+    assert figures["lateness_p50_ms"] > 0
+    assert figures["rate"] > 0
+
+
+def test_soak(where: str) -> None:
+    """Memory, disk and depth of the first quarter next to the last."""
+    report = bench(where, "soak", "--seconds=2", "--every=0.5", "--rate=100")
+    growth = report["figures"]["growth"]
+    assert growth["workers_memory_mb"]["first_quarter"] > 5
+    assert growth["tables_mb"]["last_quarter"] > 0
+    assert len(report["series"]["workers' memory"]["y"]) == 4
+
+
+def test_scale(where: str) -> None:
+    """Workers by lanes, busy and idle."""
+    report = bench(
+        where, "scale", "--workers=1", "--workers=2", "--lanes=40", "--jobs=80",
+        "--seconds=0.5", "--rest=0",
+    )  # fmt: skip
+    runs = report["figures"]["runs"]
+    assert list(runs) == ["40 lanes, 1 worker", "40 lanes, 2 workers"]
+    for run in runs.values():
+        assert run["jobs"] == 80
+        assert run["rate"] > 0
+        assert run["processor_percent_per_worker"] >= 0
+        assert ("transactions_per_second" in run) is where.startswith("postgres")
+    assert runs["40 lanes, 1 worker"]["ratio_to_fewest_workers"] == 1.0
+
+
+def test_idle(where: str) -> None:
+    """What idle workers cost."""
+    figures = bench(where, "idle", "--seconds=2.5", "--rest=0", "--workers=2", "--lanes=3")[
+        "figures"
+    ]
+    assert figures["queues"] == 3
+    assert 0 <= figures["processor_percent_per_worker"] < 100
+    assert figures["memory_mb_per_worker"] > 5
+    if where.startswith("postgres"):
+        assert figures["transactions_per_second"] > 0
+
+
+@pytest.mark.parametrize("finished", [(), ("--finished",)])
+def test_counts(where: str, finished: tuple[str, ...]) -> None:
+    """At each size the operation has counted every job there is."""
+    report = bench(where, "counts", "--sizes=100", "--sizes=1000", *finished)
+    small, large = report["figures"]["sizes"].values()
+    assert (small["counted"], large["counted"]) == (100, 1000)
+    for one in (small, large):
+        assert one["ratio_to_count"] == pytest.approx(one["queues_ms"] / one["count_ms"], rel=0.02)
+
+
+def test_tables_for_people(tmp_path: Path) -> None:
+    """Without `--json` the same figures are tables; with a file they are both."""
+    file = tmp_path / "counts.json"
+    result = rota(
+        "bench", "counts", "--sizes=100", "--json", file, url=f"sqlite:///{tmp_path}/rota.db"
+    )
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    report = json.loads(file.read_bytes())
+    for word in (report["question"], "queues ms", "processor", report["versions"]["sqlite"]):
+        assert word in result.stdout
+
+
+def test_what_cannot_be_run(tmp_path: Path) -> None:
+    """A wrong wish is refused before anything is measured, with what to do."""
+    here = f"sqlite:///{tmp_path}/rota.db"
+    refused(rota("bench", "hold", "--producer", url=here), 2, "PostgreSQL", "--private")
+    refused(rota("bench", "drain", url=f"sqlite:///{tmp_path}/no/rota.db"), 2, "no folder")
+    refused(rota("bench", "drain", url="oracle://x"), 2, "postgresql://")
+    refused(rota("bench", "drain", "--html", tmp_path / "no" / "x.html", url=here), 1, "no folder")
+    refused(rota("bench", "drain", "--json", tmp_path / "no" / "x", url=here), 1, "no folder")
+    refused(rota("bench", "idle", url="postgresql:///x?host=/nowhere"), 3, "not to be reached")
+    assert rota("bench", "hold", "--producer", "--no-holder", url=here).exit_code == 2
+    assert left(here) == []

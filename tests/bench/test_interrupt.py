@@ -1,0 +1,156 @@
+"""Ctrl-C and SIGTERM: what was measured is reported, and nothing is left."""
+
+import json
+import os
+import secrets
+import signal
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+from typing import Any, LiteralString
+
+import psutil
+import psycopg
+import pytest
+
+from rota.bench.progress import Silent
+from rota.bench.report import Result
+from rota.bench.scratch import scratch
+from rota.bench.soak import soak
+from rota.bench.steady import Course
+from tests.cli.calling import ROTA, environment
+from tests.fixtures.workers import LONG, until
+
+ALL: LiteralString = "SELECT datname FROM pg_database"
+USED: LiteralString = (
+    "SELECT datname FROM pg_stat_activity WHERE application_name = %s AND datname ~ '^rota_bench'"
+)
+
+
+class Bored(Silent):
+    """Presses Ctrl-C after some seconds of the load."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def at(self, done: float) -> None:
+        if done > self._seconds:
+            self._seconds = float("inf")
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def interrupted(url: str, seconds: float) -> Result:
+    """A soak of an hour that somebody ends."""
+    with scratch(url, private=False) as place:
+        course = Course(3600.0, 100.0, 10, warm_up=0.5, every=0.5)
+        return soak(place, course, Bored(seconds))
+
+
+def test_partial(store_url: str) -> None:
+    """The samples that were taken are reported, every job of the load is settled."""
+    result = interrupted(store_url, 1.8)
+    assert result.partial
+    assert len(result.series["completed"].x) == 2
+    load: Any = result.figures["load"]
+    assert load["jobs_settled"] == load["jobs_enqueued"] > 0
+    assert load["seconds"] == pytest.approx(1.0, abs=0.3)
+
+
+def test_partial_before_the_first_sample(store_url: str) -> None:
+    """Nothing was measured, and that is no error."""
+    result = interrupted(store_url, 0.2)
+    assert result.partial
+    assert result.series["completed"].x == ()
+
+
+def start(url: str, *args: str) -> "subprocess.Popen[str]":
+    """A benchmark in a process group of its own, as a terminal would have it."""
+    return subprocess.Popen(
+        [*ROTA, "bench", *args], env=environment(url), stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def begun(bench: "subprocess.Popen[str]", count: int) -> list[psutil.Process]:
+    """Wait for its workers."""
+    parent = psutil.Process(bench.pid)
+
+    def workers() -> list[psutil.Process]:
+        found = [
+            one
+            for one in parent.children(recursive=True)
+            if "spawn_main" in " ".join(one.cmdline())
+        ]
+        return found if len(found) == count else []
+
+    return until(workers, "the benchmark's processes")
+
+
+def databases(url: str, query: LiteralString, *params: str) -> set[str]:
+    """The names that a query gives."""
+    with closing(psycopg.connect(url)) as connection:
+        return {row[0] for row in connection.execute(query, params)}
+
+
+def test_ctrl_c_at_a_terminal(tmp_path: Path) -> None:
+    """All processes get it; the report comes all the same, marked, with exit status 130."""
+    file = tmp_path / "soak.json"
+    bench = start(
+        f"sqlite:///{tmp_path}/rota.db",
+        "soak",
+        "--seconds=3600",
+        "--rate=100",
+        "--keep",
+        "--json",
+        str(file),
+    )
+    with bench:
+        workers = begun(bench, 2)
+        [made] = tmp_path.glob("*/bench.db")
+        with closing(sqlite3.connect(made)) as looking:
+            until(
+                lambda: looking.execute("SELECT count(*) FROM rota_job").fetchone() > (0,),
+                "the load",
+            )
+        os.killpg(bench.pid, signal.SIGINT)
+        output, said = bench.communicate(timeout=LONG)
+    assert bench.returncode == 130, said
+    assert "stopped by Ctrl-C" in said
+    assert "Traceback" not in said
+    assert not [one for one in workers if one.is_running()]
+    assert list(tmp_path.glob("rota-bench-*")) == []
+    assert json.loads(file.read_bytes())["partial"]
+    assert "jobs settled" in output
+
+
+def test_ctrl_c_while_they_start(tmp_path: Path) -> None:
+    """Processes that have only just been started say nothing about it, and are not left."""
+    bench = start(f"sqlite:///{tmp_path}/rota.db", "soak", "--seconds=3600")
+    with bench:
+        workers = begun(bench, 1)
+        os.killpg(bench.pid, signal.SIGINT)
+        _, said = bench.communicate(timeout=LONG)
+    assert bench.returncode == 130
+    assert said == "Error: stopped by Ctrl-C\n"
+    assert not [one for one in workers if one.is_running()]
+    assert list(tmp_path.glob("rota-bench-*")) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_is_left(postgres_url: str, number: int) -> None:
+    """A benchmark without partial results removes its database and its processes."""
+    # Others measure on this server, too; the name tells whose database it is.
+    name = f"bench-{secrets.token_hex(4)}"
+    joined = "&" if "?" in postgres_url else "?"
+    bench = start(f"{postgres_url}{joined}application_name={name}", "idle", "--seconds=3600")
+    with bench:
+        workers = begun(bench, 1)
+        used = until(lambda: databases(postgres_url, USED, name), "the database")
+        assert databases(postgres_url, ALL) >= used
+        bench.send_signal(number)
+        _, said = bench.communicate(timeout=LONG)
+    assert bench.returncode == 130, said
+    assert said == "Error: stopped by Ctrl-C\n"
+    assert not [one for one in workers if one.is_running()]
+    assert not databases(postgres_url, ALL) & used
