@@ -7,7 +7,7 @@ conformance suite, `tests/store`, holds for all of them.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from rota.job import (
     ClaimedJob,
@@ -26,8 +26,10 @@ from rota.job import (
 )
 from rota.settlement import Settlement
 from rota.states import State
-from rota.store.facts import Facts
 from rota.store.operation import Operation
+
+if TYPE_CHECKING:
+    from rota.store.facts import Facts
 
 T = TypeVar("T")
 
@@ -247,7 +249,7 @@ class Store(Protocol):
 
     # Looking at the database itself --------------------------------------------------------
 
-    def health(self, *, thorough: bool = False) -> Operation[Facts]:
+    def health(self, *, thorough: bool = False) -> "Operation[Facts]":
         """Facts about the database's health, at a cost that does not grow with the jobs.
 
         Works without tables, with those of another version, and with few rights; the facts say

@@ -8,18 +8,15 @@ workers, `control` and `lookup` the people, `counters` counts, `segments` keeps 
 
 import urllib.parse
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rota.errors import ConfigError
-from rota.store.facts import Facts
 from rota.store.opening import shown
-from rota.store.operation import Operation
 from rota.store.postgres import (
     control,
     counters,
-    health,
     look,
     lookup,
-    probe,
     schema,
     segments,
     sessions,
@@ -30,6 +27,10 @@ from rota.store.postgres.claim import Claims
 from rota.store.postgres.connection import PostgresConnection, PostgresTransaction
 from rota.store.postgres.enqueue import Enqueuer
 from rota.store.postgres.wake import PostgresWaker
+
+if TYPE_CHECKING:
+    from rota.store.facts import Facts
+    from rota.store.operation import Operation
 
 
 class PostgresStore:
@@ -69,12 +70,16 @@ class PostgresStore:
         """Something a worker of these queues can sleep on."""
         return PostgresWaker(self.connect, queues, listen=not self._pooled)
 
-    def health(self, *, thorough: bool = False) -> Operation[Facts]:  # noqa: ARG002 - SQLite's
+    def health(self, *, thorough: bool = False) -> "Operation[Facts]":  # noqa: ARG002 - SQLite's
         """Facts about the database's health."""
+        from rota.store.postgres import health  # few processes need its statements
+
         return health.health(pooled=self._pooled)
 
     def hears(self, timeout: float) -> bool | None:
         """Whether a notification comes back within so many seconds; None behind a known pooler."""
+        from rota.store.postgres import probe
+
         return None if self._pooled else probe.hears(self.connect, timeout)
 
     def close(self) -> None:

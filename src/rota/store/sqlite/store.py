@@ -8,12 +8,11 @@ these jobs run again; a crash of processes undoes nothing).
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from rota.store.facts import Facts
 from rota.store.migrate import read_migrations
-from rota.store.operation import Operation
 from rota.store.sqlite import claim as claiming
-from rota.store.sqlite import control, health, lookup, schema, sessions
+from rota.store.sqlite import control, lookup, schema, sessions
 from rota.store.sqlite import enqueue as enqueuing
 from rota.store.sqlite import look as looking
 from rota.store.sqlite import queues as counting
@@ -24,6 +23,10 @@ from rota.store.sqlite.connection import PATIENCE, SqliteConnection
 from rota.store.sqlite.transaction import SqliteTransaction
 from rota.store.sqlite.url import database_path
 from rota.store.sqlite.waker import SqliteWaker
+
+if TYPE_CHECKING:
+    from rota.store.facts import Facts
+    from rota.store.operation import Operation
 
 
 class SqliteStore:
@@ -59,8 +62,10 @@ class SqliteStore:
         """Something a worker of these queues can sleep on."""
         return SqliteWaker(self.connect(), queues)
 
-    def health(self, *, thorough: bool = False) -> Operation[Facts]:
+    def health(self, *, thorough: bool = False) -> "Operation[Facts]":
         """Facts about the file's health."""
+        from rota.store.sqlite import health  # few processes need its statements
+
         return health.health(self.path, max(self.migrations()), thorough=thorough)
 
     def hears(self, timeout: float) -> bool | None:  # noqa: ARG002 - PostgreSQL's
