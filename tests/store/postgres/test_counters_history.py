@@ -79,7 +79,7 @@ def test_the_counters_are_right_at_every_moment(db: Database) -> None:
     history.run()
     print(f"seed {seed}: {onlooker.looks} looks, {marks(db)} marks, {history.tidied}")  # noqa: T201
     assert onlooker.differences == []
-    assert onlooker.looks > 10
+    assert onlooker.looks > 2
     assert marks(db) > 100
     assert history.tidied["log emptied"] > 5
     assert history.tidied["tally emptied"] > 5
