@@ -6,8 +6,9 @@ import pytest
 
 from rota.settlement import Settlement
 from rota.states import Move, State
-from rota.store.operation import Statement
+from rota.store.operation import Operation, Query, Rows, Statement, Steps
 from rota.store.postgres import counters, segments
+from rota.store.postgres.claim import CLAIM, CLAIM_LOCK
 from tests.store.factories import until
 from tests.store.postgres.counting import marks, queue, right, squeeze, tidy
 from tests.store.postgres.database import KEEP, Database, Later
@@ -162,6 +163,38 @@ def test_rows_that_stay_in_the_tally_are_counted(db: Database) -> None:
     assert db.one("SELECT pg_relation_size('rota.tally_0')") == 0
     assert right(db)
     assert queue(db).counts == {State.SCHEDULED: 11}
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_job_that_comes_while_it_is_taken_out(db: Database, *, kept: bool) -> None:
+    """A job whose lane was not locked, since it came later, is left to the claim that has it."""
+    session = db.session()
+    db.claim(session)
+    late, claimer = db.bare(), db.bare()
+    [job] = db.enqueue(1, conn=late)
+    lane = db.one("SELECT id FROM rota.lane")
+    statement = "available_cancel" if kept else "available_delete"
+    operation: Any = (db.store.cancel if kept else db.store.delete)([job])
+
+    def interrupted() -> Steps[Any]:
+        rows: Rows = ()
+        request = next(operation.steps)
+        while True:
+            if isinstance(request, Query) and request.statement.name == statement:
+                late.commit()
+                claimer.execute(CLAIM_LOCK.text, {"lane": lane, "session": session})
+                claimer.execute(CLAIM.text, {"lane": lane, "session": session, "size": 9})
+            rows = yield request
+            if isinstance(request, Query) and request.statement.name == statement:
+                claimer.commit()
+            try:
+                request = operation.steps.send(rows)
+            except StopIteration as end:
+                return end.value
+
+    db.own.run(Operation(operation.name, interrupted(), operation.begin))
+    assert right(db)
+    assert queue(db).counts == {State.RUNNING: 1}
 
 
 # Squeezing ---------------------------------------------------------------------------------------

@@ -46,8 +46,8 @@ def cancel_steps(jobs: Sequence[JobId]) -> Steps[dict[JobId, State]]:
     moving = list(jobs)
     for _ in range(LOOKS):
         yield CANCEL_TIMER(jobs=moving)
-        yield WAITING_LANES_LOCK(jobs=moving)
-        yield AVAILABLE_CANCEL(jobs=moving)
+        lanes = [row[0] for row in (yield WAITING_LANES_LOCK(jobs=moving))]
+        yield AVAILABLE_CANCEL(jobs=moving, lanes=lanes)
         yield CANCEL_ASK(jobs=moving)
         rows = yield GET(jobs=moving)
         states.update({JobId(row[0]): State(row[5]) for row in rows})
@@ -82,8 +82,8 @@ def retry_discarded(queue: str | None, task: str | None) -> Steps[list[JobId]]:
 def delete(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     """Remove jobs that are not running."""
     gone = [row[0] for row in (yield DELETE_TIMER(jobs=list(jobs)))]
-    yield WAITING_LANES_LOCK(jobs=list(jobs))
-    gone += [row[0] for row in (yield AVAILABLE_DELETE(jobs=list(jobs)))]
+    lanes = [row[0] for row in (yield WAITING_LANES_LOCK(jobs=list(jobs)))]
+    gone += [row[0] for row in (yield AVAILABLE_DELETE(jobs=list(jobs), lanes=lanes))]
     gone += [row[0] for row in (yield DELETE_FINISHED(jobs=list(jobs)))]
     return [JobId(job) for job in gone]
 

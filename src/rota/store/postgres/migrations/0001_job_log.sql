@@ -217,6 +217,7 @@ INSERT INTO rota.tally_mark VALUES (0, DEFAULT, pg_current_snapshot(), 0, '{}', 
 -- transactions wrote that were running at the mark or began later. The log itself says what was
 -- appended, so that a producer writes nothing more: copies of leased rows keep their xid and do not
 -- count again. `recent` is how many rows were looked at, zero where the mark says it all.
+-- An array of xids would not do for the log: on an empty table a plan may filter by it.
 CREATE VIEW rota.counter AS
 WITH mark AS MATERIALIZED (
     SELECT newest.*, pg_snapshot_xmax(newest.snapshot) AS later,
@@ -230,7 +231,11 @@ WITH mark AS MATERIALIZED (
         SELECT count(*) AS jobs FROM (
             SELECT FROM rota.log AS job WHERE job.lane = lane.id AND job.xid >= mark.later
             UNION ALL
-            SELECT FROM rota.log AS job WHERE job.lane = lane.id AND job.xid = ANY (mark.running)
+            SELECT FROM unnest(mark.running) AS late (xid)
+            CROSS JOIN LATERAL (
+                SELECT FROM rota.log AS job WHERE job.lane = lane.id AND job.xid = late.xid
+                ORDER BY job.lane, job.xid, job.id
+            ) AS job
         ) AS job
     ) AS came
     WHERE came.jobs > 0

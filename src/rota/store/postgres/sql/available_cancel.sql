@@ -1,5 +1,6 @@
 -- Cancel available jobs: the one case, with available_delete.sql, in which rows of the log are
--- deleted. Their lanes are locked, so no claim can hand them out meanwhile. The rows of the tally
+-- deleted. Their `lanes` are locked, so no claim can hand them out meanwhile; a job that has come
+-- into another lane since these were locked is left alone. The rows of the tally
 -- stand for those of the log, whether a mark has counted them or not.
 -- `keep_until` is a day, rounded up to 45 minutes as in settle_complete.sql.
 WITH waiting AS MATERIALIZED (
@@ -10,7 +11,7 @@ WITH waiting AS MATERIALIZED (
         FROM rota.cursor AS place WHERE place.lane = entry.lane
         ORDER BY place.lane DESC, place.seq DESC LIMIT 1
     ) AS place
-    WHERE entry.id = ANY (%(jobs)s::int8[])
+    WHERE entry.id = ANY (%(jobs)s::int8[]) AND entry.lane = ANY (%(lanes)s::int4[])
       AND ((entry.xid, entry.id) > (place.xid, place.id)
         OR entry.id > place.hole_ids[array_position(place.hole_xids, entry.xid)])
 ), job AS (

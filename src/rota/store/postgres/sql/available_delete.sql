@@ -7,7 +7,7 @@ WITH waiting AS MATERIALIZED (
         FROM rota.cursor AS place WHERE place.lane = entry.lane
         ORDER BY place.lane DESC, place.seq DESC LIMIT 1
     ) AS place
-    WHERE entry.id = ANY (%(jobs)s::int8[])
+    WHERE entry.id = ANY (%(jobs)s::int8[]) AND entry.lane = ANY (%(lanes)s::int4[])
       AND ((entry.xid, entry.id) > (place.xid, place.id)
         OR entry.id > place.hole_ids[array_position(place.hole_xids, entry.xid)])
 ), job AS (
