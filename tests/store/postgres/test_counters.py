@@ -6,7 +6,7 @@ import pytest
 
 from rota.settlement import Settlement
 from rota.states import Move, State
-from rota.store.operation import Operation, Query, Rows, Statement, Steps
+from rota.store.operation import Operation, Query, Rows, Statement, Stepped, Steps
 from rota.store.postgres import counters, segments
 from rota.store.postgres.claim import CLAIM, CLAIM_LOCK
 from tests.store.factories import until
@@ -192,7 +192,7 @@ def test_a_job_that_comes_while_it_is_taken_out(db: Database, *, kept: bool) -> 
             except StopIteration as end:
                 return end.value
 
-    db.own.run(Operation(operation.name, interrupted(), operation.begin))
+    db.own.run(Stepped(operation.name, interrupted(), operation.begin))
     assert right(db)
     assert queue(db).counts == {State.RUNNING: 1}
 
