@@ -6,7 +6,7 @@ import pytest
 
 from rota.settlement import Settlement
 from rota.states import Move, State
-from rota.store.operation import Operation, Query, Rows, Statement, Stepped, Steps
+from rota.store.operation import Query, Rows, Statement, Stepped, Steps
 from rota.store.postgres import counters, segments
 from rota.store.postgres.claim import CLAIM, CLAIM_LOCK
 from tests.store.factories import until
