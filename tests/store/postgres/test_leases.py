@@ -82,7 +82,11 @@ def releasing(db: Database, session: SessionId, jobs: list[ClaimedJob]) -> Opera
     return db.store.release(session, [])
 
 
-@pytest.mark.parametrize(("what", "answer"), [(settling, 0), (partly, 0), (releasing, 2)], ids=str)
+@pytest.mark.parametrize(
+    ("what", "answer"),
+    [(settling, 0), (partly, 0), (releasing, 2)],
+    ids=["settling", "partly", "releasing"],
+)
 def test_who_waits_for_the_truncation_finds_the_lease(
     db: Database,
     what: Callable[[Database, SessionId, list[ClaimedJob]], Operation[list[JobId]]],
