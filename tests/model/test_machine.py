@@ -442,9 +442,9 @@ def postgres(postgres_url: str, small_rings: None) -> Iterator[Callable[[], Plac
             )
             admin.execute(
                 "INSERT INTO rota.tally_mark VALUES"
-                " (0, DEFAULT, pg_current_snapshot(), 0, '{}', '{}', '{}', '{}', '{}')"
+                " (0, DEFAULT, pg_current_snapshot(), 0, '{}', '{}', '{}', '{}')"
             )
-            for ring in ("log", "cursor", "tally", "finished"):
+            for ring in ("log", "cursor", "lease", "tally", "finished"):
                 admin.execute(f"SELECT setval('rota.{ring}_turn', 0)")
             return Place(store, connection, close)
 

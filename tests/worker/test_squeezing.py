@@ -14,7 +14,7 @@ class Calls:
     """How often the operations of a store were asked for, by their names."""
 
     def __init__(self, app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.made = {"squeeze": 0, "stage": 0}
+        self.made = {"squeeze": 0, "look": 0}
         for name in self.made:
             real = getattr(app.store, name)
 
@@ -27,8 +27,8 @@ class Calls:
 
     def rounds(self, count: int) -> None:
         """Wait for so many more rounds of upkeep."""
-        end = self.made["stage"] + count
-        until(lambda: self.made["stage"] >= end, "upkeep to go round")
+        end = self.made["look"] + count
+        until(lambda: self.made["look"] >= end, "upkeep to go round")
 
 
 def test_a_worker_squeezes_after_work_alone(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
