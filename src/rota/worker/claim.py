@@ -21,6 +21,10 @@ from rota.worker.session import Session
 PREFETCH_TIME = 0.1
 """Seconds of work that are claimed ahead, at the rate of the moment."""
 
+FIRST_WINDOW = 0.01
+"""Seconds over which the rate is measured after a rest, then twice as long each time up to
+`PREFETCH_TIME`: a worker that wakes to a backlog is soon at its full rate."""
+
 SHORTEST_NAP = 0.002
 """Seconds until the second look after the first one found nothing; then longer each time. The
 first ones catch jobs that were being committed while this worker fell asleep."""
@@ -70,6 +74,7 @@ class Claimer:
         self._news = False
         self._doubtful = False
         self._ahead = 0.0
+        self._window = FIRST_WINDOW
         self._measured = (time.monotonic(), 0)
 
     def start(self) -> None:
@@ -152,7 +157,11 @@ class Claimer:
     def _rest(self) -> None:
         if self.outstanding == 0:
             self._dry()
-        if self._waker.wait(self._nap):
+        woken = self._waker.wait(self._nap)
+        if self.outstanding == 0:
+            self._window = FIRST_WINDOW
+            self._measured = (time.monotonic(), self._ended)
+        if woken:
             self._nap = SHORTEST_NAP
             self._news = True
             self._woken()
@@ -163,10 +172,11 @@ class Claimer:
         """How many jobs to claim now; nothing while more than half of what is held is ahead."""
         now = time.monotonic()
         since, ended = self._measured
-        if now - since >= PREFETCH_TIME:
+        if now - since >= self._window:
             rate = (self._ended - ended) / (now - since)
             self._ahead = rate * PREFETCH_TIME
             self._measured = (now, self._ended)
+            self._window = min(2 * self._window, PREFETCH_TIME)
         ahead = min(int(self._ahead), self._config.prefetch)
         outstanding = self.outstanding
         if ahead and outstanding > self._config.concurrency + ahead // 2:
