@@ -1,12 +1,17 @@
 """Durations and moments as users write them."""
 
 import math
+import re
 from datetime import datetime, timedelta
 
 from rota.errors import ConfigError
 
 LONGEST = 100 * 366 * 86400.0
 """A century, in seconds: more than any wait that is meant, less than a database's time can hold."""
+
+
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+"""What the letters behind a number mean, in seconds."""
 
 
 def seconds(value: float | timedelta, what: str) -> float:
@@ -26,6 +31,19 @@ def seconds(value: float | timedelta, what: str) -> float:
         message = f"{what}: between 0 and {LONGEST:.0f} seconds are possible, not {value}"
         raise ConfigError(message)
     return float(value)
+
+
+def parse(text: str, what: str) -> float:
+    """Turn what people write into seconds: "90", "90s", "10m", "2h", "1.5d".
+
+    Raises:
+        ConfigError: It is not written like that, or longer than a century.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhd]?)\s*", text)
+    if match is None:
+        message = f"{what}: a duration such as 90s, 10m, 2h or 1d is needed, not {text!r}"
+        raise ConfigError(message)
+    return seconds(float(match[1]) * UNITS[match[2]], what)
 
 
 def moment(value: datetime, what: str) -> datetime:

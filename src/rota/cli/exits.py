@@ -20,6 +20,10 @@ UNREACHABLE = 3
 SCHEMA = 4
 INTERRUPTED = 130
 
+WARNED, ALARMED = 1, 2
+"""How `rota doctor` ends where it could look: 0, 1 and 2 mean to monitoring systems what they mean
+to Nagios, and 3 (`UNREACHABLE`) means that nothing is known."""
+
 
 class Failure(click.ClickException):
     """The end of a command, with what to do about it."""

@@ -15,6 +15,10 @@ COMMANDS = {
     "migrate": Lazy("rota.cli.migrate:migrate", "Bring the database's tables up to date."),
     "jobs": Lazy("rota.cli.jobs:jobs", "List, show, retry, cancel and delete jobs."),
     "queues": Lazy("rota.cli.queues:queues", "List queues with their counts; pause and resume."),
+    "doctor": Lazy(
+        "rota.cli.doctor:doctor", "Say what is wrong with the database, and what to do."
+    ),
+    "supervise": Lazy("rota.cli.supervise:supervise", "End transactions that are open too long."),
     "bench": Lazy("rota.cli.bench:bench", "Measure how fast it is on your database."),
 }
 
@@ -51,6 +55,8 @@ def cli() -> None:
       3    the database cannot be reached, or refuses
       4    the database's Rota tables are missing, older or newer than this Rota
       130  stopped by Ctrl-C
+
+    `rota doctor` ends with how bad it is instead: 0 in order, 1 a warning, 2 critical.
     """
 
 

@@ -5,9 +5,27 @@ from typing import Any, TypeVar
 
 import click
 
+from rota import durations
+from rota.errors import ConfigError
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 LARGEST_ID = 2**63 - 1
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+    """A duration such as 90s, 10m, 2h; gives seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read what was written."""
+        if isinstance(value, float):
+            return value
+        try:
+            return durations.parse(str(value), param.opts[0] if param else "duration")
+        except ConfigError as error:
+            self.fail(str(error).partition(": ")[2], param, ctx)
 
 
 def url_option(function: F) -> F:

@@ -25,6 +25,7 @@ from rota.job import (
 )
 from rota.settlement import Settlement
 from rota.states import State
+from rota.store.facts import Facts
 from rota.store.operation import Operation
 
 T = TypeVar("T")
@@ -236,6 +237,23 @@ class Store(Protocol):
         """One round of housekeeping: turn and truncate, prune what is past its retention.
 
         Returns what was done, one sentence each, for the log.
+        """
+        ...
+
+    # Looking at the database itself --------------------------------------------------------
+
+    def health(self, *, thorough: bool = False) -> Operation[Facts]:
+        """Facts about the database's health, at a cost that does not grow with the jobs.
+
+        Works without tables, with those of another version, and with few rights; the facts say
+        what could not be seen. `thorough` allows what takes as long as the file is large.
+        """
+        ...
+
+    def hears(self, timeout: float) -> bool | None:
+        """Whether a notification comes back through new connections within so many seconds.
+
+        None where the backend does not rely on any.
         """
         ...
 

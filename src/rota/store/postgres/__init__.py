@@ -1,19 +1,24 @@
 """PostgreSQL: the job log.
 
 The modules follow a job: `enqueue`, `timer`, `claim`, `settle`; `sessions` and `wake` serve the
-workers, `control` and `lookup` the people, `counters` counts, `segments` keeps the rings turning. The statements are
-in `sql/`, the tables in `migrations/`, the model in docs/engine.md.
+workers, `control` and `lookup` the people, `counters` counts, `segments` keeps the rings turning.
+`health`, `probe` and `transactions` look at the server. The statements are in `sql/`, the tables in
+`migrations/`, the model in docs/engine.md.
 """
 
 import urllib.parse
 from collections.abc import Sequence
 
 from rota.errors import ConfigError
+from rota.store.facts import Facts
 from rota.store.opening import shown
+from rota.store.operation import Operation
 from rota.store.postgres import (
     control,
     counters,
+    health,
     lookup,
+    probe,
     schema,
     segments,
     sessions,
@@ -62,6 +67,14 @@ class PostgresStore:
     def waker(self, queues: Sequence[str]) -> PostgresWaker:
         """Something a worker of these queues can sleep on."""
         return PostgresWaker(self.connect, queues, listen=not self._pooled)
+
+    def health(self, *, thorough: bool = False) -> Operation[Facts]:  # noqa: ARG002 - SQLite's
+        """Facts about the database's health."""
+        return health.health(pooled=self._pooled)
+
+    def hears(self, timeout: float) -> bool | None:
+        """Whether a notification comes back within so many seconds; None behind a known pooler."""
+        return None if self._pooled else probe.hears(self.connect, timeout)
 
     def close(self) -> None:
         """Close what the store itself keeps open."""

@@ -50,6 +50,12 @@ POOLED_BEGIN = {
     for begin, sql in {**BEGIN, Begin.READING: "BEGIN READ ONLY"}.items()
 }
 
+APPLICATION = "rota"
+"""The application name of Rota's own connections; `rota supervise` never ends them."""
+
+CALLERS_APPLICATION = "rota.transaction"
+"""That of `rota.transaction()`, which runs users' statements: these may stay open too long."""
+
 CONNECT_TIMEOUT = 10
 """Seconds within which a connection must be made."""
 
@@ -65,6 +71,7 @@ class PostgresConnection:
         self.url = url
         self._pooled = pooled
         self._tuned = tuned and not pooled
+        self._name = APPLICATION if tuned else CALLERS_APPLICATION
         self._begin = POOLED_BEGIN if pooled else BEGIN
         self._raw: psycopg.Connection[tuple[Any, ...]] | None = None
         self._cursor: psycopg.Cursor[tuple[Any, ...]] | None = None
@@ -112,6 +119,8 @@ class PostgresConnection:
     def _parameters(self) -> dict[str, Any]:
         given = parse_qs(urlsplit(self.url).query)
         parameters: dict[str, Any] = {"prepare_threshold": None} if self._pooled else {}
+        # What the server shows of this connection, unless the URL or PGAPPNAME says otherwise.
+        parameters["fallback_application_name"] = self._name
         if "connect_timeout" not in given:
             parameters["connect_timeout"] = CONNECT_TIMEOUT
         return parameters

@@ -9,9 +9,11 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 
+from rota.store.facts import Facts
 from rota.store.migrate import read_migrations
+from rota.store.operation import Operation
 from rota.store.sqlite import claim as claiming
-from rota.store.sqlite import control, lookup, schema, sessions
+from rota.store.sqlite import control, health, lookup, schema, sessions
 from rota.store.sqlite import enqueue as enqueuing
 from rota.store.sqlite import queues as counting
 from rota.store.sqlite import settle as settling
@@ -55,6 +57,14 @@ class SqliteStore:
     def waker(self, queues: Sequence[str]) -> SqliteWaker:
         """Something a worker of these queues can sleep on."""
         return SqliteWaker(self.connect(), queues)
+
+    def health(self, *, thorough: bool = False) -> Operation[Facts]:
+        """Facts about the file's health."""
+        return health.health(self.path, max(self.migrations()), thorough=thorough)
+
+    def hears(self, timeout: float) -> bool | None:  # noqa: ARG002 - PostgreSQL's
+        """None: workers on one machine wake each other without the database."""
+        return None
 
     def close(self) -> None:
         """Close what the store itself keeps open."""

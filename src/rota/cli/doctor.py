@@ -1,0 +1,142 @@
+"""`rota doctor`: one screen that says what is wrong and what to do."""
+
+import shutil
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rota.cli.options import json_option, url_option
+from rota.cli.output import harmless, on_terminal, say, say_json
+
+if TYPE_CHECKING:
+    from rota.doctor.examine import Report
+    from rota.doctor.finding import Finding, Severity
+
+MARGIN = 10
+"""Columns before the text: as wide as the longest severity."""
+
+NARROWEST, WIDEST = 60, 100
+"""Columns within which text is wrapped."""
+
+COLOURS = {"critical": "red", "warning": "yellow", "note": "cyan", "ok": "green"}
+
+
+@click.command()
+@click.option(
+    "--check", "thorough", is_flag=True, help="SQLite: also read the whole file for damage."
+)
+@url_option
+@json_option
+def doctor(*, thorough: bool, url: str | None, as_json: bool) -> None:
+    """Say what is wrong with the database, and what to do about it.
+
+    Looks at old snapshots and who holds them, locks, workers, queues, timers, the sizes and dead
+    rows of Rota's tables, settings, clocks, and whether NOTIFY arrives. Changes nothing and counts
+    no jobs, so it is quick on a large database, too. The worst comes first, each with one next
+    step.
+
+    \b
+    Exit status:
+      0  in order, or nothing worse than notes
+      1  a warning
+      2  something critical (or the command line cannot be used: then stdout is empty)
+      3  the database cannot be reached, so nothing is known
+      4  there is no such SQLite file
+
+    \b
+    Examples:
+      rota doctor --url postgresql:///shop
+      rota doctor --json | jq '.findings[] | select(.severity == "critical")'
+    """
+    from rota.cli.database import connected, missing_file, refusals
+    from rota.cli.exits import ALARMED, WARNED
+    from rota.doctor.examine import examine
+    from rota.doctor.finding import Severity, worst
+    from rota.errors import SchemaMissing
+    from rota.store.opening import default_url, shown
+
+    place = harmless(shown(url or default_url()))
+    with connected(url) as (store, connection), refusals():
+        if (path := missing_file(store)) is not None:
+            message = (
+                f"there is no database file {path}; check the path (--url or ROTA_DATABASE_URL), "
+                "or make it with `rota migrate`"
+            )
+            raise SchemaMissing(message)
+        report = examine(store, connection, thorough=thorough)
+    severity = worst(report.findings)
+    if as_json:
+        say_json(_document(place, report, severity))
+    elif on_terminal():
+        _screen(place, report)
+    else:
+        _lines(report.findings)
+    codes = {Severity.WARNING: WARNED, Severity.CRITICAL: ALARMED}
+    click.get_current_context().exit(codes.get(severity, 0))
+
+
+def _document(place: str, report: "Report", severity: "Severity") -> dict[str, Any]:
+    return {
+        "url": place,
+        "severity": severity.name.lower(),
+        "findings": [
+            {
+                "severity": one.severity.name.lower(),
+                "subject": one.subject,
+                "title": one.title,
+                "detail": one.detail,
+                "advice": one.advice,
+            }
+            for one in report.findings
+        ],
+        "facts": report.facts,
+    }
+
+
+def _lines(findings: "list[Finding]") -> None:
+    """Tabs between severity, subject, title, detail and advice, one finding a line."""
+    for one in findings:
+        words = (one.severity.name.lower(), one.subject, one.title, one.detail, one.advice)
+        say("\t".join(harmless(word) for word in words).rstrip("\t"))
+
+
+def _screen(place: str, report: "Report") -> None:
+    from rota.doctor.finding import Severity
+
+    width = max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns))
+    wrong = [one for one in report.findings if one.severity > Severity.OK]
+    fine = [one for one in report.findings if one.severity == Severity.OK]
+    say(f"{place}: {_summary(wrong)}", bold=True)
+    for one in wrong:
+        say()
+        _entry(one, width)
+    if fine:
+        say()
+    for one in fine:
+        _entry(one, width)
+
+
+def _summary(wrong: "list[Finding]") -> str:
+    counts: dict[str, int] = {}
+    for one in wrong:
+        name = one.severity.name.lower()
+        counts[name] = counts.get(name, 0) + 1
+    several = {"warning": "warnings", "note": "notes"}
+    words = [f"{n} {several.get(name, name) if n > 1 else name}" for name, n in counts.items()]
+    return ", ".join(words) or "all in order"
+
+
+def _entry(one: "Finding", width: int) -> None:
+    name = one.severity.name.lower()
+    margin = " " * MARGIN
+    label = click.style(name.ljust(MARGIN), fg=COLOURS[name], bold=name == "critical")
+    title, *more = textwrap.wrap(harmless(one.title), width - MARGIN) or [""]
+    say(label + click.style(title, bold=name != "ok"))
+    for line in more:
+        say(margin + line)
+    for line in textwrap.wrap(harmless(one.detail), width - MARGIN):
+        say(margin + line)
+    if one.advice:
+        # Not wrapped: it is to be copied.
+        say(margin + click.style("→ " + harmless(one.advice), fg="cyan"))

@@ -1,0 +1,277 @@
+"""`rota supervise`: end transactions that have been open for too long."""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from rota.cli.options import Duration, json_option, url_option
+from rota.cli.output import harmless
+
+if TYPE_CHECKING:
+    from rota.doctor.supervise import Rules
+    from rota.store.facts import OpenTransaction, PreparedTransaction, TransactionFacts
+    from rota.store.protocol import Connection
+
+QUERY = 200
+"""Characters of a query that `--show-query` shows."""
+
+
+@click.command()
+@click.option(
+    "--older-than", type=Duration(), default="10m", show_default=True, metavar="DURATION",
+    help="How long a transaction may be open: 90s, 10m, 2h.",
+)  # fmt: skip
+@click.option(
+    "--user", "users", metavar="NAME", multiple=True, help="Only this role's; repeatable."
+)
+@click.option(
+    "--application", "applications", metavar="NAME", multiple=True,
+    help="Only those with this application_name; repeatable.",
+)  # fmt: skip
+@click.option(
+    "--database", "databases", metavar="NAME", multiple=True, help="Only this one's; repeatable."
+)
+@click.option("--idle-only", is_flag=True, help="Only sessions that do nothing in it just now.")
+@click.option(
+    "--every", type=Duration(), default="30s", show_default=True, metavar="DURATION",
+    help="How often to look.",
+)  # fmt: skip
+@click.option("--once", is_flag=True, help="Look once, then stop.")
+@click.option("--end", is_flag=True, help="End them. Without it, only say which ones it would end.")
+@click.option(
+    "--show-query", is_flag=True,
+    help=f"Also show the first {QUERY} characters of the query; it may hold personal data.",
+)  # fmt: skip
+@url_option
+@json_option
+def supervise(
+    *,
+    older_than: float,
+    users: tuple[str, ...],
+    applications: tuple[str, ...],
+    databases: tuple[str, ...],
+    idle_only: bool,
+    every: float,
+    once: bool,
+    end: bool,
+    show_query: bool,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """End transactions on a PostgreSQL server that have been open for too long.
+
+    A dry run unless --end is given, and then at least one of --user, --application and --database
+    must say whose are meant. Several names of one option are alternatives; several options must
+    all fit. Never ended: Rota's own sessions, standbys, autovacuum, and this command itself.
+    Prepared transactions are only reported. One line each; --json gives JSON lines. SIGTERM or
+    Ctrl-C stop it, with exit status 0.
+
+    With --once, the exit status is 1 if a transaction could not be ended.
+
+    \b
+    Examples:
+      rota supervise --older-than 10m --once
+      rota supervise --older-than 10m --user report --idle-only --end
+    """
+    from rota.cli.database import connected, refusals
+    from rota.cli.exits import FAILED, USAGE, Failure
+    from rota.doctor.supervise import Rules
+    from rota.errors import ConfigError
+
+    rules = Rules(
+        older_than, frozenset(users), frozenset(applications), frozenset(databases), idle_only
+    )
+    if end and not rules.selective:
+        message = (
+            "--end needs to know whose transactions it may end: without --user, --application or "
+            "--database it would end everybody's, a backup and a schema change too"
+        )
+        raise Failure(message, USAGE)
+    if every < 1:
+        raise Failure("--every: at least 1s", USAGE)
+    with connected(url) as (store, connection):
+        if store.name != "postgres":
+            message = "there is nothing to supervise on SQLite: its processes have no sessions"
+            raise ConfigError(message)
+        with _stopping() as stop, refusals():
+            watch = _Watch(connection, rules, stop, end=end, tell=_teller(as_json, show_query))
+            if not end:
+                click.echo("dry run: nothing is ended without --end", err=True)
+            watch.look()
+            while not once and not stop.wait(every):
+                watch.look_again()
+    if once and watch.refused:
+        click.get_current_context().exit(FAILED)
+
+
+class _Watch:
+    """Looks around, and ends or names what the rules mean."""
+
+    def __init__(
+        self,
+        connection: "Connection",
+        rules: "Rules",
+        stop: threading.Event,
+        *,
+        end: bool,
+        tell: "Callable[..., None]",
+    ) -> None:
+        self._connection = connection
+        self._rules = rules
+        self._stop = stop
+        self._end = end
+        self._tell = tell
+        self._told: set[object] = set()
+        self.refused = False
+
+    def look_again(self) -> None:
+        """`look`, where a server that is away is told of and not the end."""
+        from rota.errors import StoreUnavailable
+
+        try:
+            self.look()
+        except StoreUnavailable as error:
+            self._tell("away", reason=str(error))
+
+    def look(self) -> None:
+        """One round."""
+        from rota.doctor.supervise import chosen, reported
+        from rota.store.postgres.connection import APPLICATION
+        from rota.store.postgres.transactions import open_transactions
+
+        seen = self._connection.run(open_transactions(self._rules.older_than))
+        spared = {APPLICATION, seen.application}
+        self._check(seen, spared)
+        for one in chosen(seen.open, self._rules, spared):
+            if self._stop.is_set():
+                return
+            if self._end:
+                self._end_one(one)
+            elif self._first(one.pid, one.xact_start):
+                self._tell("would end", one)
+        for prepared in reported(seen.prepared, self._rules):
+            if self._first(prepared.gid, prepared.database):
+                self._tell("prepared", prepared)
+
+    def _check(self, seen: "TransactionFacts", spared: set[str]) -> None:
+        from rota.errors import ConfigError
+
+        if own := sorted(self._rules.applications & spared):
+            message = (
+                f"--application {own[0]}: Rota's own sessions have this name, and they are never "
+                "ended; give programs another application_name, or name them by --user"
+            )
+            raise ConfigError(message)
+        if seen.hidden and self._first("hidden"):
+            self._tell(
+                "hidden",
+                reason=f"{seen.hidden} session(s) of other roles cannot be looked into; "
+                "GRANT pg_read_all_stats and pg_signal_backend to this role",
+            )
+
+    def _end_one(self, one: "OpenTransaction") -> None:
+        from rota.errors import ConfigError
+        from rota.store.postgres.transactions import end_transaction
+
+        try:
+            ended = self._connection.run(end_transaction(one))
+        except ConfigError as error:
+            self.refused = True
+            self._tell("refused", one, reason=str(error.__cause__ or error).splitlines()[0])
+            return
+        if ended is False:
+            self.refused = True
+            self._tell("still there", one, reason="it was told to end and did not within 5 s")
+        else:
+            self._tell("ended" if ended else "over already", one)
+
+    def _first(self, *key: object) -> bool:
+        """Whether this has not been told yet."""
+        known = key in self._told
+        self._told.add(key)
+        return not known
+
+
+def _teller(as_json: bool, show_query: bool) -> "Callable[..., None]":  # noqa: FBT001 - options
+    def tell(
+        action: str,
+        one: "OpenTransaction | PreparedTransaction | None" = None,
+        *,
+        reason: str = "",
+    ) -> None:
+        fields = _fields(one, show_query=show_query)
+        if reason:
+            fields["reason"] = reason
+        at = datetime.now(UTC)
+        if as_json:
+            document = {"at": at, "action": action.replace(" ", "_"), **fields}
+            click.echo(msgspec.json.encode(document).decode())
+        else:
+            click.echo(harmless(f"{at.astimezone():%Y-%m-%d %H:%M:%S} {_line(action, fields)}"))
+
+    return tell
+
+
+def _fields(
+    one: "OpenTransaction | PreparedTransaction | None", *, show_query: bool
+) -> dict[str, Any]:
+    from rota.doctor.schema import literal
+    from rota.store.facts import OpenTransaction, PreparedTransaction
+
+    match one:
+        case OpenTransaction():
+            fields: dict[str, Any] = {
+                "pid": one.pid,
+                "user": one.user,
+                "application": one.application,
+                "database": one.database,
+                "client": one.client,
+                "state": one.state,
+                "seconds": round(one.seconds, 3),
+            }
+            if show_query:
+                fields["query"] = " ".join(one.query.split())[:QUERY]
+            return fields
+        case PreparedTransaction():
+            return {
+                "gid": one.gid,
+                "user": one.user,
+                "database": one.database,
+                "seconds": round(one.seconds, 3),
+                "advice": f"ROLLBACK PREPARED {literal(one.gid)};",
+            }
+        case None:
+            return {}
+
+
+def _line(action: str, fields: dict[str, Any]) -> str:
+    from rota.doctor.amounts import duration
+
+    shown = {key: value for key, value in fields.items() if value not in {"", None}}
+    seconds, reason = shown.pop("seconds", None), shown.pop("reason", None)
+    words = [f"{key} {value}" for key, value in shown.items()]
+    if seconds is not None:
+        words.append(f"open for {duration(seconds)}")
+    text = ", ".join(words)
+    return f"{action}: " + (f"{text}: {reason}" if text and reason else text or reason or "")
+
+
+@contextmanager
+def _stopping() -> Iterator[threading.Event]:
+    """An event that SIGTERM and SIGINT set."""
+    stop = threading.Event()
+    before = {
+        number: signal.signal(number, lambda *_: stop.set())
+        for number in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

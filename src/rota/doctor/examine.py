@@ -1,0 +1,65 @@
+"""From a store to findings."""
+
+from dataclasses import dataclass
+
+from rota.doctor import file, horizon, schema, server, settings, tables, waits, work
+from rota.doctor.finding import Finding, Severity, worst_first
+from rota.errors import RotaError
+from rota.store.facts import Facts, PostgresFacts, SqliteFacts
+from rota.store.protocol import Connection, Store
+
+PROBE = 1.0
+"""Seconds a notification may take to come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found, the worst first, and the facts it was found in."""
+
+    findings: list[Finding]
+    facts: Facts
+
+
+def examine(store: Store, connection: Connection, *, thorough: bool = False) -> Report:
+    """Look at a database's health.
+
+    Raises:
+        StoreUnavailable: It cannot be reached.
+    """
+    facts = connection.run(store.health(thorough=thorough))
+    refused: list[Finding] = []
+    hears = None
+    try:
+        hears = store.hears(PROBE)
+    except RotaError as error:
+        refused = [
+            Finding(
+                Severity.WARNING,
+                "notify",
+                "Whether NOTIFY arrives is unknown: two more connections could not be made",
+                str(error.__cause__ or error).strip(),
+            )
+        ]
+    findings = judge(facts, hears=hears)
+    if refused:
+        findings = refused + [one for one in findings if one.subject != "notify"]
+    return Report(worst_first(findings), facts)
+
+
+def judge(facts: Facts, *, hears: bool | None) -> list[Finding]:
+    """All findings of all subjects."""
+    match facts:
+        case PostgresFacts():
+            found = schema.judge(facts.work, facts.unseen, facts.server.role)
+            if "horizon" not in facts.unseen:
+                found += horizon.judge(facts)
+            if "waits" not in facts.unseen:
+                found += waits.judge(facts.waits)
+            found += tables.judge(facts)
+            found += server.judge(facts, hears=hears)
+            found += settings.judge(facts.settings)
+        case SqliteFacts():
+            found = [*schema.judge(facts.work, facts.unseen), *file.judge(facts)]
+    if facts.work.schema and "work" not in facts.unseen:
+        found += work.judge(facts.work, facts.unseen)
+    return found

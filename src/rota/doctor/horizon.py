@@ -1,0 +1,156 @@
+"""Who holds the oldest snapshot, and what that costs.
+
+Vacuum may not remove rows that the oldest snapshot could still see. Rota's claims do not walk such
+rows, and its segments are truncated all the same, unless the holder has locked them. Its small
+tables (leases, timers, heartbeats) do keep their dead rows, and the rest of the database suffers.
+"""
+
+from rota.doctor.amounts import count, duration, size
+from rota.doctor.finding import Finding, Severity, few
+from rota.doctor.schema import identifier, literal
+from rota.store.facts import HolderFacts, PostgresFacts
+
+OPEN_SOME_TIME, OPEN_LONG, OPEN_VERY_LONG = 60.0, 600.0, 86400.0
+"""Seconds a transaction may be open: from here a note, a warning, critical."""
+
+OLD, VERY_OLD = 1_000_000, 200_000_000
+"""Transactions since a snapshot: warning, critical. At the latter PostgreSQL begins to freeze rows
+to keep from running out of transaction ids (autovacuum_freeze_max_age), and such a holder keeps it
+from that, too."""
+
+LOG_KEPT, LOG_KEPT_LARGE = 1024**3, 50 * 1024**3
+"""Bytes of write-ahead log kept for a slot that nobody reads: warning, critical."""
+
+SHOWN = 4
+"""So many holders are shown."""
+
+
+def judge(facts: PostgresFacts) -> list[Finding]:
+    """One finding for each holder that matters, the worst first."""
+    holders = sorted(
+        facts.holders, key=lambda one: (one.seconds or 0, one.age or one.catalog_age or 0)
+    )
+    found = [
+        _finding(holder, severity, facts)
+        for holder in reversed(holders)
+        if (severity := _severity(holder))
+    ]
+    findings = few(found, SHOWN, "holders of old snapshots")
+    if not findings:
+        findings = [Finding(Severity.OK, "horizon", f"No old snapshot is held{_oldest(facts)}")]
+    if not facts.server.sees_all:
+        findings.append(
+            Finding(
+                Severity.NOTE,
+                "horizon",
+                f"Role {facts.server.role} may not see what other roles' sessions do",
+                "Since when their transactions are open is unknown.",
+                f"GRANT pg_read_all_stats TO {identifier(facts.server.role)};",
+            )
+        )
+    return findings
+
+
+def _oldest(facts: PostgresFacts) -> str:
+    known = [one.seconds for one in facts.holders if one.seconds is not None]
+    return f"; the oldest transaction is {duration(max(known))} old" if known else ""
+
+
+def _severity(holder: HolderFacts) -> Severity:
+    age = max(holder.age or 0, holder.catalog_age or 0)
+    seconds = holder.seconds or 0.0
+    unread = 0 if holder.active else holder.kept_log or 0
+    if age >= VERY_OLD or seconds >= OPEN_VERY_LONG or unread >= LOG_KEPT_LARGE:
+        return Severity.CRITICAL
+    if age >= OLD or seconds >= OPEN_LONG or unread >= LOG_KEPT:
+        return Severity.WARNING
+    if seconds >= OPEN_SOME_TIME or not holder.active:
+        return Severity.NOTE
+    return Severity.OK
+
+
+def _finding(holder: HolderFacts, severity: Severity, facts: PostgresFacts) -> Finding:
+    return Finding(
+        severity, "horizon", _title(holder), f"{_since(holder)}{_cost(holder, facts)}",
+        _advice(holder, facts),
+    )  # fmt: skip
+
+
+def _title(holder: HolderFacts) -> str:
+    match holder.kind:
+        case "prepared":
+            return (
+                f"Prepared transaction {literal(holder.name)} of {holder.role} has been left "
+                f"for {duration(holder.seconds)}"
+            )
+        case "slot":
+            unread = "" if holder.active else " that nobody reads"
+            return f"Replication slot {holder.name}{unread} holds back vacuum{_or_log(holder)}"
+        case "standby":
+            return f"Standby {holder.name or holder.pid} holds back vacuum by its feedback"
+        case "session":
+            name = f" ({holder.name})" if holder.name else ""
+            doing = f", {holder.state}," if holder.state else ""
+            since = "" if holder.seconds is None else f" open for {duration(holder.seconds)}"
+            return (
+                f"Session {holder.pid} of {holder.role or 'an unknown role'}{name}{doing} "
+                f"has a transaction{since}"
+            )
+
+
+def _or_log(holder: HolderFacts) -> str:
+    if holder.age is None and holder.catalog_age is None:
+        return f" not, but keeps {size(holder.kept_log or 0)} of write-ahead log"
+    return f" and keeps {size(holder.kept_log)} of write-ahead log" if holder.kept_log else ""
+
+
+def _since(holder: HolderFacts) -> str:
+    if holder.age is not None:
+        return f"{count(holder.age, 'transaction')} since its snapshot. "
+    if holder.catalog_age is not None:
+        return f"{count(holder.catalog_age, 'transaction')} since its snapshot of the catalogs. "
+    return ""
+
+
+def _cost(holder: HolderFacts, facts: PostgresFacts) -> str:
+    parts = []
+    if holder.age is not None:
+        ours = sum(table.dead_rows for table in facts.tables)
+        others = max(0, facts.server.dead_rows - ours)
+        parts.append(
+            f"Until it ends, vacuum keeps dead rows: up to {ours:,} in Rota's tables, where claims "
+            f"do not walk them, and up to {others:,} in the others."
+        )
+    elif holder.catalog_age is not None:
+        parts.append("Only dead rows of the system's catalogs stay; Rota does not feel it.")
+    if holder.touches:
+        parts.append(
+            f"It has locked {', '.join(holder.touches)}: their space does not come back before "
+            "it ends."
+        )
+    elif holder.age is not None and holder.kind in {"session", "prepared"}:
+        parts.append("It has locked none of Rota's segments, so their space comes back.")
+    return " ".join(parts)
+
+
+def _advice(holder: HolderFacts, facts: PostgresFacts) -> str:
+    match holder.kind:
+        case "prepared":
+            name = literal(holder.name)
+            return (
+                f"ROLLBACK PREPARED {name};    (or COMMIT PREPARED {name}: ask who prepared it; "
+                f"in database {facts.server.database})"
+            )
+        case "slot" if holder.active:
+            return "SELECT * FROM pg_stat_replication;    (why does its reader lag behind?)"
+        case "slot":
+            return (
+                f"SELECT pg_drop_replication_slot({literal(holder.name)});    "
+                "(if its reader will not come back)"
+            )
+        case "standby":
+            return (
+                "ALTER SYSTEM SET hot_standby_feedback = off;    (on the standby, or end its query)"
+            )
+        case "session":
+            return f"SELECT pg_terminate_backend({holder.pid});"

@@ -1,0 +1,89 @@
+"""The version of Rota's tables, and what could not be looked at."""
+
+from collections.abc import Mapping
+
+from rota.doctor.finding import Finding, Severity
+from rota.store.facts import WorkFacts
+
+DENIED = "permission denied"
+"""What PostgreSQL says where a right is missing; the words stand at the beginning of its message."""
+
+
+def judge(work: WorkFacts, unseen: Mapping[str, str], role: str = "") -> list[Finding]:
+    """Whether this Rota and the tables fit together, and what remains unknown."""
+    if "schema" in unseen:
+        return [_unreadable(unseen["schema"], role)]
+    found = [_version(work)]
+    reasons: dict[str, list[str]] = {}
+    for part, reason in unseen.items():
+        reasons.setdefault(reason, []).append(part)
+    found += [_unseen(parts, reason, role) for reason, parts in reasons.items()]
+    return found
+
+
+def _version(work: WorkFacts) -> Finding:
+    if work.schema == 0:
+        return Finding(
+            Severity.CRITICAL,
+            "schema",
+            "The database has no Rota tables",
+            "Nothing can be enqueued here. Is it the right database?",
+            "rota migrate",
+        )
+    if work.schema < work.newest:
+        return Finding(
+            Severity.CRITICAL,
+            "schema",
+            f"Rota's tables are of version {work.schema}; this Rota needs {work.newest}",
+            "Programs with this Rota refuse to work until they are up to date.",
+            "rota migrate",
+        )
+    if work.schema > work.newest:
+        return Finding(
+            Severity.CRITICAL,
+            "schema",
+            f"Rota's tables are of version {work.schema}; this Rota knows {work.newest}",
+            "A newer Rota has migrated them. This one refuses to work with them.",
+            "pip install --upgrade rota",
+        )
+    return Finding(Severity.OK, "schema", f"Rota's tables are up to date (version {work.schema})")
+
+
+def _unreadable(reason: str, role: str) -> Finding:
+    return Finding(
+        Severity.WARNING,
+        "schema",
+        "Rota's tables cannot be read, so queues, workers and timers are unknown",
+        reason,
+        _grant(role) if reason.startswith(DENIED) else "",
+    )
+
+
+def _unseen(parts: list[str], reason: str, role: str) -> Finding:
+    denied = reason.startswith(DENIED)
+    return Finding(
+        Severity.NOTE if denied else Severity.WARNING,
+        "unseen",
+        f"Not looked at: {', '.join(parts)}",
+        reason,
+        _grant(role) if denied and role else "",
+    )
+
+
+def _grant(role: str) -> str:
+    name = identifier(role)
+    return (
+        f"GRANT USAGE ON SCHEMA rota TO {name}; "
+        f"GRANT SELECT ON ALL TABLES IN SCHEMA rota TO {name}; "
+        f"GRANT SELECT ON ALL SEQUENCES IN SCHEMA rota TO {name};"
+    )
+
+
+def identifier(name: str) -> str:
+    """A name for SQL that somebody copies."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text for SQL that somebody copies."""
+    return "'" + text.replace("'", "''") + "'"

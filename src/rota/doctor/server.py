@@ -1,0 +1,160 @@
+"""PostgreSQL itself: its version, its clock, its connections and notifications."""
+
+from collections.abc import Mapping
+
+from rota.doctor.amounts import duration
+from rota.doctor.finding import Finding, Severity
+from rota.store.facts import PostgresFacts, ServerFacts
+
+OLDEST, NEWEST = 140000, 190000
+"""The first version that Rota supports, and the first that it does not know."""
+
+CLOCK = 5.0
+"""Seconds by which clocks may differ; half the time of the round trip comes on top."""
+
+CONNECTIONS = 0.9
+"""Of all there are to be had, taken."""
+
+NOTIFICATIONS, NOTIFICATIONS_FULL = 0.5, 0.9
+"""Of the queue of notifications, full: warning, critical."""
+
+FROZEN_AGE, FROZEN_AGE_LARGE = 1_000_000_000, 1_800_000_000
+"""Transactions since the oldest unfrozen one; PostgreSQL stops at 2**31: warning, critical."""
+
+
+def judge(facts: PostgresFacts, *, hears: bool | None) -> list[Finding]:
+    """The server and this connection to it."""
+    server = facts.server
+    found = [
+        _version(server),
+        _clock(server),
+        _connections(server, facts.settings),
+        _notifications(server),
+        _frozen(server),
+        notify(hears=hears),
+    ]
+    if server.standby:
+        found.append(
+            Finding(
+                Severity.CRITICAL,
+                "server",
+                "This server is a standby and takes no writes",
+                "Jobs cannot be enqueued or claimed here.",
+                "rota doctor --url URL    (the URL of the primary)",
+            )
+        )
+    if facts.foreign:
+        found.append(
+            Finding(
+                Severity.WARNING,
+                "origin",
+                "Rota's tables were restored here from another cluster",
+                "Transaction ids of the old one mean nothing here. The first worker that starts "
+                "puts that right; until then jobs may not be claimed.",
+                "rota worker MODULE:APP",
+            )
+        )
+    return [finding for finding in found if finding is not None]
+
+
+def _version(server: ServerFacts) -> Finding:
+    name = f"PostgreSQL {server.version_text}"
+    if server.version < OLDEST:
+        return Finding(
+            Severity.CRITICAL,
+            "server",
+            f"{name} is too old",
+            "Rota needs PostgreSQL 14 or later.",
+            "SELECT version();    (then upgrade the server)",
+        )
+    if server.version >= NEWEST:
+        return Finding(
+            Severity.NOTE, "server", f"{name} is newer than those Rota was tested with"
+        )  # fmt: skip
+    return Finding(
+        Severity.OK, "server", f"{name}, database {server.database}, as {server.role}"
+    )  # fmt: skip
+
+
+def _clock(server: ServerFacts) -> Finding:
+    off = abs(server.ahead)
+    way = "ahead of" if server.ahead > 0 else "behind"
+    if off <= CLOCK + server.round_trip / 2:
+        return Finding(
+            Severity.OK, "clock", f"The server's clock is {duration(off)} {way} this machine's"
+        )
+    return Finding(
+        Severity.WARNING,
+        "clock",
+        f"The server's clock is {duration(off)} {way} this machine's",
+        "Rota's own times are the server's; a time that a program here computes for a delayed job "
+        "is off by as much.",
+        "timedatectl status    (on both machines: is the time synchronised?)",
+    )
+
+
+def _connections(server: ServerFacts, settings: Mapping[str, str]) -> Finding | None:
+    limit = int(settings.get("max_connections", 0))
+    limit -= int(settings.get("superuser_reserved_connections", 0))
+    limit -= int(settings.get("reserved_connections", 0))
+    if limit <= 0:
+        return None
+    taken = f"{server.connections} of {limit} connections are taken"
+    if server.connections < CONNECTIONS * limit:
+        return Finding(Severity.OK, "connections", taken)
+    return Finding(
+        Severity.WARNING,
+        "connections",
+        taken,
+        "Soon the server refuses new ones. Each worker has five.",
+        "SELECT usename, application_name, state, count(*) FROM pg_stat_activity "
+        "GROUP BY 1, 2, 3 ORDER BY 4 DESC;",
+    )
+
+
+def _notifications(server: ServerFacts) -> Finding | None:
+    if server.notifications < NOTIFICATIONS:
+        return None
+    return Finding(
+        Severity.CRITICAL if server.notifications >= NOTIFICATIONS_FULL else Severity.WARNING,
+        "notifications",
+        f"The server's queue of notifications is {server.notifications:.0%} full",
+        "A session that listens is in a long transaction. When the queue is full, commits that "
+        "notify fail, and enqueueing with them.",
+        "SELECT pid, usename, xact_start, query FROM pg_stat_activity WHERE xact_start IS NOT "
+        "NULL ORDER BY xact_start;    (the server's log names the one in front)",
+    )
+
+
+def _frozen(server: ServerFacts) -> Finding | None:
+    if server.frozen_age < FROZEN_AGE:
+        return None
+    return Finding(
+        Severity.CRITICAL if server.frozen_age >= FROZEN_AGE_LARGE else Severity.WARNING,
+        "freeze",
+        f"The oldest unfrozen transaction id of this database is {server.frozen_age:,} old",
+        "At about 2,147,000,000 the server takes no more writes. Vacuum freezes, unless somebody "
+        "holds an old snapshot.",
+        "VACUUM (FREEZE);    (in this database, by its owner)",
+    )
+
+
+def notify(*, hears: bool | None) -> Finding:
+    """Whether notifications come through."""
+    if hears:
+        return Finding(Severity.OK, "notify", "NOTIFY arrives through this connection")
+    if hears is None:
+        return Finding(
+            Severity.NOTE,
+            "notify",
+            "Workers of this URL poll once a second and do not listen",
+            "The URL says pooler=transaction. A job on an idle worker starts up to a second late.",
+        )
+    return Finding(
+        Severity.WARNING,
+        "notify",
+        "NOTIFY does not arrive through this connection",
+        "LISTEN gave no error and nothing came within a second: a pooler or a proxy swallows it. "
+        "Jobs on an idle worker start up to a second late, and other settings may leak, too.",
+        "Give workers the server's own address, or add pooler=transaction to the URL.",
+    )

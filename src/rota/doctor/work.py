@@ -1,0 +1,200 @@
+"""Queues, workers and timers: what both backends have."""
+
+from collections.abc import Container
+from shlex import quote
+
+from rota.doctor.amounts import count, duration
+from rota.doctor.finding import Finding, Severity, few
+from rota.store.facts import LaneFacts, RescueFacts, SessionFacts, WorkFacts
+
+RESCUE_PATIENCE = 15.0
+"""Seconds beyond its timeout after which a silent worker should have been taken over."""
+
+LONG_LEASE = 3600.0
+"""Seconds after which a worker that still holds a job is named; the job may just be long."""
+
+UNATTENDED, UNATTENDED_LONG = 30.0, 600.0
+"""Seconds a job may have been enqueued while nobody works on its queue: warning, critical."""
+
+BEHIND = 300.0
+"""Seconds a job may have been enqueued while somebody works on its queue."""
+
+PAUSED_LONG = 3600.0
+"""Seconds a job may wait in a paused queue before that looks forgotten."""
+
+OVERDUE, OVERDUE_LONG = 10.0, 300.0
+"""Seconds by which a waiting job may be late: warning, critical."""
+
+MANY_RESCUED = 5
+"""So many jobs of one task that lost their worker within an hour are no accident."""
+
+SHOWN = 4
+"""So many findings of one kind are shown."""
+
+START = "rota worker MODULE:APP"
+
+
+def judge(work: WorkFacts, unseen: Container[str] = ()) -> list[Finding]:
+    """Everything about jobs and workers; nothing is said of parts that could not be seen."""
+    living = [one for one in work.sessions if alive(one)]
+    dead = [one for one in work.sessions if not alive(one)]
+    attended = {queue for session in living for queue in session.queues}
+    if "sessions" in unseen:
+        attended = {lane.queue for lane in work.lanes}
+    findings = []
+    if "sessions" not in unseen:
+        findings += _workers(work, living)
+        findings += few(
+            [_dead(one, rescuers=bool(living)) for one in dead], SHOWN, "silent workers"
+        )
+        long = [_long(one) for one in living if (one.oldest_lease or 0) >= LONG_LEASE]
+        findings += few(long, SHOWN, "workers whose jobs run for long")
+    findings += few([_rescued(one) for one in work.rescued], SHOWN, "tasks whose workers died")
+    if "queues" not in unseen:
+        findings += _queues(work.lanes, attended)
+    if "timers" not in unseen:
+        findings.append(_timers(work.overdue, living))
+    return findings
+
+
+def alive(session: SessionFacts) -> bool:
+    """Whether a worker has given a sign of life in time."""
+    return session.silent <= session.timeout
+
+
+def _workers(work: WorkFacts, living: list[SessionFacts]) -> list[Finding]:
+    if living:
+        held = sum(one.leased for one in living)
+        title = f"{count(len(living), 'worker')} alive, with {count(held, 'job')}"
+        return [Finding(Severity.OK, "workers", title)]
+    waiting = work.overdue is not None or any(
+        lane.oldest is not None and not lane.paused for lane in work.lanes
+    )
+    return [
+        Finding(
+            Severity.WARNING if waiting else Severity.NOTE,
+            "workers",
+            "No worker is alive",
+            "Jobs stay where they are; nothing is lost.",
+            START,
+        )
+    ]
+
+
+def _dead(session: SessionFacts, *, rescuers: bool) -> Finding:
+    title = f"Worker {session.worker} has been silent for {duration(session.silent)}"
+    if session.silent <= session.timeout + RESCUE_PATIENCE:
+        return Finding(
+            Severity.NOTE,
+            "sessions",
+            title,
+            f"session {session.id}; others take its {count(session.leased, 'job')} over "
+            "within seconds",
+        )
+    if not session.leased:
+        return Finding(
+            Severity.NOTE,
+            "sessions",
+            title,
+            f"session {session.id} holds no jobs; the next worker removes it",
+        )
+    kept = "" if rescuers else " There is no other worker to take them over."
+    blocked = " Other workers are alive and do not take them over." if rescuers else ""
+    return Finding(
+        Severity.CRITICAL,
+        "sessions",
+        f"{title} and still holds {count(session.leased, 'job')}",
+        f"session {session.id}; it had {duration(session.timeout)} for a sign of life."
+        + kept + blocked,
+        START if not rescuers else f"{START} -v    (one with upkeep; see what its log says)",
+    )  # fmt: skip
+
+
+def _long(session: SessionFacts) -> Finding:
+    return Finding(
+        Severity.NOTE,
+        "sessions",
+        f"Worker {session.worker} has held a job for {duration(session.oldest_lease)}",
+        f"session {session.id} is alive; the job is long, or its handler is stuck",
+        "rota jobs list --state running",
+    )
+
+
+def _rescued(one: RescueFacts) -> Finding:
+    return Finding(
+        Severity.WARNING if one.jobs >= MANY_RESCUED else Severity.NOTE,
+        "rescued",
+        f"{count(one.jobs, 'job')} of {one.task} lost their worker within the last hour",
+        f"the last one {duration(one.last)} ago; do these jobs use up memory and kill their "
+        "worker? (seen among the newest 1,000 jobs)",
+        f"rota jobs list --task {quote(one.task)}",
+    )
+
+
+def _queues(lanes: tuple[LaneFacts, ...], attended: Container[str]) -> list[Finding]:
+    oldest: dict[str, LaneFacts] = {}
+    for lane in lanes:
+        if lane.oldest is not None:
+            known = oldest.get(lane.queue)
+            if known is None or known.oldest is None or lane.oldest > known.oldest:
+                oldest[lane.queue] = lane
+    findings = [
+        _queue(lane, lane.oldest, attended=lane.queue in attended)
+        for lane in oldest.values()
+        if lane.oldest is not None
+    ]
+    bad = [finding for finding in findings if finding.severity > Severity.OK]
+    good = [finding.title for finding in findings if finding.severity == Severity.OK]
+    fine = "; ".join(good[:SHOWN]) if good else "no available job waits"
+    if not bad or good:
+        bad.append(Finding(Severity.OK, "queues", f"Queues: {fine}"))
+    return few(bad, SHOWN, "queues")
+
+
+def _queue(lane: LaneFacts, seconds: float, *, attended: bool) -> Finding:
+    queue, ago = lane.queue, duration(seconds)
+    where = f"priority {lane.priority}; the job that is next was enqueued {ago} ago"
+    if lane.paused:
+        return Finding(
+            Severity.WARNING if seconds >= PAUSED_LONG else Severity.NOTE,
+            "queues",
+            f"Queue {queue} is paused, and jobs wait in it",
+            where,
+            f"rota queues resume {quote(queue)}",
+        )
+    if not attended and seconds >= UNATTENDED:
+        return Finding(
+            Severity.CRITICAL if seconds >= UNATTENDED_LONG else Severity.WARNING,
+            "queues",
+            f"Nobody works on queue {queue}",
+            where,
+            f"{START} --queue {quote(queue)}",
+        )
+    if seconds >= BEHIND:
+        return Finding(
+            Severity.WARNING,
+            "queues",
+            f"Queue {queue} is behind: its next job was enqueued {ago} ago",
+            f"priority {lane.priority}; workers are alive and do not keep up (a retry counts "
+            "from its first enqueue)",
+            f"{START} --queue {quote(queue)}    (one more)",
+        )
+    return Finding(Severity.OK, "queues", f"{queue}: next job enqueued {ago} ago")
+
+
+def _timers(overdue: float | None, living: list[SessionFacts]) -> Finding:
+    if overdue is None or overdue < OVERDUE:
+        return Finding(Severity.OK, "timers", "Delayed jobs and retries are staged in time")
+    why = (
+        "Workers are alive and do not stage: does somebody hold a lock, or is upkeep off in all "
+        "of them?"
+        if living
+        else "Workers stage them, and none is alive."
+    )
+    return Finding(
+        Severity.CRITICAL if overdue >= OVERDUE_LONG else Severity.WARNING,
+        "timers",
+        f"Delayed jobs and retries are overdue by {duration(overdue)}",
+        why,
+        START,
+    )

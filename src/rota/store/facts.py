@@ -1,0 +1,252 @@
+"""What a store can tell about its health: facts alone, which `rota.doctor` judges.
+
+Durations are in seconds, sizes in bytes, ages of transactions in transaction ids. `None` is what
+the database does not know, or does not show to this role.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+Unseen = Mapping[str, str]
+"""The parts that could not be looked at, by their name, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneFacts:
+    """One queue and priority, and how long ago the next job in it was enqueued."""
+
+    queue: str
+    priority: int
+    paused: bool
+    oldest: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """A worker that has not closed its session: when it was last heard of, and what it holds."""
+
+    id: int
+    worker: str
+    queues: tuple[str, ...]
+    timeout: float
+    silent: float
+    leased: int
+    oldest_lease: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RescueFacts:
+    """Jobs of one task whose worker died during an attempt, within the last hour."""
+
+    task: str
+    jobs: int
+    last: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkFacts:
+    """What every store knows: its version, its queues, its workers.
+
+    Attributes:
+        schema: Version of Rota's tables; 0 where there are none.
+        newest: The version that this Rota needs.
+        overdue: For how long the first job in the timer has been due; None if none is.
+    """
+
+    schema: int
+    newest: int
+    lanes: tuple[LaneFacts, ...] = ()
+    sessions: tuple[SessionFacts, ...] = ()
+    rescued: tuple[RescueFacts, ...] = ()
+    overdue: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """A PostgreSQL server, and this connection to it.
+
+    Attributes:
+        sees_all: Whether the role may see what other roles' sessions do.
+        ahead: Seconds by which the server's clock is ahead of this machine's.
+        round_trip: Seconds one statement took; `ahead` is no more exact than half of it.
+        notifications: How full the server's queue of notifications is, from 0 to 1.
+        frozen_age: Transactions since the oldest one that is not frozen yet in this database.
+        dead_rows: Rows that were updated or deleted and wait for vacuum, in all tables here.
+    """
+
+    version: int
+    version_text: str
+    database: str
+    role: str
+    standby: bool
+    sees_all: bool
+    ahead: float
+    round_trip: float
+    connections: int
+    notifications: float
+    frozen_age: int
+    dead_rows: int
+
+
+HolderKind = Literal["session", "prepared", "slot", "standby"]
+
+
+@dataclass(frozen=True, slots=True)
+class HolderFacts:
+    """Somebody who keeps vacuum from removing rows, or a segment from being truncated.
+
+    Attributes:
+        kind: `session`, `prepared` (a prepared transaction), `slot` (a replication slot) or
+            `standby` (the feedback of one without a slot).
+        name: The prepared transaction's identifier, the slot's name, else the application's.
+        seconds: How long its transaction is open.
+        age: Transactions since its snapshot; None if it holds no rows back.
+        catalog_age: The same for the system's catalogs alone (logical slots).
+        touches: Tables of Rota's rings that it has locked; they cannot be truncated.
+        active: Whether somebody is connected to the slot.
+        kept_log: Bytes of write-ahead log that are kept for the slot.
+    """
+
+    kind: HolderKind
+    pid: int | None = None
+    name: str = ""
+    role: str = ""
+    state: str = ""
+    seconds: float | None = None
+    age: int | None = None
+    catalog_age: int | None = None
+    writes: bool = False
+    touches: tuple[str, ...] = ()
+    active: bool = True
+    kept_log: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """One of Rota's tables.
+
+    Attributes:
+        ring: The partitioned table it is a segment of, if that is a ring; else "".
+        current: Whether new rows go to this segment.
+        size: Bytes without indexes and oversized values.
+        total: Bytes with them.
+        unclaimed: Whether a segment of the job log has jobs that no worker has claimed.
+    """
+
+    name: str
+    ring: str
+    current: bool
+    size: int
+    total: int
+    dead_rows: int
+    unclaimed: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitFacts:
+    """A session that waits for a lock while it uses Rota's tables, and who is in its way."""
+
+    pid: int
+    application: str
+    seconds: float | None
+    blockers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresFacts:
+    """A PostgreSQL database.
+
+    Attributes:
+        settings: The server's settings as a new session of this role has them, in base units.
+        foreign: Whether the tables came here from another cluster, by dump and restore.
+    """
+
+    server: ServerFacts
+    work: WorkFacts
+    settings: Mapping[str, str] = field(default_factory=dict)
+    holders: tuple[HolderFacts, ...] = ()
+    tables: tuple[TableFacts, ...] = ()
+    waits: tuple[WaitFacts, ...] = ()
+    foreign: bool = False
+    unseen: Unseen = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteFacts:
+    """A SQLite file.
+
+    Attributes:
+        shared: Whether there are other tables than Rota's in it.
+        file_system: Of the folder, such as "ext4"; None where the system does not tell.
+        free_pages: Of `pages`: they are used again before the file grows.
+        disk_free: Bytes left on the disk.
+        writing: Seconds that somebody has held the write lock while this was waiting for it;
+            None if it was to be had.
+        writers: Processes that hold the write lock, where the system tells.
+        readers: Processes that were reading the write-ahead log at that moment.
+        damage: What the integrity check found; None if it was not asked for.
+    """
+
+    path: str
+    version: str
+    shared: bool
+    journal: str
+    size: int
+    log_size: int
+    page_size: int
+    pages: int
+    free_pages: int
+    disk_free: int
+    file_system: str | None
+    writing: float | None
+    writers: tuple[int, ...]
+    readers: tuple[int, ...]
+    damage: tuple[str, ...] | None
+    work: WorkFacts
+    unseen: Unseen = field(default_factory=dict)
+
+
+Facts = PostgresFacts | SqliteFacts
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTransaction:
+    """A client's transaction, somewhere on the server; `seconds` says for how long it is open."""
+
+    pid: int
+    backend_start: datetime
+    xact_start: datetime
+    user: str
+    application: str
+    database: str
+    client: str
+    state: str
+    seconds: float
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTransaction:
+    """A prepared transaction, which belongs to no session."""
+
+    gid: str
+    user: str
+    database: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionFacts:
+    """The transactions of a whole server that have been open for some time.
+
+    Attributes:
+        hidden: How many sessions this role may not look into.
+        application: The application name of this connection, hence of Rota's own.
+    """
+
+    open: tuple[OpenTransaction, ...]
+    prepared: tuple[PreparedTransaction, ...]
+    hidden: int
+    application: str

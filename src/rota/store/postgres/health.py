@@ -1,0 +1,181 @@
+"""Looking at the database's health: facts for `rota doctor`, gathered part by part.
+
+Each part is a statement of its own that reads ends of indexes, catalogs and statistics; none counts
+jobs. A part that fails (no such right, no such table, a lock that is not to be had within a second)
+is noted as unseen, and the others go on: a doctor who needs a healthy database is of no use.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from rota.errors import RotaError
+from rota.store.facts import (
+    Facts,
+    HolderFacts,
+    LaneFacts,
+    PostgresFacts,
+    RescueFacts,
+    ServerFacts,
+    SessionFacts,
+    TableFacts,
+    WaitFacts,
+    WorkFacts,
+)
+from rota.store.operation import Apart, Begin, Operation, Statement, Steps, operation
+from rota.store.postgres.schema import migrations, schema_version
+from rota.store.postgres.statements import sql
+
+T = TypeVar("T")
+
+LIMITS = sql("health_limits")
+SERVER = sql("health_server")
+SETTINGS = sql("health_settings")
+HOLDERS = sql("health_holders")
+TABLES = sql("health_tables")
+WAITS = sql("health_waits")
+SESSIONS = sql("health_sessions")
+LANES = sql("health_lanes")
+OVERDUE = sql("health_overdue")
+RESCUED = sql("health_rescued")
+ORIGIN_CHECK = sql("origin_check")
+UNCLAIMED = sql("segment_unclaimed")
+
+
+@operation(Begin.NOTHING)
+def health(*, pooled: bool) -> Steps[Facts]:
+    """Everything there is to know; `unseen` says what could not be looked at, and why.
+
+    Raises:
+        StoreUnavailable: The server cannot be reached.
+    """
+    if not pooled:
+        yield LIMITS()
+    [(server,)] = yield Apart(_server())
+    unseen: dict[str, str] = {}
+    settings = yield from _part(unseen, "settings", _rows(SETTINGS))
+    holders = yield from _part(unseen, "horizon", _rows(HOLDERS))
+    waits = yield from _part(unseen, "waits", _rows(WAITS))
+    tables = yield from _part(unseen, "tables", _rows(TABLES))
+    work = yield from _work(unseen)
+    foreign = False
+    segments: Sequence[TableFacts] = [TableFacts(*row) for row in tables]
+    if work.schema:
+        foreign = any(row[0] for row in (yield from _part(unseen, "origin", _rows(ORIGIN_CHECK))))
+        if "schema" not in unseen:
+            segments = yield from _part(unseen, "segments", _claimed(segments), otherwise=segments)
+    return PostgresFacts(
+        server=server,
+        work=work,
+        settings=dict(settings),
+        holders=tuple(_holder(row) for row in holders),
+        tables=tuple(segments),
+        waits=tuple(
+            WaitFacts(pid, application, seconds, tuple(blockers))
+            for pid, application, seconds, blockers in waits
+        ),
+        foreign=foreign,
+        unseen=unseen,
+    )
+
+
+def _work(unseen: dict[str, str]) -> Steps[WorkFacts]:
+    newest = max(migrations())
+    found = 0
+    try:
+        [(found,)] = yield Apart(schema_version())
+    except RotaError as error:
+        unseen["schema"] = _reason(error)
+    if not found:
+        return WorkFacts(found, newest)
+    sessions = yield from _part(unseen, "sessions", _rows(SESSIONS))
+    lanes = yield from _part(unseen, "queues", _rows(LANES))
+    overdue = yield from _part(unseen, "timers", _rows(OVERDUE))
+    rescued = yield from _part(unseen, "rescued", _rows(RESCUED))
+    late = next((seconds for (seconds,) in overdue if seconds is not None), None)
+    return WorkFacts(
+        schema=found,
+        newest=newest,
+        lanes=tuple(LaneFacts(*row) for row in lanes),
+        sessions=tuple(
+            SessionFacts(session, worker, tuple(queues), *rest)
+            for session, worker, queues, *rest in sessions
+        ),
+        rescued=tuple(RescueFacts(*row) for row in rescued),
+        overdue=late if late is not None and late > 0 else None,
+    )
+
+
+def _holder(row: Sequence[Any]) -> HolderFacts:
+    kind, pid, name, role, state, seconds, age, catalog_age, writes, touches, active, kept = row
+    return HolderFacts(
+        kind=kind,
+        pid=pid,
+        name=name or "",
+        role=role or "",
+        state=state or "",
+        seconds=seconds,
+        age=age,
+        catalog_age=catalog_age,
+        writes=writes,
+        touches=tuple(sorted(touches or ())),
+        active=active,
+        kept_log=kept,
+    )
+
+
+def _part(
+    unseen: dict[str, str],
+    name: str,
+    part: Operation[Sequence[T]],
+    otherwise: Sequence[T] = (),
+) -> Steps[Sequence[T]]:
+    try:
+        [(rows,)] = yield Apart(part)
+    except RotaError as error:
+        unseen[name] = _reason(error)
+        return otherwise
+    found: Sequence[T] = rows
+    return found
+
+
+def _reason(error: RotaError) -> str:
+    """What the database itself said; Rota's own advice is for those who need the part."""
+    said = str(error.__cause__ or error).strip().splitlines()
+    return said[0] if said else type(error).__name__
+
+
+# Reading, so that behind a pooler they have a transaction with Rota's settings for the planner.
+
+
+@operation(Begin.READING)
+def _rows(statement: Statement) -> Steps[Sequence[Any]]:
+    return (yield statement())
+
+
+@operation(Begin.READING)
+def _server() -> Steps[ServerFacts]:
+    before = time.time(), time.monotonic()
+    [row] = yield SERVER()
+    round_trip = time.monotonic() - before[1]
+    version, text, database, role, standby, sees_all, clock, *rest = row
+    ahead = clock - (before[0] + round_trip / 2)
+    return ServerFacts(
+        version, text, database, role, standby, sees_all, ahead, round_trip, *rest
+    )  # fmt: skip
+
+
+@operation(Begin.READING)
+def _claimed(tables: Sequence[TableFacts]) -> Steps[Sequence[TableFacts]]:
+    """The same, where segments of the log that are left know whether they still hold jobs."""
+    told = []
+    for one in tables:
+        unclaimed = None
+        if one.ring == "log" and one.size and not one.current:
+            [(unclaimed,)] = yield UNCLAIMED(segment=int(one.name.rpartition("_")[2]))
+        told.append(
+            TableFacts(
+                one.name, one.ring, one.current, one.size, one.total, one.dead_rows, unclaimed
+            )
+        )
+    return told

@@ -1,0 +1,2 @@
+-- Hear of the doctor's own probes, and of nothing that workers hear.
+LISTEN rota_doctor

@@ -1,0 +1,170 @@
+"""Looking at the file's health: facts for `rota doctor`. Counts no jobs.
+
+Who holds SQLite's locks is in Linux's /proc/locks: in WAL mode they are ranges of bytes of the file
+`-shm` (sqlite.org/walformat.html, "WAL locks"). Asking the kernel for one with fcntl would need
+that file opened and closed here, and closing it would drop the locks of this process's own
+connections.
+"""
+
+import os
+import shutil
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+
+import msgspec
+
+from rota.errors import RotaError, StoreUnavailable
+from rota.store.facts import Facts, LaneFacts, RescueFacts, SessionFacts, SqliteFacts, WorkFacts
+from rota.store.operation import Begin, Steps, operation
+from rota.store.sqlite.connection import SqliteConnection
+from rota.store.sqlite.schema import SCHEMA_EXISTS, SCHEMA_VERSION
+from rota.store.sqlite.statements import sql
+
+FILE = sql("health_file")
+JOURNAL = sql("health_journal")
+CHECK = sql("health_check")
+TURN = sql("health_turn")
+SESSIONS = sql("health_sessions")
+LANES = sql("health_lanes")
+RESCUED = sql("health_rescued")
+STAGE_NEXT = sql("stage_next")
+
+TURN_PATIENCE = 1.0
+"""Seconds to wait for a turn at writing."""
+
+WRITE_BYTE = 120
+READ_BYTES = range(123, 128)
+"""The bytes of `-shm` that writers and readers lock."""
+
+LOCKS = Path("/proc/locks")
+MOUNTS = Path("/proc/self/mounts")
+
+
+@operation(Begin.NOTHING)
+def health(path: str, newest: int, *, thorough: bool) -> Steps[Facts]:
+    """Everything there is to know; `thorough` reads the whole file for its integrity.
+
+    Raises:
+        StoreError: It is not a database, or not to be opened.
+    """
+    unseen: dict[str, str] = {}
+    [(version, page_size, pages, free_pages, others)] = yield FILE()
+    [(journal,)] = yield JOURNAL()
+    work = yield from _work(newest, unseen)
+    damage = None
+    if thorough:
+        damage = tuple(row[0] for row in (yield CHECK()) if row[0] != "ok")
+    writing = None
+    try:
+        writing = _waited(path)
+    except RotaError as error:
+        unseen["write"] = str(error)
+    writers, readers = lock_holders(path + "-shm")
+    return SqliteFacts(
+        path=path,
+        version=version,
+        shared=bool(others),
+        journal=journal,
+        size=_size(path),
+        log_size=_size(path + "-wal"),
+        page_size=page_size,
+        pages=pages,
+        free_pages=free_pages,
+        disk_free=shutil.disk_usage(Path(path).parent).free,
+        file_system=file_system(path),
+        writing=writing,
+        writers=writers,
+        readers=readers,
+        damage=damage,
+        work=work,
+        unseen=unseen,
+    )
+
+
+def _work(newest: int, unseen: dict[str, str]) -> Steps[WorkFacts]:
+    if not (yield SCHEMA_EXISTS()):
+        return WorkFacts(0, newest)
+    [(found,)] = yield SCHEMA_VERSION()
+    try:
+        sessions = yield SESSIONS()
+        lanes = yield LANES()
+        rescued = yield RESCUED()
+        [(due,)] = yield STAGE_NEXT()
+    except RotaError as error:  # tables of another version
+        unseen["work"] = str(error)
+        return WorkFacts(found or 0, newest)
+    return WorkFacts(
+        schema=found or 0,
+        newest=newest,
+        lanes=tuple(
+            LaneFacts(queue, priority, bool(paused), oldest)
+            for queue, priority, paused, oldest in lanes
+        ),
+        sessions=tuple(
+            SessionFacts(
+                session, worker, tuple(msgspec.json.decode(queues)), timeout, silent, leased, None
+            )
+            for session, worker, queues, timeout, silent, leased in sessions
+        ),
+        rescued=tuple(RescueFacts(*row) for row in rescued),
+        overdue=-due if due is not None and due < 0 else None,
+    )
+
+
+def _waited(path: str) -> float | None:
+    """For how long a turn at writing was not to be had; None if it was."""
+    began = time.monotonic()
+    with closing(SqliteConnection(path, patience=TURN_PATIENCE)) as writer:
+        try:
+            writer.run(_turn())
+        except StoreUnavailable:
+            return time.monotonic() - began
+    return None
+
+
+@operation(Begin.HASTY)
+def _turn() -> Steps[None]:
+    yield TURN()
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
+
+
+def lock_holders(path: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The processes that hold a file's write lock and its read locks; empty where none is told."""
+    writers, readers = set(), set()
+    with suppress(OSError, ValueError):
+        inode = Path(path).stat().st_ino
+        for line in LOCKS.read_text("ascii").splitlines():
+            words = line.split()
+            # "12: POSIX  ADVISORY  WRITE 4711 fd:01:1234 120 120"; a waiting one has "->".
+            if "->" in words or words[5].rpartition(":")[2] != str(inode) or words[7] == "EOF":
+                continue
+            pid, first, last = int(words[4]), int(words[6]), int(words[7])
+            if pid in {0, os.getpid()}:  # 0: of another container
+                continue
+            if words[3] == "WRITE" and first <= WRITE_BYTE <= last:
+                writers.add(pid)
+            elif first in READ_BYTES:
+                readers.add(pid)
+    return tuple(sorted(writers)), tuple(sorted(readers))
+
+
+def file_system(path: str) -> str | None:
+    """The kind of file system that a file is on, such as "ext4" or "nfs4"."""
+    try:
+        lines = MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return None
+    found, longest = None, -1
+    for line in lines:
+        _, point, kind = line.split(" ")[:3]
+        point = point.replace("\\040", " ")
+        if Path(path).is_relative_to(point) and len(point) >= longest:
+            found, longest = kind, len(point)
+    return found

@@ -1,0 +1,2 @@
+-- A turn at writing that writes nothing.
+SELECT 1;
