@@ -50,10 +50,10 @@ def doctor(*, thorough: bool, url: str | None, as_json: bool) -> None:
       rota doctor --json | jq '.findings[] | select(.severity == "critical")'
     """
     from rota.cli.database import connected, missing_file, refusals
-    from rota.cli.exits import ALARMED, WARNED
+    from rota.cli.exits import ALARMED, WARNED, Failure
     from rota.doctor.examine import examine
     from rota.doctor.finding import Severity, worst
-    from rota.errors import SchemaMissing
+    from rota.errors import SchemaMissing, StoreError, StoreUnavailable
     from rota.store.opening import default_url, shown
 
     place = harmless(shown(url or default_url()))
@@ -64,7 +64,12 @@ def doctor(*, thorough: bool, url: str | None, as_json: bool) -> None:
                 "or make it with `rota migrate`"
             )
             raise SchemaMissing(message)
-        report = examine(store, connection, thorough=thorough)
+        try:
+            report = examine(store, connection, thorough=thorough)
+        except StoreUnavailable:
+            raise
+        except StoreError as error:  # a file that is damaged, or none of SQLite's
+            raise Failure(str(error), ALARMED) from error
     severity = worst(report.findings)
     if as_json:
         say_json(_document(place, report, severity))

@@ -101,8 +101,6 @@ def supervise(
             raise ConfigError(message)
         with _stopping() as stop, refusals():
             watch = _Watch(connection, rules, stop, end=end, tell=_teller(as_json, show_query))
-            if not end:
-                click.echo("dry run: nothing is ended without --end", err=True)
             watch.look()
             while not once and not stop.wait(every):
                 watch.look_again()
@@ -148,6 +146,8 @@ class _Watch:
         seen = self._connection.run(open_transactions(self._rules.older_than))
         spared = {APPLICATION, seen.application}
         self._check(seen, spared)
+        if not self._end and self._first("dry run"):
+            click.echo("dry run: nothing is ended without --end", err=True)
         for one in chosen(seen.open, self._rules, spared):
             if self._stop.is_set():
                 return
@@ -160,14 +160,14 @@ class _Watch:
                 self._tell("prepared", prepared)
 
     def _check(self, seen: "TransactionFacts", spared: set[str]) -> None:
-        from rota.errors import ConfigError
+        from rota.cli.exits import USAGE, Failure
 
         if own := sorted(self._rules.applications & spared):
             message = (
                 f"--application {own[0]}: Rota's own sessions have this name, and they are never "
                 "ended; give programs another application_name, or name them by --user"
             )
-            raise ConfigError(message)
+            raise Failure(message, USAGE)
         if seen.hidden and self._first("hidden"):
             self._tell(
                 "hidden",

@@ -85,7 +85,7 @@ def _title(holder: HolderFacts) -> str:
             )
         case "slot":
             unread = "" if holder.active else " that nobody reads"
-            return f"Replication slot {holder.name}{unread} holds back vacuum{_or_log(holder)}"
+            return f"Replication slot {holder.name}{unread} {_holds(holder)}"
         case "standby":
             return f"Standby {holder.name or holder.pid} holds back vacuum by its feedback"
         case "session":
@@ -98,10 +98,13 @@ def _title(holder: HolderFacts) -> str:
             )
 
 
-def _or_log(holder: HolderFacts) -> str:
-    if holder.age is None and holder.catalog_age is None:
-        return f" not, but keeps {size(holder.kept_log or 0)} of write-ahead log"
-    return f" and keeps {size(holder.kept_log)} of write-ahead log" if holder.kept_log else ""
+def _holds(holder: HolderFacts) -> str:
+    kept = f"keeps {size(holder.kept_log or 0)} of write-ahead log"
+    if holder.age is not None:
+        return f"holds back vacuum and {kept}"
+    if holder.catalog_age is not None:
+        return f"holds back vacuum of the system's catalogs and {kept}"
+    return kept
 
 
 def _since(holder: HolderFacts) -> str:
@@ -125,8 +128,7 @@ def _cost(holder: HolderFacts, facts: PostgresFacts) -> str:
         parts.append("Only dead rows of the system's catalogs stay; Rota does not feel it.")
     if holder.touches:
         parts.append(
-            f"It has locked {', '.join(holder.touches)}: their space does not come back before "
-            "it ends."
+            f"It has locked {', '.join(holder.touches)}: no space comes back there before it ends."
         )
     elif holder.age is not None and holder.kind in {"session", "prepared"}:
         parts.append("It has locked none of Rota's segments, so their space comes back.")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from rota.errors import RotaError, StoreUnavailable
+from rota.errors import RotaError, StoreError, StoreUnavailable
 from rota.store.facts import Facts, LaneFacts, RescueFacts, SessionFacts, SqliteFacts, WorkFacts
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.connection import SqliteConnection
@@ -52,9 +52,7 @@ def health(path: str, newest: int, *, thorough: bool) -> Steps[Facts]:
     [(version, page_size, pages, free_pages, others)] = yield FILE()
     [(journal,)] = yield JOURNAL()
     work = yield from _work(newest, unseen)
-    damage = None
-    if thorough:
-        damage = tuple(row[0] for row in (yield CHECK()) if row[0] != "ok")
+    damage = (yield from _damage()) if thorough else None
     writing = None
     try:
         writing = _waited(path)
@@ -110,6 +108,13 @@ def _work(newest: int, unseen: dict[str, str]) -> Steps[WorkFacts]:
         rescued=tuple(RescueFacts(*row) for row in rescued),
         overdue=-due if due is not None and due < 0 else None,
     )
+
+
+def _damage() -> Steps[tuple[str, ...]]:
+    try:
+        return tuple(row[0] for row in (yield CHECK()) if row[0] != "ok")
+    except StoreError as error:  # so damaged that not even the check comes to its end
+        return (str(error.__cause__ or error),)
 
 
 def _waited(path: str) -> float | None:

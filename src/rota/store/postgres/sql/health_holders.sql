@@ -1,7 +1,8 @@
 -- Who keeps vacuum from removing rows of this database's tables, or has locked a segment of one of
 -- Rota's rings. Reads the server's own lists; locks nothing.
 -- Sessions in other databases do not count (ComputeXidHorizons, procarray.c), nor does a vacuum;
--- slots and standbys count everywhere. In pg_locks a prepared transaction is '-1/' and its id.
+-- slots and standbys count everywhere. In pg_locks a prepared transaction has no process; its other
+-- locks are found by the one on its own id.
 WITH touching AS MATERIALIZED (
     SELECT coalesce(lock.pid::text, lock.virtualtransaction) AS holder,
            array_agg(DISTINCT segment.relname::text) AS segments
@@ -31,7 +32,10 @@ SELECT 'prepared', NULL, prepared.gid, prepared.owner::text, 'prepared',
        extract(epoch FROM clock_timestamp() - prepared.prepared)::float8,
        age(prepared.transaction)::int8, NULL, true, touching.segments, true, NULL
 FROM pg_prepared_xacts AS prepared
-LEFT JOIN touching ON touching.holder = '-1/' || prepared.transaction::text
+LEFT JOIN pg_locks AS own
+  ON own.locktype = 'transactionid' AND own.transactionid = prepared.transaction
+ AND own.granted AND own.pid IS NULL
+LEFT JOIN touching ON touching.holder = own.virtualtransaction
 WHERE prepared.database = current_database()
 UNION ALL
 SELECT 'slot', active_pid, slot_name::text, '', slot_type, NULL,

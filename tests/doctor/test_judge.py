@@ -1,0 +1,435 @@
+"""What is made of facts: pure, without a database."""
+
+from typing import Any
+
+import pytest
+
+from rota.doctor import horizon
+from rota.doctor.amounts import duration, size
+from rota.doctor.file import affected
+from rota.doctor.finding import Finding, Severity, few, worst
+from rota.store.facts import RescueFacts, WaitFacts
+from tests.doctor import facts as given
+
+OK, NOTE, WARNING, CRITICAL = Severity
+MIB = 1024**2
+
+
+def test_health() -> None:
+    """Of healthy facts nothing is said but that they are in order."""
+    assert given.wrong(given.postgres()) == []
+    assert given.wrong(given.sqlite(), hears=None) == []
+
+
+def test_every_step_is_worth_copying() -> None:
+    """Whatever is a warning or worse says what to do."""
+    bad = [
+        *given.wrong(given.postgres(holders=(given.holder(),), work=given.work(schema=0))),
+        *given.wrong(given.postgres({"standby": True, "version": 130000, "ahead": 60.0,
+                                     "connections": 97, "notifications": 0.95,
+                                     "frozen_age": 1_900_000_000}, foreign=True), hears=False),
+        *given.wrong(given.sqlite(version="3.40.1", shared=True, journal="delete", writing=1.0,
+                                  file_system="nfs4", disk_free=0, log_size=1024**3,
+                                  damage=("row 3 missing",))),
+    ]  # fmt: skip
+    assert len(bad) >= 15
+    assert [one.title for one in bad if one.severity >= WARNING and not one.advice] == []
+
+
+# Who holds the oldest snapshot --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seconds", "age", "severity"),
+    [(59.0, 9, OK), (61.0, 9, NOTE), (601.0, 9, WARNING), (86_401.0, 9, CRITICAL),
+     (1.0, 1_000_000, WARNING), (1.0, 200_000_000, CRITICAL), (None, 9, OK)],
+)  # fmt: skip
+def test_how_long(seconds: float | None, age: int, severity: Severity) -> None:
+    """A transaction is worse the longer it is open, or the more have begun since."""
+    found = given.wrong(given.postgres(holders=(given.holder(seconds=seconds, age=age),)))
+    assert worst(found) is severity
+
+
+def test_a_session() -> None:
+    """Whose it is, since when, what it costs, and how to end it."""
+    tables = (*given.TABLES, given.table("session", dead_rows=70))
+    one = given.only(
+        given.postgres({"dead_rows": 1_000_070}, holders=(given.holder(),), tables=tables)
+    )
+    assert one.title == (
+        "Session 4711 of ann (psql), idle in transaction, has a transaction open for 1 h"
+    )
+    assert "5,000 transactions since its snapshot" in one.detail
+    assert "up to 70 in Rota's tables" in one.detail
+    assert "up to 1,000,000 in the others" in one.detail
+    assert "locked none of Rota's segments" in one.detail
+    assert one.advice == "SELECT pg_terminate_backend(4711);"
+
+
+def test_a_session_that_touches() -> None:
+    """A holder that has locked segments keeps their space, snapshot or not."""
+    one = given.only(given.postgres(holders=(given.holder(age=None, touches=("log_0",)),)))
+    assert "It has locked log_0: no space comes back there" in one.detail
+    assert "dead rows" not in one.detail
+
+
+def test_a_prepared_transaction() -> None:
+    """It is named with both ways out; its name is quoted as SQL has it."""
+    left = given.holder(kind="prepared", pid=None, name="it's", state="prepared")
+    one = given.only(given.postgres(holders=(left,)))
+    assert one.title == "Prepared transaction 'it''s' of ann has been left for 1 h"
+    assert one.advice.startswith("ROLLBACK PREPARED 'it''s';")
+    assert "COMMIT PREPARED" in one.advice
+    assert "in database shop" in one.advice
+
+
+def test_slots() -> None:
+    """A slot that nobody reads is named at once, and worse with what it keeps."""
+    slot = {
+        "kind": "slot",
+        "pid": None,
+        "name": "old_standby",
+        "seconds": None,
+        "state": "physical",
+    }
+    unread = given.only(given.postgres(holders=(given.holder(**slot, active=False),)))
+    assert unread.severity is NOTE
+    assert "slot old_standby that nobody reads holds back vacuum" in unread.title
+    assert "pg_drop_replication_slot('old_standby')" in unread.advice
+    large = given.holder(**slot, active=False, kept_log=2 * 1024**3)
+    assert given.only(given.postgres(holders=(large,))).severity is WARNING
+    read = given.holder(**slot, active=True, kept_log=2 * 1024**3)
+    assert given.wrong(given.postgres(holders=(read,))) == []
+    catalogs = {"age": None, "catalog_age": 2_000_000}
+    logical = given.only(given.postgres(holders=(given.holder(**slot | catalogs, active=True),)))
+    assert logical.severity is WARNING
+    assert "Rota does not feel it" in logical.detail
+
+
+def test_a_standby() -> None:
+    """Feedback of a standby is told from a session: it cannot be ended here."""
+    feedback = given.holder(kind="standby", name="walreceiver", seconds=None, age=1_000_000)
+    one = given.only(given.postgres(holders=(feedback,)))
+    assert "Standby walreceiver" in one.title
+    assert "hot_standby_feedback" in one.advice
+
+
+def test_the_oldest_comes_first() -> None:
+    """Holders of the same severity stand by age; a few are shown, the others counted."""
+    holders = tuple(given.holder(pid=n, seconds=1000.0 + n) for n in range(10))
+    found = given.wrong(given.postgres(holders=holders))
+    assert [one.title.split()[1] for one in found[: horizon.SHOWN]] == ["9", "8", "7", "6"]
+    assert found[-1].title == "and 6 more holders of old snapshots"
+
+
+def test_what_may_not_be_seen() -> None:
+    """A role that does not see others' sessions is told which right it lacks."""
+    one = given.only(given.postgres({"sees_all": False}))
+    assert one.severity is NOTE
+    assert one.advice == 'GRANT pg_read_all_stats TO "rota";'
+
+
+# Locks --------------------------------------------------------------------------------------------
+
+
+def test_waits() -> None:
+    """Named is who is in front, and not those who themselves wait."""
+    waits = (WaitFacts(11, "rota", 70.0, (10,)), WaitFacts(12, "rota", 8.0, (11, 10)))
+    one = given.only(given.postgres(waits=waits))
+    assert one.severity is CRITICAL
+    assert "In front: session 10." in one.detail
+    assert one.advice == "SELECT pg_terminate_backend(10);"
+    assert given.only(given.postgres(waits=waits[1:])).severity is WARNING
+    assert given.wrong(given.postgres(waits=(WaitFacts(12, "rota", 0.1, (10,)),))) == []
+
+
+def test_waiting_for_a_prepared_transaction() -> None:
+    """Where no session is in front, the list of prepared transactions is."""
+    one = given.only(given.postgres(waits=(WaitFacts(11, "rota", 8.0, (0,)),)))
+    assert "a prepared transaction" in one.detail
+    assert "pg_prepared_xacts" in one.advice
+
+
+# Rings and rows -----------------------------------------------------------------------------------
+
+
+def full(**changes: Any) -> Any:
+    """A log of which every segment is in use, and the current one far too large."""
+    log = [given.table(f"log_{n}", size=33 * MIB, unclaimed=False) for n in range(1, 4)]
+    current = given.table("log_0", size=65 * MIB, total=130 * MIB)
+    return given.postgres(**{"tables": (current, *log)} | changes)
+
+
+def test_a_full_ring() -> None:
+    """It says who keeps a segment: a lock, a missing worker, a backlog, or many long jobs."""
+    touching = given.holder(seconds=1.0, touches=("log_2",))
+    by_lock = given.only(full(holders=(touching,)))
+    assert by_lock.severity is WARNING
+    assert "ring log is full" in by_lock.title
+    assert "130 MB" in by_lock.title
+    assert "Session 4711 has locked log_2" in by_lock.detail
+    assert by_lock.advice == "SELECT pg_terminate_backend(4711);"
+    alone = given.wrong(full(work=given.work(sessions=())))
+    assert any("they turn the rings" in one.detail for one in alone)
+    assert "running jobs" in given.only(full()).detail
+    waiting = tuple(given.table(f"log_{n}", size=65 * MIB, unclaimed=True) for n in range(4))
+    backlog = given.only(full(tables=waiting))
+    assert (backlog.severity, "a backlog" in backlog.detail) == (NOTE, True)
+
+
+def test_a_ring_that_turns() -> None:
+    """An empty segment, or a current one that is still small, is nothing to speak of."""
+    one_empty = (
+        given.table("log_0", size=65 * MIB),
+        *(given.table(f"log_{n}", size=33 * MIB) for n in (1, 2)),
+        given.table("log_3"),
+    )
+    small = tuple(given.table(f"log_{n}", size=33 * MIB) for n in range(4))
+    assert given.wrong(given.postgres(tables=one_empty)) == []
+    assert given.wrong(given.postgres(tables=small)) == []
+
+
+def test_a_ring_that_nobody_has_heard_of() -> None:
+    """Rings come from the catalog; a new one is judged like the others."""
+    tally = tuple(given.table(f"tally_{n}", size=100 * MIB) for n in range(2))
+    assert "ring tally is full" in given.only(given.postgres(tables=tally)).title
+
+
+def test_dead_rows() -> None:
+    """Many dead rows are named, with the reason that vacuum leaves them."""
+    tables = (given.table("lease", dead_rows=100_000, total=50 * MIB),)
+    one = given.only(given.postgres(tables=tables))
+    assert one.title == "rota.lease has 100,000 dead rows in 50 MB"
+    assert "Autovacuum" in one.detail
+    young = given.holder(seconds=10.0)
+    assert "old snapshot" in given.only(given.postgres(tables=tables, holders=(young,))).detail
+
+
+# Workers, queues, timers --------------------------------------------------------------------------
+
+
+def test_a_dead_worker() -> None:
+    """One whose jobs nobody takes over is critical; one that is just being taken over is not."""
+    dead = given.session(silent=300.0, leased=17, worker="web2:1")
+    one = next(
+        one
+        for one in given.wrong(given.postgres(work=given.work(sessions=(dead,))))
+        if one.subject == "sessions"
+    )
+    assert one.severity is CRITICAL
+    assert "web2:1 has been silent for 5 min and still holds 17 jobs" in one.title
+    assert "no other worker" in one.detail
+    both = given.only(given.postgres(work=given.work(sessions=(given.session(), dead))))
+    assert "Other workers are alive and do not" in both.detail
+    fresh = given.session(silent=20.0)
+    found = given.only(given.postgres(work=given.work(sessions=(given.session(), fresh))))
+    assert found.severity is NOTE
+    empty = given.session(silent=300.0, leased=0)
+    found = given.only(given.postgres(work=given.work(sessions=(given.session(), empty))))
+    assert found.severity is NOTE
+
+
+def test_a_long_job() -> None:
+    """A worker that is alive and holds a job for hours is named, and is no alarm."""
+    one = given.only(given.postgres(work=given.work(sessions=(given.session(oldest_lease=9e4),))))
+    assert one.severity is NOTE
+    assert "held a job for 1 d 1 h" in one.title
+
+
+@pytest.mark.parametrize(
+    ("jobs", "severity"), [(1, NOTE), (4, NOTE), (5, WARNING)]
+)  # fmt: skip
+def test_rescued(jobs: int, severity: Severity) -> None:
+    """Several jobs of a task that lost their worker are no accident any more."""
+    rescued = (RescueFacts("shop.render", jobs, 60.0),)
+    one = given.only(given.postgres(work=given.work(rescued=rescued)))
+    assert one.severity is severity
+    assert one.advice == "rota jobs list --task shop.render"
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity", "title"),
+    [
+        ({"oldest": 299.0}, OK, ""),
+        ({"oldest": 301.0}, WARNING, "Queue mail is behind"),
+        ({"oldest": 29.0, "queue": "video"}, OK, ""),
+        ({"oldest": 31.0, "queue": "video"}, WARNING, "Nobody works on queue video"),
+        ({"oldest": 601.0, "queue": "video"}, CRITICAL, "Nobody works on queue video"),
+        ({"oldest": 1.0, "paused": True}, NOTE, "Queue mail is paused"),
+        ({"oldest": 3601.0, "paused": True}, WARNING, "Queue mail is paused"),
+        ({"oldest": None, "paused": True}, OK, ""),
+    ],
+)
+def test_queues(changes: dict[str, Any], severity: Severity, title: str) -> None:
+    """A queue is judged by its oldest job, by whether somebody works on it, and by its pause."""
+    found = given.wrong(given.postgres(work=given.work(lanes=(given.lane(**changes),))))
+    assert worst(found) is severity
+    assert [one.title[: len(title)] for one in found] == ([title] if title else [])
+
+
+def test_the_worst_priority_counts() -> None:
+    """Of several priorities of a queue the one that waits longest is shown."""
+    lanes = (given.lane(oldest=400.0), given.lane(priority=9, oldest=4000.0))
+    assert "priority 9" in given.only(given.postgres(work=given.work(lanes=lanes))).detail
+
+
+@pytest.mark.parametrize(
+    ("overdue", "severity"), [(9.0, OK), (11.0, WARNING), (301.0, CRITICAL)]
+)  # fmt: skip
+def test_timers(overdue: float, severity: Severity) -> None:
+    """Jobs that should long have been staged."""
+    assert worst(given.wrong(given.postgres(work=given.work(overdue=overdue)))) is severity
+
+
+def test_no_worker() -> None:
+    """Without a worker an empty queue is a note, and one with jobs a warning."""
+    nobody = given.work(sessions=())
+    assert given.only(given.postgres(work=nobody)).severity is NOTE
+    busy = given.work(sessions=(), lanes=(given.lane(oldest=1.0),))
+    assert given.only(given.postgres(work=busy)).severity is WARNING
+
+
+def test_unseen_is_not_judged() -> None:
+    """Where workers or queues cannot be seen, no missing worker is reported."""
+    unseen = {"sessions": "permission denied for table session", "queues": "permission denied"}
+    facts = given.postgres(work=given.work(sessions=(), overdue=None), unseen=unseen)
+    found = given.wrong(facts)
+    assert {one.subject for one in found} == {"unseen"}
+    assert all("GRANT" in one.advice for one in found)
+    late = given.postgres(unseen={"waits": "canceling statement due to statement timeout"})
+    assert given.only(late).severity is WARNING
+
+
+# The server, its settings, the schema -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity", "words"),
+    [
+        ({"ahead": -6.0}, WARNING, "6 s behind"),
+        ({"ahead": 6.0, "round_trip": 3.0}, OK, ""),
+        ({"standby": True}, CRITICAL, "standby"),
+        ({"version": 130010, "version_text": "13.10"}, CRITICAL, "too old"),
+        ({"version": 190000, "version_text": "19.0"}, NOTE, "newer"),
+        ({"connections": 87}, OK, ""),
+        ({"connections": 88}, WARNING, "88 of 97 connections"),
+        ({"notifications": 0.5}, WARNING, "50% full"),
+        ({"notifications": 0.9}, CRITICAL, "90% full"),
+        ({"frozen_age": 1_000_000_000}, WARNING, "unfrozen"),
+        ({"frozen_age": 1_800_000_000}, CRITICAL, "unfrozen"),
+    ],
+)
+def test_server(changes: dict[str, Any], severity: Severity, words: str) -> None:
+    """The server itself."""
+    found = given.wrong(given.postgres(changes))
+    assert worst(found) is severity
+    assert all(words in one.title for one in found)
+
+
+@pytest.mark.parametrize(
+    ("hears", "severity"), [(True, OK), (False, WARNING), (None, NOTE)]
+)  # fmt: skip
+def test_notify(hears: bool | None, severity: Severity) -> None:  # noqa: FBT001 - a fact
+    """Swallowed notifications are a warning; a URL that names its pooler is not."""
+    assert worst(given.wrong(given.postgres(), hears=hears)) is severity
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "severity"),
+    [
+        ("autovacuum", "off", WARNING),
+        ("track_counts", "off", WARNING),
+        ("fsync", "off", CRITICAL),
+        ("full_page_writes", "off", WARNING),
+        ("synchronous_commit", "off", WARNING),
+        ("default_transaction_read_only", "on", CRITICAL),
+        ("idle_in_transaction_session_timeout", "0", NOTE),
+    ],
+)
+def test_settings(setting: str, value: str, severity: Severity) -> None:
+    """Each setting that hurts is named, with the statement that changes it."""
+    one = given.only(given.postgres(settings=given.SETTINGS | {setting: value}))
+    assert one.severity is severity
+    assert one.title.startswith(setting)
+    assert one.advice.startswith(f"ALTER SYSTEM SET {setting} = ")
+
+
+@pytest.mark.parametrize(
+    ("schema", "advice"), [(0, "rota migrate"), (1, "rota migrate"), (3, "pip")]
+)
+def test_schema(schema: int, advice: str) -> None:
+    """Missing, older and newer tables are critical findings."""
+    one = given.only(given.postgres(work=given.work(schema=schema, newest=2)))
+    assert one.severity is CRITICAL
+    assert one.advice.startswith(advice)
+
+
+def test_a_restored_dump() -> None:
+    """Tables of another cluster are named."""
+    assert "restored" in given.only(given.postgres(foreign=True)).title
+
+
+# SQLite -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("version", "bad"),
+    [("3.6.23", False), ("3.7.0", True), ("3.40.1", True), ("3.44.5", True), ("3.44.6", False),
+     ("3.45.0", True), ("3.50.6", True), ("3.50.7", False), ("3.51.2", True), ("3.51.3", False),
+     ("3.52.0", False)],
+)  # fmt: skip
+def test_the_wal_reset_bug(version: str, bad: bool) -> None:  # noqa: FBT001 - a fact
+    """Versions with the bug are named; in a file with other tables that is a warning."""
+    assert affected(version) is bad
+    for shared, severity in ((False, NOTE), (True, WARNING)):
+        found = given.wrong(given.sqlite(version=version, shared=shared))
+        assert worst(found) is (severity if bad else OK)
+        assert all("WAL-reset bug" in one.title for one in found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity", "words"),
+    [
+        ({"journal": "delete"}, WARNING, "journal mode delete"),
+        ({"file_system": "nfs4"}, CRITICAL, "network file system (nfs4)"),
+        ({"file_system": None}, OK, ""),
+        ({"disk_free": 500 * MIB}, WARNING, "nearly full"),
+        ({"disk_free": 50 * MIB}, CRITICAL, "nearly full"),
+        ({"writing": 1.0, "writers": (4711,)}, CRITICAL, "Process 4711 has kept the write lock"),
+        ({"writing": 1.0}, CRITICAL, "the system does not name"),
+        ({"log_size": 300 * MIB, "readers": (8, 9)}, WARNING, "has grown to 300 MB"),
+        ({"log_size": 3 * 1024**3}, CRITICAL, "has grown to 3.0 GB"),
+        ({"pages": 40_000, "free_pages": 30_000}, NOTE, "free pages"),
+        ({"pages": 40_000, "free_pages": 10_000}, OK, ""),
+        ({"damage": ()}, OK, ""),
+        ({"damage": ("row 3 missing",)}, CRITICAL, "damaged"),
+        ({"unseen": {"write": "read-only"}}, WARNING, "write"),
+    ],
+)
+def test_file(changes: dict[str, Any], severity: Severity, words: str) -> None:
+    """The file, its disk and its locks."""
+    found = given.wrong(given.sqlite(**changes))
+    assert worst(found) is severity
+    assert all(words in one.title for one in found)
+
+
+# Words --------------------------------------------------------------------------------------------
+
+
+def test_amounts() -> None:
+    """Durations and sizes as people read them."""
+    seconds = [0.0124, 1, 59.6, 61, 3600, 11_520, 90_000, None]
+    assert [duration(one) for one in seconds] == [
+        "12 ms", "1 s", "1 min", "1 min 1 s", "1 h", "3 h 12 min", "1 d 1 h", "an unknown time"
+    ]  # fmt: skip
+    assert [size(n) for n in (0, 1023, 1024, 15_360, 1536 * MIB, 5 * 1024**5)] == [
+        "0 bytes", "1023 bytes", "1.0 kB", "15 kB", "1.5 GB", "5120 TB"
+    ]  # fmt: skip
+
+
+def test_few() -> None:
+    """One more than the limit is shown all the same: a line is a line."""
+    three = [Finding(NOTE, "x", str(n)) for n in range(3)]
+    assert few(three, 2, "things") == three
+    four = [*three, Finding(WARNING, "x", "worst")]
+    assert [one.title for one in few(four, 2, "things")] == ["worst", "0", "and 2 more things"]

@@ -1,0 +1,187 @@
+"""The facts that `rota doctor` judges, from a real file."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from rota.store.facts import SqliteFacts
+from rota.store.migrate import migrate
+from rota.store.sqlite import SqliteStore, health
+from tests.store.factories import claim, enqueue, open_session
+
+HOLD = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+for statement in sys.argv[2:]:
+    database.execute(statement).fetchall()
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteStore:
+    """A store of its own, up to date."""
+    store = SqliteStore(tmp_path / "rota.db")
+    with closing(store.connect()) as connection:
+        migrate(store, connection)
+    return store
+
+
+@contextmanager
+def holding(store: SqliteStore, *statements: str) -> Iterator[int]:
+    """Another process that has run statements and stays; its id."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, store.path, *statements],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process.pid
+        finally:
+            process.stdin.close()
+
+
+def look(store: SqliteStore, *, thorough: bool = False) -> SqliteFacts:
+    """All facts, by a connection of their own."""
+    with closing(store.connect()) as connection:
+        facts = connection.run(store.health(thorough=thorough))
+    assert isinstance(facts, SqliteFacts)
+    return facts
+
+
+def test_the_file(store: SqliteStore) -> None:
+    """Version, mode, sizes and place of the file."""
+    facts = look(store)
+    assert facts.version == sqlite3.sqlite_version
+    assert (facts.journal, facts.unseen, facts.damage) == ("wal", {}, None)
+    assert facts.size == Path(store.path).stat().st_size
+    assert facts.pages * facts.page_size == facts.size
+    assert facts.disk_free > 0
+    assert not facts.shared
+    assert facts.writing is None
+
+
+def test_a_shared_file(store: SqliteStore) -> None:
+    """Tables of somebody else are noticed."""
+    with closing(sqlite3.connect(store.path)) as database:
+        database.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY AUTOINCREMENT)")
+    assert look(store).shared
+
+
+def test_a_stuck_writer(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who keeps the write lock is found out, and after a second it is given up."""
+    monkeypatch.setattr(health, "TURN_PATIENCE", 0.05)
+    with holding(store, "BEGIN IMMEDIATE") as pid:
+        facts = look(store)
+    assert facts.writing is not None
+    assert facts.writing >= 0.05
+    if health.LOCKS.exists():
+        assert facts.writers == (pid,)
+    after = look(store)
+    assert (after.writing, after.writers) == (None, ())
+
+
+def test_a_long_reader(store: SqliteStore) -> None:
+    """A process with an open read transaction is named."""
+    with holding(store, "BEGIN", "SELECT * FROM rota_job") as pid:
+        facts = look(store)
+    assert facts.writing is None
+    if health.LOCKS.exists():
+        assert facts.readers == (pid,)
+
+
+def test_damage(store: SqliteStore) -> None:
+    """The check is made only if asked for, and finds what is wrong."""
+    assert look(store, thorough=True).damage == ()
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as database:
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("DELETE FROM sqlite_master WHERE name = 'rota_job_kept'")
+    assert look(store, thorough=True).damage
+    assert look(store).damage is None
+
+
+def test_workers_and_jobs(store: SqliteStore) -> None:
+    """A silent worker, the oldest job of each priority, a paused queue, an overdue timer."""
+    with closing(store.connect()) as connection:
+        session = open_session(store, connection, timeout=5.0)
+        enqueue(store, connection, 2)
+        claim(store, connection, session, 1)
+        enqueue(store, connection, 2, queue="video")
+        enqueue(store, connection, 1, queue="video", priority=7)
+        connection.run(store.pause("video"))
+        enqueue(store, connection, 1, delay=3600.0)
+        database = connection.database()
+        database.execute("UPDATE rota_job SET enqueued_at = enqueued_at - 3600 WHERE priority = 7")
+        database.execute("UPDATE rota_job SET scheduled_at = scheduled_at - 3700 "
+                         "WHERE scheduled_at IS NOT NULL")  # fmt: skip
+        database.execute("UPDATE rota_session SET renewed_at = renewed_at - 60")
+    work = look(store).work
+    lanes = {(one.queue, one.priority): one for one in work.lanes}
+    assert set(lanes) == {("default", 0), ("video", 0), ("video", 7)}
+    assert lanes["video", 7].paused
+    assert lanes["video", 7].oldest == pytest.approx(3600, abs=30)
+    assert lanes["default", 0].oldest == pytest.approx(0, abs=30)
+    assert work.overdue == pytest.approx(100, abs=30)
+    [dead] = work.sessions
+    assert (dead.worker, dead.leased, dead.queues) == ("alpha:4711", 1, ("default",))
+    assert dead.silent == pytest.approx(60, abs=30)
+
+
+def test_rescued_jobs(store: SqliteStore) -> None:
+    """Jobs that lost their worker within the hour are told by their task."""
+    with closing(store.connect()) as connection:
+        session = open_session(store, connection, timeout=0.0)
+        enqueue(store, connection, 2, task="shop.render")
+        claim(store, connection, session)
+        connection.run(store.rescue())
+        [rescue] = connection.run(store.rescue())
+        assert len(rescue.available) == 2
+    [one] = look(store).work.rescued
+    assert (one.task, one.jobs) == ("shop.render", 2)
+    assert one.last == pytest.approx(0, abs=30)
+
+
+def test_without_tables(tmp_path: Path) -> None:
+    """A file without Rota's tables has a version of 0."""
+    with closing(sqlite3.connect(tmp_path / "other.db")) as database:
+        database.execute("CREATE TABLE orders (id)")
+    facts = look(SqliteStore(tmp_path / "other.db"))
+    assert facts.work.schema == 0
+    assert facts.journal == "delete"
+
+
+def test_tables_of_another_version(store: SqliteStore) -> None:
+    """What cannot be read of them is unseen."""
+    with closing(sqlite3.connect(store.path)) as database:
+        database.execute("ALTER TABLE rota_session RENAME COLUMN renewed_at TO heard_at")
+        database.execute("UPDATE rota_schema SET version = 99")
+        database.commit()
+    facts = look(store)
+    assert facts.work.schema == 99
+    assert "renewed_at" in facts.unseen["work"]
+
+
+def test_file_systems(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The mount that is nearest to the file counts, and a space in its name does not confuse."""
+    mounts = tmp_path / "mounts"
+    mounts.write_text(
+        "/dev/a / ext4 rw 0 0\n"
+        "server:/x /srv/my\\040files nfs4 rw 0 0\n"
+        "tmpfs /srv/my\\040files/fast tmpfs rw 0 0\n"
+    )
+    monkeypatch.setattr(health, "MOUNTS", mounts)
+    assert health.file_system("/srv/my files/rota.db") == "nfs4"
+    assert health.file_system("/srv/my files/fast/rota.db") == "tmpfs"
+    assert health.file_system("/srv/other.db") == "ext4"
+    monkeypatch.setattr(health, "MOUNTS", tmp_path / "none")
+    assert health.file_system("/srv/other.db") is None

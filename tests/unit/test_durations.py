@@ -1,0 +1,22 @@
+"""Durations as people write them."""
+
+import pytest
+
+from rota.durations import parse
+from rota.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("90s", 90), ("10m", 600), ("2h", 7200), ("1.5d", 129_600), (" 5 m ", 300)],
+)
+def test_durations(text: str, seconds: float) -> None:
+    """A number alone means seconds; a letter says what else."""
+    assert parse(text, "--every") == seconds
+
+
+@pytest.mark.parametrize("text", ["", "m", "10 minutes", "-5m", "1e3", "nan", "inf", "99999999d"])
+def test_no_durations(text: str) -> None:
+    """Anything else is refused by name."""
+    with pytest.raises(ConfigError, match="--every"):
+        parse(text, "--every")
