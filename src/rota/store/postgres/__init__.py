@@ -2,8 +2,8 @@
 
 The modules follow a job: `enqueue`, `timer`, `claim`, `settle`; `sessions` and `wake` serve the
 workers, `control` and `lookup` the people, `counters` counts, `segments` keeps the rings turning.
-`health`, `probe` and `transactions` look at the server. The statements are in `sql/`, the tables in
-`migrations/`, the model in docs/engine.md.
+`health`, `live`, `probe` and `transactions` look at the server. The statements are in `sql/`, the
+tables in `migrations/`, the model in docs/engine.md.
 """
 
 import urllib.parse
@@ -17,6 +17,7 @@ from rota.store.postgres import (
     control,
     counters,
     health,
+    live,
     lookup,
     probe,
     schema,
@@ -97,6 +98,10 @@ class PostgresStore:
     delete = staticmethod(control.delete)
     pause = staticmethod(control.pause)
     resume = staticmethod(control.resume)
+    product = staticmethod(live.product)
+    lanes = staticmethod(live.lanes)
+    workers = staticmethod(live.workers)
+    horizon = staticmethod(live.horizon)
     open_session = staticmethod(sessions.open_session)
     renew = staticmethod(sessions.renew)
     close_session = staticmethod(sessions.close_session)

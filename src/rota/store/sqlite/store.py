@@ -9,11 +9,11 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 
-from rota.store.facts import Facts
+from rota.store.facts import Facts, HorizonFacts
 from rota.store.migrate import read_migrations
 from rota.store.operation import Operation
 from rota.store.sqlite import claim as claiming
-from rota.store.sqlite import control, health, lookup, schema, sessions
+from rota.store.sqlite import control, health, live, lookup, schema, sessions
 from rota.store.sqlite import enqueue as enqueuing
 from rota.store.sqlite import queues as counting
 from rota.store.sqlite import settle as settling
@@ -62,6 +62,10 @@ class SqliteStore:
         """Facts about the file's health."""
         return health.health(self.path, max(self.migrations()), thorough=thorough)
 
+    def horizon(self) -> Operation[HorizonFacts]:
+        """How long the write-ahead log has become."""
+        return live.horizon(self.path)
+
     def hears(self, timeout: float) -> bool | None:  # noqa: ARG002 - PostgreSQL's
         """None: workers on one machine wake each other without the database."""
         return None
@@ -91,6 +95,9 @@ class SqliteStore:
     queues = staticmethod(counting.queues)
     pause = staticmethod(counting.pause)
     resume = staticmethod(counting.resume)
+    product = staticmethod(live.product)
+    lanes = staticmethod(live.lanes)
+    workers = staticmethod(live.workers)
 
     open_session = staticmethod(sessions.open_session)
     renew = staticmethod(sessions.renew)
