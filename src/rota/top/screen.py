@@ -249,9 +249,9 @@ class Top(App[None]):
         )
 
     def _draw_head(self) -> None:
-        product = f"  {harmless(self._snapshot.product)}" if self._snapshot else ""
+        product = f"{harmless(self._snapshot.product)}  " if self._snapshot else ""
         clock = f"{datetime.now().astimezone():%H:%M:%S}"
-        self._line("head", f"rota top  {harmless(self._place)}{product}", clock)
+        self._line("head", f"rota top  {product}{harmless(self._place)}", clock)
 
     def _draw_sums(self) -> None:
         total = sums(self._rows)
