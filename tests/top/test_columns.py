@@ -26,7 +26,18 @@ def test_wide() -> None:
 
 def test_eighty() -> None:
     """On the usual small terminal all figures are there; only the minute is left out."""
-    assert titles(77) == ["queue", "avail.", "run.", "sched.", "retry.", "compl.", "disc.", "in/s", "out/s", "oldest"]
+    assert titles(77) == [
+        "queue",
+        "avail.",
+        "run.",
+        "sched.",
+        "retry.",
+        "compl.",
+        "disc.",
+        "in/s",
+        "out/s",
+        "oldest",
+    ]
     assert "1 min" in titles(90)
 
 

@@ -1,9 +1,10 @@
 """A table on the screen that takes new rows without losing its place."""
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from rich.text import Text
+from textual.binding import BindingType
 from textual.widgets import DataTable
 
 from rota.top.columns import Cell, Column, fitted, placed
@@ -13,6 +14,12 @@ Row = TypeVar("Row")
 
 class Grid(DataTable[Text]):
     """Rows under headings, as wide as the terminal; the arrow keys move the cursor."""
+
+    # The columns all fit, so these keys are free to mean rows.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("home", "scroll_top", "first"),
+        ("end", "scroll_bottom", "last"),
+    ]
 
     def __init__(self, *, id: str) -> None:  # noqa: A002 - textual's name
         super().__init__(id=id, cursor_type="row", cell_padding=0, zebra_stripes=False)

@@ -215,10 +215,18 @@ class Top(App[None]):
     # What is shown ---------------------------------------------------------------------------
 
     def _tick(self) -> None:
+        if self._gone():
+            return
         self._draw_head()
         self._draw_lost()
 
+    def _gone(self) -> bool:
+        """Whether the screen is being taken down; what comes in now comes too late."""
+        return not self.screen_stack or not self.screen_stack[0].query("#foot")
+
     def _draw(self) -> None:
+        if self._gone():
+            return
         self._draw_head()
         self._draw_lost()
         self._draw_foot()
