@@ -1,10 +1,12 @@
 """What fits on the screen."""
 
+from typing import Any
+
 import pytest
 from rich.cells import cell_len
 
 from rota.states import State
-from rota.top.columns import QUEUES, WORKERS, Cell, fitted, placed
+from rota.top.columns import QUEUES, WORKERS, Cell, Column, fitted, placed
 from rota.top.history import History
 from rota.top.queues import queue_rows
 from tests.top.made import lane, queue, snapshot, worker
@@ -49,9 +51,9 @@ def test_narrow(width: int, kept: str) -> None:
 
 @pytest.mark.parametrize("width", range(1, 160))
 @pytest.mark.parametrize("columns", [QUEUES, WORKERS])
-def test_it_always_fits(columns: tuple[object, ...], width: int) -> None:
+def test_it_always_fits(columns: tuple[Column[Any], ...], width: int) -> None:
     """No line is longer than the screen, headings and figures fit into their columns."""
-    places = placed(columns, width)  # type: ignore[type-var,arg-type]
+    places = placed(columns, width)
     names = sum(not place.column.figures for place in places)
     assert sum(place.width for place in places) <= max(width, names)
     for place in places:

@@ -79,7 +79,7 @@ async def watching(
     looker = Looker(store, every)
     app = Top(looker, url)
     try:
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=True) as pilot:
             screen = Screen(app, pilot)
             await screen.until(lambda: screen.line("foot").endswith(" s") and screen.line("sums"))
             yield screen
@@ -90,7 +90,7 @@ async def watching(
 
 async def test_nothing_yet(store: Store, store_url: str) -> None:
     """Without queues and workers it says so, and what to do."""
-    assert store
+    assert store.name in store_url
     async with watching(store_url) as screen:
         assert screen.line("empty") == NO_QUEUES
         assert screen.line("workers-head") == NO_WORKERS
@@ -114,6 +114,7 @@ async def test_queues_and_workers(store: Store, store_url: str, connection: Conn
         assert worker[:3] == ["alpha:4711", "default", "2"]
         assert screen.line("empty") == ""
         assert "looked in" in screen.line("foot")
+        await screen.until(lambda: "alpha:4711" in screen.text())
         shown = screen.text()
         for word in ("available", "alpha:4711", "rota top", "q quit", "2 queues"):
             assert word in shown
@@ -121,7 +122,7 @@ async def test_queues_and_workers(store: Store, store_url: str, connection: Conn
 
 async def test_it_is_alive(store: Store, store_url: str) -> None:
     """With a worker that works, totals move, rates and the worker appear."""
-    assert store
+    assert store.name in store_url
     with Rota(store_url) as app:
 
         @app.task
@@ -198,7 +199,7 @@ async def test_filtering(store: Store, store_url: str, connection: Connection) -
 
 async def test_help_and_quit(store: Store, store_url: str) -> None:
     """? explains, any of its keys goes back; q ends with success."""
-    assert store
+    assert store.name in store_url
     for key in ("q", "ctrl+c"):
         async with watching(store_url) as screen:
             await screen.press("question_mark")
@@ -232,7 +233,7 @@ async def test_an_outage(
 
 async def test_no_answer(store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A database that is silent is said as well: figures do not grow old unseen."""
-    assert store
+    assert store.name in store_url
     async with watching(store_url, every=1000.0) as screen:
         assert screen.line("lost") == ""
         monkeypatch.setattr(screen.app, "_heard", monotonic() - 2000.0)
@@ -246,6 +247,7 @@ async def test_a_small_terminal(store: Store, store_url: str, connection: Connec
         enqueue(store, connection, queue=f"tenant-{number:02}")
     open_session(store, connection)
     async with watching(store_url, size=(80, 24)) as screen:
+        await screen.until(lambda: "tenant-00" in screen.text() and "alpha:4711" in screen.text())
         lines = screen.text().split("\n")
         assert len(lines) == 24
         assert all(len(line) == 80 for line in lines)
@@ -259,7 +261,7 @@ async def test_a_small_terminal(store: Store, store_url: str, connection: Connec
         # A new look leaves the place as it is.
         enqueue(store, connection, queue="a-new-one")
         await screen.until(lambda: len(screen.names()) == 41)
-        assert "tenant-39" in screen.text()
+        await screen.until(lambda: "tenant-39" in screen.text())
         await screen.pilot.resize_terminal(30, 8)
         await screen.pilot.pause()
         assert all(len(line) == 30 for line in screen.text().split("\n"))

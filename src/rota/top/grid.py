@@ -46,40 +46,31 @@ class Grid(DataTable[Text]):
             ]
             for _, row in rows
         ]
-        if headings == self._headings and keys == self._keys:
-            self._update(cells)
-        else:
-            self._rebuild(
-                [
-                    (
-                        Text(fitted(place.title, place.width, right=place.column.figures)),
-                        place.width,
-                    )
-                    for place in places
-                ],
-                keys,
-                cells,
-            )
+        selected = self.selected
+        if headings != self._headings:
+            self.clear(columns=True)
+            self._cells = []
+            for number, place in enumerate(places):
+                title = fitted(place.title, place.width, right=place.column.figures)
+                self.add_column(Text(title), width=place.width, key=str(number))
+        self._fill(cells)
         self._headings, self._keys, self._cells = headings, keys, cells
+        if selected in keys and keys.index(selected) != self.cursor_row:
+            # Whoever has scrolled away from the cursor is left there.
+            seen = 0 <= self.cursor_row - self.scroll_y < self.size.height - self.header_height
+            self.move_cursor(row=keys.index(selected), animate=False, scroll=seen)
 
-    def _update(self, cells: list[list[Text]]) -> None:
-        for y, (new, old) in enumerate(zip(cells, self._cells, strict=True)):
-            for x, (cell, before) in enumerate(zip(new, old, strict=True)):
+    def _fill(self, cells: list[list[Text]]) -> None:
+        """Rows are known by their numbers, so that they stay, and the place in them, as names move."""
+        for y in range(len(cells), len(self._cells)):
+            self.remove_row(str(y))
+        for y, line in enumerate(cells):
+            if y >= len(self._cells):
+                self.add_row(*line, key=str(y))
+                continue
+            for x, (cell, before) in enumerate(zip(line, self._cells[y], strict=True)):
                 if cell != before or cell.style != before.style:
-                    self.update_cell_at((y, x), cell)  # type: ignore[arg-type]  # a coordinate
-
-    def _rebuild(
-        self, headings: list[tuple[Text, int]], keys: list[str], cells: list[list[Text]]
-    ) -> None:
-        selected, place = self.selected, self.scroll_y
-        self.clear(columns=True)
-        for number, (title, width) in enumerate(headings):
-            self.add_column(title, width=width, key=str(number))
-        for key, line in zip(keys, cells, strict=True):
-            self.add_row(*line, key=key)
-        if selected in keys:
-            self.move_cursor(row=keys.index(selected), animate=False, scroll=False)
-            self.scroll_to(y=place, animate=False)
+                    self.update_cell(str(y), str(x), cell)
 
 
 def _text(cell: Cell, width: int, *, right: bool) -> Text:

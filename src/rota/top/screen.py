@@ -66,7 +66,7 @@ class Top(App[None]):
     #head, #sums, #lost, #empty, #workers-head, #horizon, #foot { height: 1; padding: 0 1; }
     #head { text-style: bold reverse; }
     #lost { display: none; height: auto; max-height: 3; color: ansi_red; text-style: bold; }
-    #empty { height: auto; }
+    #empty { display: none; height: auto; }
     Grid { scrollbar-size-vertical: 1; overflow-x: hidden; margin: 0 1; }
     Grid, Grid:focus { background: ansi_default; background-tint: ansi_default 0%; }
     Grid > .datatable--header { background: ansi_default; color: ansi_default;
