@@ -75,7 +75,7 @@ class Top(App[None]):
     Grid:focus > .datatable--cursor { background: ansi_default; color: ansi_default;
                                       text-style: reverse; }
     #queues { height: 1fr; min-height: 4; }
-    #workers { height: auto; max-height: 35%; }
+    #workers { max-height: 35%; }
     #workers-head { margin-top: 1; text-style: bold; }
     #horizon { height: auto; max-height: 2; }
     #filter-line { display: none; height: 1; padding: 0 1; }
@@ -247,7 +247,10 @@ class Top(App[None]):
         empty.update(
             Text("No queue has that in its name; Esc shows all." if self._rows else NO_QUEUES)
         )
-        base.query_one("#workers", Grid).display = bool(snapshot.workers)
+        workers = base.query_one("#workers", Grid)
+        workers.display = bool(snapshot.workers)
+        # Not `auto`: that is the height of the rows before the last look.
+        workers.styles.height = len(snapshot.workers) + workers.header_height
         base.query_one("#workers-head", Static).update(
             Text(f"Workers: {len(snapshot.workers)}" if snapshot.workers else NO_WORKERS)
         )
