@@ -41,9 +41,7 @@ WORKERS = (
     SessionFacts(9, "batch1:880", ("exports", "webhooks"), 15.0, 2.2, 68, 41.0, 7_260.0),
     SessionFacts(4, "batch2:871", ("exports", "webhooks"), 15.0, 17.3, 0, None, 7_255.0),
 )
-HOLDER = HolderFacts(
-    "session", 20_717, "nightly report", "etl", "idle in transaction", 1_452.0, 48_211
-)
+HOLDER = HolderFacts("session", 20_717, "nightly", "etl", "idle in transaction", 1_452.0, 48_211)
 
 
 class Made:

@@ -18,8 +18,8 @@ def test_pictures_are_there() -> None:
     """Each picture that a page shows is in the repository, and has a word for who cannot see it."""
     shown = 0
     for page in PAGES:
-        for words, target in re.findall(r"!\[([^\]]*)\]\(([^)\s]+)\)", page.read_text("utf-8")):
+        for said, target in re.findall(r"!\[([^\]]*)\]\(([^)\s]+)\)", page.read_text("utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
-            assert words, f"{page.name}: {target}"
+            assert said, f"{page.name}: {target}"
             shown += 1
     assert shown
