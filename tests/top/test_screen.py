@@ -258,10 +258,15 @@ async def test_a_small_terminal(store: Store, store_url: str, connection: Connec
         assert "alpha:4711" in screen.text()
         await screen.press("end")
         await screen.until(lambda: "tenant-39" in screen.text())
-        # A new look leaves the place as it is.
+        # The cursor stays on its queue, and in sight.
         enqueue(store, connection, queue="a-new-one")
         await screen.until(lambda: len(screen.names()) == 41)
-        await screen.until(lambda: "tenant-39" in screen.text())
+        grid = screen.app.query_one("#queues", Grid)
+        await screen.until(lambda: grid.virtual_size.height == 42)
+        assert grid.selected == "tenant-39"
+        await screen.until(
+            lambda: 0 <= grid.cursor_row - grid.scroll_y < grid.size.height - grid.header_height
+        )
         await screen.pilot.resize_terminal(30, 8)
         await screen.pilot.pause()
         assert all(len(line) == 30 for line in screen.text().split("\n"))
