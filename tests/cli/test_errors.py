@@ -15,6 +15,7 @@ COMMANDS = [
     ("jobs", "cancel", "1"),
     ("jobs", "delete", "1"),
     ("queues", "list"),
+    ("top",),
     ("queues", "pause", "mail"),
     ("queues", "resume", "mail"),
 ]

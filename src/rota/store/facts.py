@@ -25,7 +25,11 @@ class LaneFacts:
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """A worker that has not closed its session: when it was last heard of, and what it holds."""
+    """A worker that has not closed its session: when it was last heard of, and what it holds.
+
+    Attributes:
+        open: Seconds since it began.
+    """
 
     id: int
     worker: str
@@ -34,6 +38,7 @@ class SessionFacts:
     silent: float
     leased: int
     oldest_lease: float | None
+    open: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,21 @@ class HolderFacts:
     touches: tuple[str, ...] = ()
     active: bool = True
     kept_log: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HorizonFacts:
+    """Who keeps old rows from being removed, as far as this role may see.
+
+    Attributes:
+        holders: In no order; none on SQLite.
+        hidden: How many sessions this role may not look into.
+        log_size: Bytes of SQLite's write-ahead log; None on PostgreSQL.
+    """
+
+    holders: tuple[HolderFacts, ...] = ()
+    hidden: int = 0
+    log_size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """From a URL to the store it names."""
 
 import os
+import re
 
 from rota.errors import ConfigError
 from rota.store.protocol import Store
@@ -42,6 +43,7 @@ def open_store(url: str) -> Store:
 
 def shown(url: str) -> str:
     """A URL fit for messages: without its password."""
+    url = re.sub(r"(?<=[?&])((?:ssl)?password)=[^&]*", r"\1=…", url)
     head, at, tail = url.rpartition("@")
     if not at or "://" not in head:
         return url

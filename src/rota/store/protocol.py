@@ -29,7 +29,7 @@ from rota.states import State
 from rota.store.operation import Operation
 
 if TYPE_CHECKING:
-    from rota.store.facts import Facts
+    from rota.store.facts import Facts, HorizonFacts, LaneFacts, SessionFacts
 
 T = TypeVar("T")
 
@@ -245,6 +245,27 @@ class Store(Protocol):
 
         Returns what was done, one sentence each, for the log.
         """
+        ...
+
+    # Looking on ----------------------------------------------------------------------------
+
+    def lanes(self) -> "Operation[list[LaneFacts]]":
+        """Queues and priorities, with how long ago the next job to start was enqueued.
+
+        One without available jobs may be missing.
+        """
+        ...
+
+    def workers(self) -> "Operation[list[SessionFacts]]":
+        """The workers that have not closed their sessions, dead ones too until they are rescued."""
+        ...
+
+    def horizon(self) -> "Operation[HorizonFacts]":
+        """Who keeps old rows from being removed, as far as the backend knows of such a thing."""
+        ...
+
+    def product(self) -> Operation[str]:
+        """The database's name and version, for people."""
         ...
 
     # Looking at the database itself --------------------------------------------------------

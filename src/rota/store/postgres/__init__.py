@@ -2,8 +2,8 @@
 
 The modules follow a job: `enqueue`, `timer`, `claim`, `settle`; `sessions` and `wake` serve the
 workers, `control` and `lookup` the people, `counters` counts, `segments` keeps the rings turning.
-`health`, `probe` and `transactions` look at the server. The statements are in `sql/`, the tables in
-`migrations/`, the model in docs/engine.md.
+`health`, `live`, `probe` and `transactions` look at the server. The statements are in `sql/`, the
+tables in `migrations/`, the model in docs/engine.md.
 """
 
 import urllib.parse
@@ -29,7 +29,7 @@ from rota.store.postgres.enqueue import Enqueuer
 from rota.store.postgres.wake import PostgresWaker
 
 if TYPE_CHECKING:
-    from rota.store.facts import Facts
+    from rota.store.facts import Facts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.operation import Operation
 
 
@@ -70,9 +70,35 @@ class PostgresStore:
         """Something a worker of these queues can sleep on."""
         return PostgresWaker(self.connect, queues, listen=not self._pooled)
 
+    # Looking on. The modules are loaded here: few processes need their statements.
+
+    def lanes(self) -> "Operation[list[LaneFacts]]":
+        """Each lane, and how long ago its next job was enqueued."""
+        from rota.store.postgres import live
+
+        return live.lanes()
+
+    def workers(self) -> "Operation[list[SessionFacts]]":
+        """The sessions that are open."""
+        from rota.store.postgres import live
+
+        return live.workers()
+
+    def horizon(self) -> "Operation[HorizonFacts]":
+        """Who keeps vacuum from removing rows."""
+        from rota.store.postgres import live
+
+        return live.horizon()
+
+    def product(self) -> "Operation[str]":
+        """Such as "PostgreSQL 15.4"."""
+        from rota.store.postgres import live
+
+        return live.product()
+
     def health(self, *, thorough: bool = False) -> "Operation[Facts]":  # noqa: ARG002 - SQLite's
         """Facts about the database's health."""
-        from rota.store.postgres import health  # few processes need its statements
+        from rota.store.postgres import health
 
         return health.health(pooled=self._pooled)
 

@@ -70,7 +70,7 @@ def health(*, pooled: bool) -> Steps[Facts]:
         server=server,
         work=work,
         settings=dict(settings),
-        holders=tuple(_holder(row) for row in holders),
+        holders=tuple(holder(row) for row in holders),
         tables=tuple(segments),
         waits=tuple(
             WaitFacts(pid, application, seconds, tuple(blockers))
@@ -100,16 +100,20 @@ def _work(unseen: dict[str, str]) -> Steps[WorkFacts]:
         schema=found,
         newest=newest,
         lanes=tuple(LaneFacts(*row) for row in lanes),
-        sessions=tuple(
-            SessionFacts(session, worker, tuple(queues), *rest)
-            for session, worker, queues, *rest in sessions
-        ),
+        sessions=tuple(session(row) for row in sessions),
         rescued=tuple(RescueFacts(*row) for row in rescued),
         overdue=late if late is not None and late > 0 else None,
     )
 
 
-def _holder(row: Sequence[Any]) -> HolderFacts:
+def session(row: Sequence[Any]) -> SessionFacts:
+    """A row of `health_sessions.sql`."""
+    number, worker, queues, *rest = row
+    return SessionFacts(number, worker, tuple(queues), *rest)
+
+
+def holder(row: Sequence[Any]) -> HolderFacts:
+    """A row of `health_holders.sql`."""
     kind, pid, name, role, state, seconds, age, catalog_age, writes, touches, active, kept = row
     return HolderFacts(
         kind=kind,

@@ -9,8 +9,10 @@ connections.
 import os
 import shutil
 import time
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -65,7 +67,7 @@ def health(path: str, newest: int, *, thorough: bool) -> Steps[Facts]:
         shared=bool(others),
         journal=journal,
         size=_size(path),
-        log_size=_size(path + "-wal"),
+        log_size=log_size(path),
         page_size=page_size,
         pages=pages,
         free_pages=free_pages,
@@ -95,16 +97,8 @@ def _work(newest: int, unseen: dict[str, str]) -> Steps[WorkFacts]:
     return WorkFacts(
         schema=found or 0,
         newest=newest,
-        lanes=tuple(
-            LaneFacts(queue, priority, bool(paused), oldest)
-            for queue, priority, paused, oldest in lanes
-        ),
-        sessions=tuple(
-            SessionFacts(
-                session, worker, tuple(msgspec.json.decode(queues)), timeout, silent, leased, None
-            )
-            for session, worker, queues, timeout, silent, leased in sessions
-        ),
+        lanes=tuple(lane(row) for row in lanes),
+        sessions=tuple(session(row) for row in sessions),
         rescued=tuple(RescueFacts(*row) for row in rescued),
         overdue=-due if due is not None and due < 0 else None,
     )
@@ -115,6 +109,24 @@ def _damage() -> Steps[tuple[str, ...]]:
         return tuple(row[0] for row in (yield CHECK()) if row[0] != "ok")
     except StoreError as error:  # so damaged that not even the check comes to its end
         return (str(error.__cause__ or error),)
+
+
+def lane(row: Sequence[Any]) -> LaneFacts:
+    """A row of `health_lanes.sql`."""
+    queue, priority, paused, oldest = row
+    return LaneFacts(queue, priority, bool(paused), oldest)
+
+
+def session(row: Sequence[Any]) -> SessionFacts:
+    """A row of `health_sessions.sql`; nobody noted when a lease was handed out."""
+    number, worker, queues, timeout, silent, leased, opened = row
+    names = tuple(msgspec.json.decode(queues))
+    return SessionFacts(number, worker, names, timeout, silent, leased, None, opened)
+
+
+def log_size(path: str) -> int:
+    """Bytes of the write-ahead log."""
+    return _size(path + "-wal")
 
 
 def _waited(path: str) -> float | None:

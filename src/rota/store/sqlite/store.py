@@ -25,7 +25,7 @@ from rota.store.sqlite.url import database_path
 from rota.store.sqlite.waker import SqliteWaker
 
 if TYPE_CHECKING:
-    from rota.store.facts import Facts
+    from rota.store.facts import Facts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.operation import Operation
 
 
@@ -62,9 +62,35 @@ class SqliteStore:
         """Something a worker of these queues can sleep on."""
         return SqliteWaker(self.connect(), queues)
 
+    # Looking on. The modules are loaded here: few processes need their statements.
+
+    def lanes(self) -> "Operation[list[LaneFacts]]":
+        """Each lane, and how long ago its next job was enqueued."""
+        from rota.store.sqlite import live
+
+        return live.lanes()
+
+    def workers(self) -> "Operation[list[SessionFacts]]":
+        """The sessions that are open."""
+        from rota.store.sqlite import live
+
+        return live.workers()
+
+    def horizon(self) -> "Operation[HorizonFacts]":
+        """How long the write-ahead log has become."""
+        from rota.store.sqlite import live
+
+        return live.horizon(self.path)
+
+    def product(self) -> "Operation[str]":
+        """Such as "SQLite 3.51.3"."""
+        from rota.store.sqlite import live
+
+        return live.product()
+
     def health(self, *, thorough: bool = False) -> "Operation[Facts]":
         """Facts about the file's health."""
-        from rota.store.sqlite import health  # few processes need its statements
+        from rota.store.sqlite import health
 
         return health.health(self.path, max(self.migrations()), thorough=thorough)
 

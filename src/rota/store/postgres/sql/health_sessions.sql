@@ -6,7 +6,8 @@ SELECT session.id, session.host || ':' || session.pid, session.queues,
            SELECT heartbeat.at FROM rota.heartbeat WHERE heartbeat.session = session.id
            ORDER BY heartbeat.session DESC, heartbeat.at DESC LIMIT 1
        ), session.started_at))::float8,
-       held.jobs::int8, extract(epoch FROM clock_timestamp() - held.since)::float8
+       held.jobs::int8, extract(epoch FROM clock_timestamp() - held.since)::float8,
+       extract(epoch FROM clock_timestamp() - session.started_at)::float8
 FROM rota.session
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(cardinality(lease.jobs)), 0) AS jobs, min(lease.claimed_at) AS since

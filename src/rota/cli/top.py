@@ -1,0 +1,212 @@
+"""`rota top`: what goes on just now, live on a terminal, or once."""
+
+import os
+import sys
+import threading
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rota.cli.options import Duration, json_option, url_option
+from rota.cli.output import harmless, on_terminal, say, say_json, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rota.store.facts import HorizonFacts
+    from rota.top.queues import QueueRow
+    from rota.top.snapshot import Snapshot
+
+SHORTEST = 0.1
+"""Seconds between two looks, at the least."""
+
+
+@click.command()
+@click.option(
+    "--every", type=Duration(), default="1s", show_default=True, metavar="DURATION",
+    help="How often to look: 1s, 0.5s, 2m.",
+)  # fmt: skip
+@click.option("--once", is_flag=True, help="Print what is seen once, and exit.")
+@url_option
+@json_option
+def top(*, every: float, once: bool, url: str | None, as_json: bool) -> None:
+    """Watch queues, rates, workers and the oldest transaction, live.
+
+    A look costs a few milliseconds, whatever the number of jobs. On a terminal the live view needs
+    textual: install rota[top]. In a pipe, with --once or with --json, it prints what it sees once
+    and exits; for the rates it looks twice, --every apart.
+
+    Keys: q quits, p pauses or resumes the queue under the cursor (and asks first), s sorts, /
+    filters, ? explains.
+
+    \b
+    Examples:
+      rota top --url postgresql:///shop
+      rota top --once --every 5s
+      rota top --json | jq '.queues[] | select(.out_per_second == 0)'
+    """
+    if every < SHORTEST:
+        raise click.BadParameter(f"at least {SHORTEST} s are needed", param_hint="'--every'")
+    if as_json or once or not _live():
+        _print_once(url, every, as_json=as_json)
+    else:
+        _watch(url, every)
+
+
+def _live() -> bool:
+    """Whether there is a terminal on both ends, and one that can move its cursor."""
+    return on_terminal() and sys.stdin.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _watch(url: str | None, every: float) -> None:
+    try:
+        from rota.top.screen import Top
+    except ImportError as error:
+        if not (error.name or "").startswith("textual"):
+            raise
+        from rota.errors import ConfigError
+
+        message = "the live view needs textual; install rota[top], or use --once"
+        raise ConfigError(message) from error
+    from rota.cli.database import database
+    from rota.store.opening import default_url, open_store, shown
+    from rota.top.looker import Looker
+
+    url = url or default_url()
+    with database(url):
+        pass  # whatever is wrong from the beginning is said before the screen is taken
+    with closing(open_store(url)) as store:
+        looker = Looker(store, every)
+        try:
+            app = Top(looker, shown(url))
+            app.run()
+        finally:
+            looker.stop()
+    if app.return_code:
+        click.get_current_context().exit(app.return_code)
+
+
+def _print_once(url: str | None, every: float, *, as_json: bool) -> None:
+    from rota.cli.database import Database, database
+    from rota.store.opening import default_url, shown
+    from rota.top.history import History
+    from rota.top.queues import queue_rows
+    from rota.top.snapshot import Snapshot, look
+
+    history = History()
+
+    def looked(rota: Database, product: str) -> Snapshot:
+        snapshot = look(rota.store, rota, product)
+        history.add(snapshot.moment, snapshot.queues)
+        return snapshot
+
+    with database(url) as rota:
+        product = rota.run(rota.store.product())
+        looked(rota, product)
+        threading.Event().wait(every)
+        snapshot = looked(rota, product)
+    rows = queue_rows(snapshot, history)
+    if as_json:
+        say_json(_document(shown(url or default_url()), every, snapshot, rows))
+    else:
+        _say(shown(url or default_url()), snapshot, rows)
+
+
+def _document(
+    place: str, every: float, snapshot: "Snapshot", rows: "Sequence[QueueRow]"
+) -> dict[str, Any]:
+    from rota.states import State
+
+    return {
+        "url": place,
+        "database": snapshot.product,
+        "at": snapshot.at,
+        "every_seconds": every,
+        "took_seconds": snapshot.took,
+        "queues": [
+            {
+                "name": row.name,
+                "paused": row.paused,
+                "jobs": {state.value: row.counts.get(state, 0) for state in State},
+                "in_per_second": row.rates.appended if row.rates else None,
+                "out_per_second": row.rates.claimed if row.rates else None,
+                "oldest_seconds": row.oldest,
+            }
+            for row in rows
+        ],
+        "workers": [
+            {
+                "session": one.id,
+                "worker": one.worker,
+                "queues": one.queues,
+                "open_seconds": one.open,
+                "silent_seconds": one.silent,
+                "timeout_seconds": one.timeout,
+                "jobs": one.leased,
+                "oldest_lease_seconds": one.oldest_lease,
+            }
+            for one in snapshot.workers
+        ],
+        "horizon": _horizon(snapshot.horizon),
+    }
+
+
+def _horizon(horizon: "HorizonFacts") -> dict[str, Any]:
+    from rota.top.horizon import oldest
+
+    holder = oldest(horizon)
+    return {
+        "oldest": holder
+        and {
+            "kind": holder.kind,
+            "pid": holder.pid,
+            "name": holder.name,
+            "role": holder.role,
+            "state": holder.state,
+            "seconds": holder.seconds,
+            "transactions": holder.age,
+        },
+        "hidden_sessions": horizon.hidden,
+        "log_bytes": horizon.log_size,
+    }
+
+
+def _say(place: str, snapshot: "Snapshot", rows: "Sequence[QueueRow]") -> None:
+    from rota.cli.output import moment
+    from rota.states import State
+    from rota.top.figures import age, rate
+    from rota.top.horizon import notice
+
+    say(
+        f"{harmless(place)}  {harmless(snapshot.product)}  {moment(snapshot.at)}",
+        bold=on_terminal(),
+    )
+    states = [state for state in State if state not in {State.BLOCKED, State.CANCELLED}]
+    table(
+        ["queue", "paused", *states, "in/s", "out/s", "oldest"],
+        [
+            [
+                row.name,
+                "yes" if row.paused else "",
+                *(row.counts.get(state, 0) for state in states),
+                rate(row.rates.appended if row.rates else None),
+                rate(row.rates.claimed if row.rates else None),
+                age(row.oldest),
+            ]
+            for row in rows
+        ],
+        nothing="There are no queues yet.",
+    )
+    say()
+    table(
+        ["worker", "queues", "jobs", "oldest", "heard", "since"],
+        [
+            [one.worker, ", ".join(one.queues), one.leased, age(one.oldest_lease),
+             age(one.silent), age(one.open)]
+            for one in snapshot.workers
+        ],
+        nothing="There are no workers.",
+    )  # fmt: skip
+    say()
+    say(harmless(notice(snapshot.horizon).text))

@@ -1,0 +1,40 @@
+"""What goes on just now: for `rota top`, which looks once a second.
+
+Each costs a millisecond or so, whatever the number of jobs: they read ends of indexes and the
+server's own lists.
+"""
+
+from rota.store.facts import HorizonFacts, LaneFacts, SessionFacts
+from rota.store.operation import Begin, Steps, operation
+from rota.store.postgres.health import HOLDERS, LANES, SESSIONS, holder, session
+from rota.store.postgres.statements import sql
+
+HIDDEN = sql("transactions_hidden")
+PRODUCT = sql("product")
+
+
+@operation(Begin.READING)
+def product() -> Steps[str]:
+    """Such as "PostgreSQL 15.4"."""
+    [(version,)] = yield PRODUCT()
+    return f"PostgreSQL {version.partition(' ')[0]}"
+
+
+@operation(Begin.READING)
+def lanes() -> Steps[list[LaneFacts]]:
+    """Each lane, and how long ago its next job was enqueued."""
+    return [LaneFacts(*row) for row in (yield LANES())]
+
+
+@operation(Begin.READING)
+def workers() -> Steps[list[SessionFacts]]:
+    """The sessions that are open."""
+    return [session(row) for row in (yield SESSIONS())]
+
+
+@operation(Begin.READING)
+def horizon() -> Steps[HorizonFacts]:
+    """Who keeps vacuum from removing rows."""
+    holders = tuple(holder(row) for row in (yield HOLDERS()))
+    [(hidden, _)] = yield HIDDEN()
+    return HorizonFacts(holders, hidden)

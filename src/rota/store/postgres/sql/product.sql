@@ -1,0 +1,2 @@
+-- The server's version. Locks nothing.
+SELECT current_setting('server_version')

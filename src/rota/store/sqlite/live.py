@@ -1,0 +1,37 @@
+"""What goes on just now: for `rota top`, which looks once a second.
+
+Each costs less than a millisecond, whatever the number of jobs.
+"""
+
+from rota.store.facts import HorizonFacts, LaneFacts, SessionFacts
+from rota.store.operation import Begin, Steps, operation
+from rota.store.sqlite.health import LANES, SESSIONS, lane, log_size, session
+from rota.store.sqlite.statements import sql
+
+PRODUCT = sql("product")
+
+
+@operation(Begin.READING)
+def product() -> Steps[str]:
+    """Such as "SQLite 3.51.3"."""
+    [(version,)] = yield PRODUCT()
+    return f"SQLite {version}"
+
+
+@operation(Begin.READING)
+def lanes() -> Steps[list[LaneFacts]]:
+    """Each queue and priority with available jobs, and how long ago the next one was enqueued."""
+    return [lane(row) for row in (yield LANES())]
+
+
+@operation(Begin.READING)
+def workers() -> Steps[list[SessionFacts]]:
+    """The sessions that are open."""
+    return [session(row) for row in (yield SESSIONS())]
+
+
+@operation(Begin.READING)
+def horizon(path: str) -> Steps[HorizonFacts]:
+    """How long the write-ahead log has become: it grows while somebody reads an old snapshot."""
+    yield from ()
+    return HorizonFacts(log_size=log_size(path))

@@ -1,0 +1,2 @@
+-- The library's version. Locks nothing.
+SELECT sqlite_version();

@@ -1,0 +1,160 @@
+"""What fits into how wide a terminal: columns by their importance, texts cut to their column."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+from rich.cells import cell_len, set_cell_size
+
+from rota.cli.output import harmless
+from rota.states import State
+from rota.store.facts import SessionFacts
+from rota.top.figures import age, number, rate, sparkline
+from rota.top.queues import POINTS, QueueRow
+
+Row = TypeVar("Row")
+
+FIGURE = 6
+"""Characters of a figure."""
+
+NARROWEST = 14
+"""Characters that a name gets, if at all possible."""
+
+
+class Cell(NamedTuple):
+    """A text and how it looks, in rich's words."""
+
+    text: str
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[Row]):
+    """One column.
+
+    Attributes:
+        title: Its heading; `short` where there is no room for it.
+        rank: Columns with a high rank are the first to be left out.
+        width: Characters that its texts need; 0 shares what is left.
+    """
+
+    title: str
+    short: str
+    rank: int
+    cell: Callable[[Row], Cell]
+    width: int = FIGURE
+
+    @property
+    def figures(self) -> bool:
+        """Whether it is aligned to the right."""
+        return self.width > 0
+
+
+class Placed(NamedTuple, Generic[Row]):
+    """A column in its place; `width` includes a blank on its left, but for names."""
+
+    column: Column[Row]
+    title: str
+    width: int
+
+
+def placed(columns: Sequence[Column[Row]], width: int) -> list[Placed[Row]]:
+    """As many columns as fit into so many characters, with long headings if all of them do."""
+    names = [one for one in columns if not one.figures]
+    room = width - NARROWEST * len(names)
+    long = {one.title: max(one.width, cell_len(one.title)) + 1 for one in columns if one.figures}
+    if sum(long.values()) <= room:
+        return _spread(columns, {title: (title, size) for title, size in long.items()}, width)
+    short: dict[str, tuple[str, int]] = {}
+    for one in sorted((one for one in columns if one.figures), key=lambda one: one.rank):
+        if one.width + 1 > room:
+            break
+        room -= one.width + 1
+        short[one.title] = (one.short, one.width + 1)
+    return _spread(columns, short, width)
+
+
+def _spread(
+    columns: Sequence[Column[Row]], figures: Mapping[str, tuple[str, int]], width: int
+) -> list[Placed[Row]]:
+    names = sum(not one.figures for one in columns)
+    left = width - sum(size for _, size in figures.values())
+    share = max(1, left // names) if names else 0
+    found = []
+    for one in columns:
+        if not one.figures:
+            found.append(Placed(one, one.title, share))
+        elif one.title in figures:
+            found.append(Placed(one, *figures[one.title]))
+    return found
+
+
+def fitted(text: str, width: int, *, right: bool = False) -> str:
+    """A text that nobody need fear, in exactly so many characters."""
+    text = harmless(text)
+    if cell_len(text) > width:
+        return set_cell_size(text, max(0, width - 1)) + "…" if width > 0 else ""
+    blank = " " * (width - cell_len(text))
+    return blank + text if right else text + blank
+
+
+# Queues ---------------------------------------------------------------------------------------
+
+
+def _jobs(state: State, style: str = "") -> Callable[[QueueRow], Cell]:
+    def cell(row: QueueRow) -> Cell:
+        jobs = row.counts.get(state, 0)
+        return Cell(number(jobs), style if jobs else "dim")
+
+    return cell
+
+
+def _came(row: QueueRow) -> Cell:
+    return Cell(
+        rate(row.rates.appended) if row.rates else "", _dim(row.rates and row.rates.appended)
+    )
+
+
+def _went(row: QueueRow) -> Cell:
+    if row.paused:
+        return Cell("paused", "bold yellow")
+    return Cell(rate(row.rates.claimed) if row.rates else "", _dim(row.rates and row.rates.claimed))
+
+
+def _dim(value: float | None) -> str:
+    return "" if value else "dim"
+
+
+QUEUES: tuple[Column[QueueRow], ...] = (
+    Column("queue", "queue", 0, lambda row: Cell(row.name, "bold"), width=0),
+    Column("available", "avail.", 1, _jobs(State.AVAILABLE)),
+    Column("running", "run.", 2, _jobs(State.RUNNING, "cyan")),
+    Column("scheduled", "sched.", 8, _jobs(State.SCHEDULED)),
+    Column("retryable", "retry.", 6, _jobs(State.RETRYABLE, "yellow")),
+    Column("completed", "compl.", 9, _jobs(State.COMPLETED)),
+    Column("discarded", "disc.", 5, _jobs(State.DISCARDED, "red")),
+    Column("in/s", "in/s", 7, _came),
+    Column("out/s", "out/s", 3, _went),
+    Column("oldest", "oldest", 4, lambda row: Cell(age(row.oldest))),
+    Column("out, 1 min", "1 min", 10, lambda row: Cell(sparkline(row.course), "green"), POINTS),
+)
+
+# Workers --------------------------------------------------------------------------------------
+
+
+def _heard(row: SessionFacts) -> Cell:
+    if row.silent > row.timeout:
+        return Cell(f"{age(row.silent)}!", "bold red")
+    return Cell(age(row.silent))
+
+
+WORKERS: tuple[Column[SessionFacts], ...] = (
+    Column("worker", "worker", 0, lambda row: Cell(row.worker, "bold"), width=0),
+    Column("queues", "queues", 0, lambda row: Cell(", ".join(row.queues)), width=0),
+    Column(
+        "jobs", "jobs", 1, lambda row: Cell(number(row.leased), "cyan" if row.leased else "dim")
+    ),
+    Column("oldest", "oldest", 3, lambda row: Cell(age(row.oldest_lease))),
+    Column("heard", "heard", 2, _heard, FIGURE + 1),
+    Column("since", "since", 4, lambda row: Cell(age(row.open))),
+)

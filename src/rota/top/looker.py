@@ -1,0 +1,154 @@
+"""The thread that looks at the database, so that the screen never waits for it.
+
+It has a connection of its own. What it learns it tells, from its thread: a `Snapshot`, that the
+database is `Lost`, or what became of a request. A thread that hangs in a dead connection is left
+behind when the program ends.
+"""
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from rota.errors import RotaError, StoreUnavailable
+from rota.store.protocol import Connection, Store
+from rota.top.snapshot import Snapshot, look
+
+PATIENCE = 1.0
+"""Seconds that the thread has to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A look failed; the next one may not."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """A queue was paused or resumed; or it was so already; or that failed."""
+
+    queue: str
+    paused: bool
+    changed: bool
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """The request to pause a queue, or to resume it."""
+
+    queue: str
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The thread has ended by an error that nobody foresaw."""
+
+    error: Exception
+
+
+News = Snapshot | Lost | Paused | Broken
+
+
+class Looker:
+    """Looks every so many seconds, and does what it is asked to.
+
+    Args:
+        store: It is used by this thread only, once it has started.
+        every: Seconds from the beginning of a look to that of the next one.
+    """
+
+    def __init__(self, store: Store, every: float) -> None:
+        self.every = every
+        self._store = store
+        self._asked: queue.SimpleQueue[Pause | None] = queue.SimpleQueue()
+        self._tell: Callable[[News], object] = lambda _: None
+        self._product = ""
+        self._file: tuple[int, int] | None = None
+        self._thread = threading.Thread(target=self._run, name="looker", daemon=True)
+
+    def start(self, tell: Callable[[News], object]) -> None:
+        """Begin to look."""
+        self._tell = tell
+        self._thread.start()
+
+    def pause(self, name: str, *, paused: bool) -> None:
+        """Pause a queue or resume it, soon."""
+        self._asked.put(Pause(name, paused))
+
+    def stop(self) -> None:
+        """End the thread; one that hangs is left behind."""
+        self._asked.put(None)
+        if self._thread.ident is not None:
+            self._thread.join(PATIENCE)
+
+    def _run(self) -> None:
+        connection = self._store.connect()
+        try:
+            self._look_on(connection)
+        except Exception as error:  # noqa: BLE001 - the screen shall end with it, not freeze
+            self._tell(Broken(error))
+        with suppress(RotaError):
+            connection.close()
+
+    def _look_on(self, connection: Connection) -> None:
+        due = time.monotonic()
+        while True:
+            self._tell(self._looked(connection))
+            due = max(due + self.every, time.monotonic())
+            try:
+                request = self._asked.get(timeout=max(0.0, due - time.monotonic()))
+            except queue.Empty:
+                continue
+            if request is None:
+                break
+            self._tell(self._done(connection, request))
+            due = time.monotonic()
+
+    def _looked(self, connection: Connection) -> News:
+        try:
+            self._find(connection)
+            if not self._product:
+                self._product = connection.run(self._store.product())
+            return look(self._store, connection, self._product)
+        except RotaError as error:
+            # Another server may answer next time.
+            self._product, self._file = "", None
+            with suppress(RotaError):
+                connection.close()
+            return Lost(str(error))
+
+    def _done(self, connection: Connection, request: Pause) -> Paused:
+        change = self._store.pause if request.paused else self._store.resume
+        try:
+            self._find(connection)
+            changed = connection.run(change(request.queue))
+        except RotaError as error:
+            return Paused(request.queue, request.paused, changed=False, failure=str(error))
+        return Paused(request.queue, request.paused, changed)
+
+    def _find(self, connection: Connection) -> None:
+        """Check that SQLite's file is where it was: one that is gone would be read on, or made anew.
+
+        Raises:
+            StoreUnavailable: It is not there.
+        """
+        path = getattr(self._store, "path", None)
+        if path is None:
+            return
+        try:
+            status = os.stat(Path(path))  # noqa: PTH116 - as the store's own connections do
+        except OSError as error:
+            message = f"the database file {path} is not there: {error.strerror}"
+            raise StoreUnavailable(message) from error
+        file = status.st_dev, status.st_ino
+        if self._file not in {None, file}:
+            connection.close()
+        self._file = file

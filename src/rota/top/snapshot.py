@@ -1,0 +1,66 @@
+"""One look at the database."""
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol, TypeVar
+
+from rota.job import QueueRecord
+from rota.store.facts import HorizonFacts, LaneFacts, SessionFacts
+from rota.store.operation import Operation
+from rota.store.protocol import Store
+
+T = TypeVar("T")
+
+
+class Running(Protocol):
+    """Whatever runs operations."""
+
+    def run(self, operation: Operation[T]) -> T:
+        """Run one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What one look has seen.
+
+    Attributes:
+        at: When it was taken, by this machine's clock.
+        moment: The same on a clock that never jumps, in seconds.
+        took: Seconds it took.
+        product: The database's name and version.
+    """
+
+    at: datetime
+    moment: float
+    took: float
+    product: str
+    queues: tuple[QueueRecord, ...] = ()
+    lanes: tuple[LaneFacts, ...] = ()
+    workers: tuple[SessionFacts, ...] = ()
+    horizon: HorizonFacts = field(default_factory=HorizonFacts)
+
+
+def look(store: Store, connection: Running, product: str) -> Snapshot:
+    """Look once: one operation per kind of fact, none of which counts or reads the jobs.
+
+    Raises:
+        RotaError: The database cannot be reached, or refuses.
+    """
+    began = time.monotonic()
+    queues = connection.run(store.queues())
+    counted = time.monotonic()
+    lanes = connection.run(store.lanes())
+    workers = connection.run(store.workers())
+    horizon = connection.run(store.horizon())
+    return Snapshot(
+        at=datetime.now(UTC),
+        moment=counted,
+        took=time.monotonic() - began,
+        product=product,
+        queues=tuple(queues),
+        lanes=tuple(lanes),
+        workers=tuple(workers),
+        horizon=horizon,
+    )

@@ -1,0 +1,94 @@
+"""What goes on just now: lanes, workers, the horizon."""
+
+from rota.store.protocol import Connection, Store
+from tests.store.factories import claim, enqueue, open_session, until
+
+
+def waits(store: Store, connection: Connection) -> dict[tuple[str, int], bool]:
+    """Each lane that was told, and whether a job waits in it."""
+    return {
+        (lane.queue, lane.priority): lane.oldest is not None
+        for lane in connection.run(store.lanes())
+    }
+
+
+def test_nothing(store: Store, connection: Connection) -> None:
+    """A new database has no lanes and no workers, and a name."""
+    assert connection.run(store.lanes()) == []
+    assert connection.run(store.workers()) == []
+    name, _, version = connection.run(store.product()).partition(" ")
+    assert name.lower().startswith(store.name)
+    assert version[0].isdigit()
+
+
+def test_lanes(store: Store, connection: Connection) -> None:
+    """Each lane knows for how long its next job has been there; paused ones, too."""
+    enqueue(store, connection, 3)
+    enqueue(store, connection, 1, priority=5)
+    enqueue(store, connection, 1, queue="mail")
+    enqueue(store, connection, 1, queue="later", delay=60.0)
+    connection.run(store.pause("mail"))
+    found = waits(store, connection)
+    assert {lane for lane, waiting in found.items() if waiting} == {
+        ("default", 0), ("default", 5), ("mail", 0),
+    }  # fmt: skip
+    assert {lane.queue: lane.paused for lane in connection.run(store.lanes())}["mail"]
+    assert all(0 <= (lane.oldest or 0) < 20 for lane in connection.run(store.lanes()))
+    session = open_session(store, connection)
+    claim(store, connection, session)
+    found = waits(store, connection)
+    assert {lane for lane, waiting in found.items() if waiting} == {("mail", 0)}
+
+
+def test_the_next_job_counts(store: Store, connection: Connection) -> None:
+    """It is the first in line that is told, not the last that came."""
+    [first] = enqueue(store, connection)
+
+    def oldest() -> float:
+        [lane] = connection.run(store.lanes())
+        return lane.oldest or 0.0
+
+    until(lambda: oldest() > 0.05 or None)
+    enqueue(store, connection, 5)
+    assert oldest() > 0.05
+    [claimed] = claim(store, connection, open_session(store, connection), 1)
+    assert claimed.id == first
+    assert oldest() < 0.05 + 5
+
+
+def test_workers(store: Store, connection: Connection) -> None:
+    """A worker with what it holds, until it ends its session."""
+    enqueue(store, connection, 3)
+    session = open_session(store, connection)
+    claim(store, connection, session, 2)
+    [worker] = connection.run(store.workers())
+    assert (worker.id, worker.worker, worker.queues) == (session, "alpha:4711", ("default",))
+    assert (worker.timeout, worker.leased) == (600.0, 2)
+    assert 0 <= worker.silent <= worker.open + 0.01 < 20
+    assert (worker.oldest_lease is None) == (store.name == "sqlite")
+    connection.run(store.close_session(session))
+    assert connection.run(store.workers()) == []
+
+
+def test_silence(store: Store, connection: Connection) -> None:
+    """A worker is heard of when it renews; it is there for longer than that."""
+    session = open_session(store, connection)
+
+    def silent() -> bool | None:
+        return connection.run(store.workers())[0].silent > 0.05 or None
+
+    until(silent)
+    connection.run(store.renew(session))
+    [worker] = connection.run(store.workers())
+    assert worker.silent < worker.open
+    assert worker.open > 0.05
+
+
+def test_the_log_of_a_file(store: Store, connection: Connection) -> None:
+    """SQLite tells how long its log is; PostgreSQL who holds the horizon."""
+    enqueue(store, connection)
+    horizon = connection.run(store.horizon())
+    if store.name == "sqlite":
+        assert horizon.log_size
+    else:
+        assert horizon.log_size is None

@@ -1,0 +1,162 @@
+"""The thread that looks."""
+
+import queue
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from rota.store.migrate import migrate
+from rota.store.opening import open_store
+from rota.store.protocol import Connection, Store
+from rota.top.looker import Broken, Looker, Lost, News, Paused
+from rota.top.snapshot import Snapshot
+from tests.store.factories import claim, enqueue, open_session
+from tests.top.conftest import Outage
+
+N = TypeVar("N")
+
+NEVER = 1000.0
+
+
+class Told:
+    """What a looker tells, in order."""
+
+    def __init__(self) -> None:
+        self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
+        self.tell = self._news.put
+
+    def next(self, kind: type[N]) -> N:
+        """The next one of that kind; others are passed over."""
+        while not isinstance(one := self._news.get(timeout=20), kind):
+            pass
+        return one
+
+    def until(self, wanted: Callable[[Snapshot], bool]) -> Snapshot:
+        """The next look that is like that."""
+        while not wanted(one := self.next(Snapshot)):
+            pass
+        return one
+
+
+@pytest.fixture
+def told() -> Told:
+    """Somebody who listens."""
+    return Told()
+
+
+def test_a_look(store: Store, connection: Connection, told: Told) -> None:
+    """A look has queues, lanes, workers, the horizon, and the product."""
+    enqueue(store, connection, 3)
+    claim(store, connection, open_session(store, connection), 1)
+    looker = Looker(store, NEVER)
+    looker.start(told.tell)
+    seen = told.next(Snapshot)
+    looker.stop()
+    assert [one.name for one in seen.queues] == ["default"]
+    assert [one.queue for one in seen.lanes] == ["default"]
+    assert [one.worker for one in seen.workers] == ["alpha:4711"]
+    assert seen.product.split()[0] == {"sqlite": "SQLite", "postgres": "PostgreSQL"}[store.name]
+    assert (seen.horizon.log_size is None) == (store.name == "postgres")
+    assert 0 < seen.took < 20
+
+
+def test_it_looks_on(store: Store, connection: Connection, told: Told) -> None:
+    """It looks again by itself, and sees what is new."""
+    looker = Looker(store, 0.01)
+    looker.start(told.tell)
+    assert told.next(Snapshot).queues == ()
+    enqueue(store, connection)
+    told.until(lambda one: len(one.queues) == 1)
+    looker.stop()
+
+
+def test_pausing(store: Store, connection: Connection, told: Told) -> None:
+    """A request is done at once, and looked at at once."""
+    enqueue(store, connection)
+    looker = Looker(store, NEVER)
+    looker.start(told.tell)
+    assert not told.next(Snapshot).queues[0].paused
+    for paused in (True, False):
+        for changed in (True, False):
+            looker.pause("default", paused=paused)
+            assert told.next(Paused) == Paused("default", paused, changed)
+            assert told.next(Snapshot).queues[0].paused is paused
+    looker.stop()
+    assert not connection.run(store.queues())[0].paused
+
+
+def test_an_outage(store: Store, connection: Connection, told: Told, outage: Outage) -> None:
+    """A database that is away is told, is not made anew, and is found again."""
+    enqueue(store, connection)
+    connection.close()
+    looker = Looker(store, 0.01)
+    looker.start(told.tell)
+    told.next(Snapshot)
+    outage.begin()
+    assert told.next(Lost).reason
+    looker.pause("default", paused=True)
+    failed = told.next(Paused)
+    assert not failed.changed
+    assert failed.failure
+    outage.end()
+    assert told.until(lambda one: bool(one.queues)).product
+    looker.stop()
+
+
+def test_another_file(told: Told, tmp_path: Path) -> None:
+    """A file in the place of the one that was read is read instead."""
+    path = tmp_path / "rota.db"
+    store = open_store(f"sqlite:///{path}")
+    first = store.connect()
+    migrate(store, first)
+    first.close()
+    looker = Looker(store, 0.01)
+    looker.start(told.tell)
+    told.next(Snapshot)
+    other = open_store(f"sqlite:///{path}.new")
+    made = other.connect()
+    migrate(other, made)
+    enqueue(other, made)
+    made.close()
+    Path(f"{path}.new").replace(path)
+    told.until(lambda one: len(one.queues) == 1)
+    looker.stop()
+
+
+def test_it_does_not_wait_for_one_that_hangs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever stops it does not wait long for a database that does not answer."""
+    hangs, go_on = threading.Event(), threading.Event()
+
+    def hang(_: News) -> None:
+        hangs.set()
+        go_on.wait(20)
+
+    monkeypatch.setattr("rota.top.looker.PATIENCE", 0.05)
+    looker = Looker(store, NEVER)
+    looker.start(hang)
+    assert hangs.wait(20)
+    looker.stop()
+    assert looker._thread.daemon
+    assert looker._thread.is_alive()
+    go_on.set()
+    looker._thread.join(20)
+    assert not looker._thread.is_alive()
+
+
+def test_errors_that_nobody_foresaw(
+    store: Store, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A defect is told, not hidden behind a screen that stands still."""
+    monkeypatch.setattr("rota.top.looker.look", lambda *_: 1 / 0)
+    looker = Looker(store, NEVER)
+    looker.start(told.tell)
+    assert isinstance(told.next(Broken).error, ZeroDivisionError)
+    looker.stop()
+
+
+def test_stopping_one_that_never_began(store: Store) -> None:
+    """It has nothing to wait for."""
+    Looker(store, NEVER).stop()
