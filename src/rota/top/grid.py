@@ -56,9 +56,7 @@ class Grid(DataTable[Text]):
         self._fill(cells)
         self._headings, self._keys, self._cells = headings, keys, cells
         if selected in keys and keys.index(selected) != self.cursor_row:
-            # Whoever has scrolled away from the cursor is left there.
-            seen = 0 <= self.cursor_row - self.scroll_y < self.size.height - self.header_height
-            self.move_cursor(row=keys.index(selected), animate=False, scroll=seen)
+            self.move_cursor(row=keys.index(selected), animate=False)
 
     def _fill(self, cells: list[list[Text]]) -> None:
         """Rows are known by their numbers, so that they stay, and the place in them, as names move."""
