@@ -63,6 +63,23 @@ def test_a_result_may_be_missing(store: Store, connection: Connection) -> None:
     assert record(store, connection, two.id).result == "null"
 
 
+def test_many_are_completed_at_once(store: Store, connection: Connection) -> None:
+    """One that was tried before is kept as it was last, and one in their midst goes on running."""
+    session, jobs = running(store, connection, 200)
+    again, stays = jobs[40], jobs[120]
+    settle(store, connection, session, settlement(again, Move.RETRY, delay=0.0))
+    connection.run(store.stage(10))
+    [retried] = claim(store, connection, session)
+    ended = [retried, *(job for job in jobs if job not in (again, stays))]
+    done = [settlement(job, Move.COMPLETE) for job in ended]
+    assert settle(store, connection, session, *done) == []
+    found = connection.run(store.get([job.id for job in jobs]))
+    assert [one.id for one in found if one.state is not State.COMPLETED] == [stays.id]
+    assert [one.attempt for one in found] == [2 if one.id == again.id else 1 for one in found]
+    assert record(store, connection, stays.id).state is State.RUNNING
+    assert [one.args for one in found] == [job.args for job in jobs]
+
+
 @pytest.mark.parametrize("move", [Move.COMPLETE, Move.CANCEL])
 def test_nothing_is_kept_of_a_job_with_no_retention(
     store: Store, connection: Connection, move: Move

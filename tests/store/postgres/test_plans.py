@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from rota.store.operation import Begin
+from rota.store.operation import Begin, Query
 from rota.store.postgres import claim, counters, look, lookup, settle, timer
-from tests.store.postgres.database import Database, begin, explained, ids
+from tests.store.postgres.database import Database, Raw, begin, explained, ids
 
 ROWS = 200_000
 LIMIT = 10
@@ -194,8 +194,15 @@ def test_settling(filled: Database) -> None:
     session = db.session()
     claimed = db.claim(session, LIMIT)
     raw = db.bare(autocommit=True)
+    stretch = settle.SETTLE_STRETCH(first=claimed[0].id, last=claimed[-1].id, keep=60.0)
+    for statement in (settle.SETTLE_COMPLETE(jobs=ids(claimed), keep=60.0), stretch):
+        check_settling(raw, statement)
+
+
+def check_settling(raw: Raw, statement: Query) -> None:
+    """Each job's entries are read, and nothing else."""
     begin(raw, Begin.DURABLE)
-    plan = explained(raw, settle.SETTLE_COMPLETE(jobs=ids(claimed), keep=60.0))
+    plan = explained(raw, statement)
     check(plan, most=LIMIT)
     assert rows_read(plan, "log_") <= 2 * LIMIT
     raw.execute("ROLLBACK")

@@ -5,7 +5,8 @@ the session still holds them; a rescue deletes these rows. Whoever locks the row
 other one finds nothing. What the fence refused is not written anywhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from rota.job import JobId, LeaseId, SessionId
 from rota.settlement import Settlement
@@ -16,6 +17,7 @@ from rota.store.postgres.statements import sql
 SETTLE_WHOLE = sql("settle_whole")
 SETTLE_FENCE = sql("settle_fence")
 SETTLE_COMPLETE = sql("settle_complete")
+SETTLE_STRETCH = sql("settle_stretch")
 SETTLE_FINISH = sql("settle_finish")
 SETTLE_WAIT = sql("settle_wait")
 APPEND_AGAIN = sql("append_again")
@@ -32,6 +34,9 @@ _WAITING = {
     Move.SNOOZE: State.SCHEDULED,
     Move.RELEASE: State.SCHEDULED,
 }
+
+STRETCH = 32
+"""From how many jobs with consecutive ids on a statement of their own is cheaper."""
 
 CANCELLED_KEEP = 86400.0
 """Seconds that a job stays readable which was cancelled while it was on its way elsewhere."""
@@ -145,11 +150,35 @@ class _Kinds:
                 self.waiting.append(one)
 
 
+def _complete(jobs: list[JobId], keep: float) -> Steps[None]:
+    single: list[JobId] = []
+    for stretch in stretches(jobs):
+        if len(stretch) < STRETCH:
+            single += stretch
+        else:
+            yield SETTLE_STRETCH(first=stretch[0], last=stretch[-1], keep=keep)
+    if single:
+        yield SETTLE_COMPLETE(jobs=_array(single), keep=keep)
+
+
+def stretches(jobs: list[JobId]) -> Iterator[list[JobId]]:
+    """The jobs by their ids, cut where there is a gap."""
+    jobs = sorted(set(jobs))
+    start = 0
+    # Nearly always there is none.
+    if jobs[-1] - jobs[0] >= len(jobs):
+        for place, (one, following) in enumerate(pairwise(jobs), 1):
+            if following != one + 1:
+                yield jobs[start:place]
+                start = place
+    yield jobs[start:]
+
+
 def _write(settlements: Sequence[Settlement]) -> Steps[None]:
     kinds = _Kinds(settlements)
     for keep, jobs in kinds.plain.items():
         if keep > 0:
-            yield SETTLE_COMPLETE(jobs=_array(jobs), keep=keep)
+            yield from _complete(jobs, keep)
     if finished := kinds.finished:
         yield SETTLE_FINISH(
             jobs=[one.job for one in finished],

@@ -1,0 +1,26 @@
+"""Ids that follow one another are settled by their range; a job that is not meant never is."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rota.job import JobId
+from rota.store.postgres.settle import stretches
+
+IDS = st.lists(st.integers(1, 60), min_size=1).map(lambda ids: [JobId(one) for one in ids])
+
+
+@given(IDS)
+def test_the_ranges_are_the_jobs(jobs: list[JobId]) -> None:
+    """Together they name each job once, duplicates or not, and no other one."""
+    found = [list(range(one[0], one[-1] + 1)) for one in stretches(jobs)]
+    assert [job for stretch in found for job in stretch] == sorted(set(jobs))
+
+
+@pytest.mark.parametrize(
+    ("jobs", "expected"),
+    [([7], [[7]]), ([3, 1, 2], [[1, 2, 3]]), ([1, 1, 3], [[1], [3]]), ([9, 1, 8], [[1], [8, 9]])],
+)
+def test_they_are_cut_at_gaps(jobs: list[JobId], expected: list[list[int]]) -> None:
+    """As few as possible."""
+    assert list(stretches(jobs)) == expected
