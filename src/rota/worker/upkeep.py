@@ -24,6 +24,9 @@ STAGE_SIZE = 5000
 NUDGE = 0.02
 """Seconds after which news are looked at."""
 
+SPACING = 0.05
+"""Seconds between two looks that news ask for: under load there are news all the time."""
+
 PACE = 0.01
 """Seconds between two looks at the least, however soon the next job is due."""
 
@@ -104,7 +107,7 @@ class Upkeep:
         wait = self._config.poll if due is None else min(due, self._config.poll)
         if self._nudge.wait(max(wait, PACE)):
             # The claim that was woken by the same news goes first.
-            self._stopping.wait(NUDGE)
+            self._stopping.wait(max(NUDGE, now + SPACING - time.monotonic()))
 
     def _stage(self) -> float | None:
         """Stage what is due; in how many seconds the next job is."""

@@ -8,10 +8,10 @@ import pytest
 from rota.job import ClaimedJob, JobId, SessionId
 from rota.settlement import Settlement
 from rota.states import Move
-from rota.store.operation import Operation, Statement
-from rota.store.postgres import segments
+from rota.store.operation import Begin, Operation, Statement
+from rota.store.postgres import segments, settle
 from tests.store.factories import until
-from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
+from tests.store.postgres.database import KEEP, Database, Later, Raw, begin, explained, ids
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +49,30 @@ def test_dead_leases_go_under_a_held_horizon(db: Database) -> None:
         db.own.run(db.store.tidy())
     assert pages(db) == 0
     held.rollback()
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_settling_walks_no_dead_leases(db: Database, *, indexed: bool) -> None:
+    """A lease is found by its id; by an index of sessions, every dead one would be looked at."""
+    if indexed:
+        db.sql("CREATE INDEX by_session ON rota.lease (session)")
+    held = db.bare()
+    held.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    held.execute("SELECT pg_current_xact_id(), count(*) FROM rota.queue")
+    session = db.session()
+    for _ in range(500):
+        db.enqueue()
+        db.settle(session, db.claim(session))
+    db.enqueue()
+    [job] = db.claim(session)
+    raw = db.bare(autocommit=True)
+    begin(raw, Begin.DURABLE)
+    jobs = f"{{{job.id}}}"
+    plan = explained(raw, settle.SETTLE_WHOLE(lease=job.lease, session=session, jobs=jobs))
+    raw.execute("ROLLBACK")
+    held.rollback()
+    looked_at = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+    assert (looked_at <= 20) is not indexed, looked_at
 
 
 @pytest.mark.parametrize("copied", [True, False])

@@ -101,7 +101,8 @@ CREATE TABLE rota.heartbeat (
 CREATE INDEX heartbeat_order ON rota.heartbeat (session, at);
 
 -- What one claim handed out and has not been settled yet. Settling deletes the row: the one dead row
--- of a claim. Two tables that turn, so that dead ones go by TRUNCATE even under a held horizon.
+-- of a claim. Two tables that turn, so that dead ones go by TRUNCATE even under a held horizon. There is
+-- no index by session: the planner would settle by it, and walk the session's dead leases.
 CREATE SEQUENCE rota.lease_id AS bigint;
 CREATE TABLE rota.lease (
     id         bigint NOT NULL DEFAULT nextval('rota.lease_id'),
@@ -114,7 +115,6 @@ CREATE TABLE rota.lease (
 CREATE TABLE rota.lease_0 PARTITION OF rota.lease FOR VALUES IN (0) WITH (autovacuum_enabled = false);
 CREATE TABLE rota.lease_1 PARTITION OF rota.lease FOR VALUES IN (1) WITH (autovacuum_enabled = false);
 CREATE INDEX lease_order ON rota.lease (id);
-CREATE INDEX lease_session ON rota.lease (session);
 
 -- Running jobs that somebody wants cancelled.
 CREATE TABLE rota.cancel_request (

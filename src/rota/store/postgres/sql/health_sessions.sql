@@ -1,5 +1,5 @@
 -- Workers, when they were last heard of, and what they hold. Reads each session's end of
--- heartbeat_order and its leases by lease_session.
+-- heartbeat_order; leases are few.
 SELECT session.id, session.host || ':' || session.pid, session.queues,
        extract(epoch FROM session.timeout)::float8,
        extract(epoch FROM clock_timestamp() - coalesce((
