@@ -62,8 +62,9 @@ def test_settling_walks_no_dead_leases(db: Database, *, indexed: bool) -> None:
     held.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     held.execute("SELECT pg_current_xact_id(), count(*) FROM rota.queue")
     session = db.session()
-    for _ in range(500):
-        db.enqueue()
+    # Of a hundred jobs each, so that they fill many pages.
+    for _ in range(300):
+        db.enqueue(100)
         db.settle(session, db.claim(session))
     db.enqueue()
     [job] = db.claim(session)
