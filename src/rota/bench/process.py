@@ -42,9 +42,15 @@ class Child(Generic[T]):
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_run, args=(theirs, main, args), daemon=False)
-        with _deaf():
-            self._process.start()
-        theirs.close()
+        try:
+            with _deaf():
+                self._process.start()
+            theirs.close()
+        except BaseException:
+            # A Ctrl-C that came meanwhile: nobody else knows of the process yet.
+            if self._process.pid is not None:
+                self.kill()
+            raise
 
     def prepared(self) -> None:
         """Wait until the child is ready to begin."""
