@@ -137,7 +137,7 @@ def test_ctrl_c_while_they_start(tmp_path: Path) -> None:
     assert list(tmp_path.glob("rota-bench-*")) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_nothing_is_left(postgres_url: str, number: int) -> None:
     """A benchmark without partial results removes its database and its processes."""
     # Others measure on this server, too; the name tells whose database it is.

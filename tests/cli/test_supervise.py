@@ -220,7 +220,10 @@ def test_sqlite() -> None:
     refused(rota("supervise", "--once", url="sqlite:///none.db"), 2, "SQLite")
 
 
-@pytest.mark.parametrize("words", [["--older-than", "soon"], ["--every", "0.1s"]])
+@pytest.mark.parametrize(
+    "words",
+    [["--older-than", "soon"], ["--older-than", "10"], ["--every", "0.1s"], ["--database", ""]],
+)
 def test_bad_durations(words: list[str]) -> None:
     """A duration that is none is refused."""
     result = rota("supervise", *words, url="postgresql:///none")

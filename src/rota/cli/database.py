@@ -27,7 +27,8 @@ class Database:
 
     def run(self, operation: Operation[T]) -> T:
         """Run an operation of the store."""
-        return self._connection.run(operation)
+        with refusals():
+            return self._connection.run(operation)
 
 
 @contextmanager
@@ -57,7 +58,7 @@ def connected(url: str | None) -> Iterator[tuple[Store, Connection]]:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Around the first use of a database: no user, no rights, no such database."""
+    """Around the use of a database: no user, no rights, no such database."""
     try:
         yield
     except ConfigError as error:

@@ -14,14 +14,23 @@ LARGEST_ID = 2**63 - 1
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
-    """A duration such as 90s, 10m, 2h; gives seconds."""
+    """A duration such as 90s, 10m, 2h; gives seconds.
+
+    `unit`: a bare number, which could mean minutes or seconds, is refused.
+    """
 
     name = "duration"
+
+    def __init__(self, *, unit: bool = False) -> None:
+        self._unit = unit
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read what was written."""
         if isinstance(value, float):
             return value
+        number = str(value).strip()
+        if self._unit and number.isdigit() and int(number):
+            self.fail(f"{number} what? Write {number}s, {number}m or {number}h", param, ctx)
         try:
             return durations.parse(str(value), param.opts[0] if param else "duration")
         except ConfigError as error:

@@ -24,7 +24,7 @@ QUERY = 200
 
 @click.command()
 @click.option(
-    "--older-than", type=Duration(), default="10m", show_default=True, metavar="DURATION",
+    "--older-than", type=Duration(unit=True), default="10m", show_default=True, metavar="DURATION",
     help="How long a transaction may be open: 90s, 10m, 2h.",
 )  # fmt: skip
 @click.option(
@@ -72,7 +72,8 @@ def supervise(
     Prepared transactions are only reported. One line each; --json gives JSON lines. SIGTERM or
     Ctrl-C stop it, with exit status 0.
 
-    With --once, the exit status is 1 if a transaction could not be ended.
+    With --once, the exit status is 1 if a transaction could not be ended, or if --end could not
+    see those of other roles.
 
     \b
     Examples:
@@ -84,6 +85,8 @@ def supervise(
     from rota.doctor.supervise import Rules
     from rota.errors import ConfigError
 
+    if not all((*users, *applications, *databases)):
+        raise Failure("--user, --application, --database: a name is empty; give one", USAGE)
     rules = Rules(
         older_than, frozenset(users), frozenset(applications), frozenset(databases), idle_only
     )
@@ -169,10 +172,11 @@ class _Watch:
             )
             raise Failure(message, USAGE)
         if seen.hidden and self._first("hidden"):
+            self.refused = self._end
             self._tell(
                 "hidden",
                 reason=f"{seen.hidden} session(s) of other roles cannot be looked into; "
-                "GRANT pg_read_all_stats and pg_signal_backend to this role",
+                "GRANT pg_read_all_stats to this role (and pg_signal_backend, to end them)",
             )
 
     def _end_one(self, one: "OpenTransaction") -> None:

@@ -203,7 +203,7 @@ def _say(place: str, snapshot: "Snapshot", rows: "Sequence[QueueRow]") -> None:
         ["worker", "queues", "jobs", "oldest", "heard", "since"],
         [
             [one.worker, ", ".join(one.queues), one.leased, age(one.oldest_lease),
-             age(one.silent), age(one.open)]
+             age(one.silent) + ("!" if one.silent > one.timeout else ""), age(one.open)]
             for one in snapshot.workers
         ],
         nothing="There are no workers.",

@@ -188,13 +188,16 @@ def _bar() -> "Iterator[Progress]":
 
 @contextlib.contextmanager
 def _sigterm() -> Iterator[None]:
-    """Let SIGTERM be like Ctrl-C, so that databases and processes are removed."""
+    """Let SIGTERM, and a terminal that goes away, be like Ctrl-C: what was made is removed."""
 
     def stop(_number: int, _frame: object) -> NoReturn:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
+    # Windows has no SIGHUP.
+    ends = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    before = {number: signal.signal(number, stop) for number in ends}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,82 @@
+"""The rights that the pages name are enough, and needed."""
+
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rota.errors import ConfigError
+from rota.job import SessionInfo
+from rota.settlement import Settlement
+from rota.states import Move
+from rota.store.postgres import PostgresStore, segments
+from rota.store.postgres.connection import PostgresConnection
+from tests.store.postgres.database import KEEP, Database
+
+PAGE = Path(__file__).parents[3] / "docs" / "operations.md"
+GRANTS = re.findall(r"^GRANT .* TO app;$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.fixture
+def role(db: Database) -> Iterator[str]:
+    """A role that may nothing yet."""
+    name = f"app_{secrets.token_hex(4)}"
+    db.sql(f"CREATE ROLE {name}")
+    yield name
+    db.sql(f"DROP OWNED BY {name}")
+    db.sql(f"DROP ROLE {name}")
+
+
+@pytest.fixture
+def own(db: Database, role: str) -> Iterator[PostgresConnection]:
+    """A connection of Rota's own, as that role."""
+    separator = "&" if "?" in db.url else "?"
+    connection = PostgresStore(f"{db.url}{separator}options=-c%20role%3D{role}").connect()
+    yield connection
+    connection.close()
+
+
+def test_what_the_page_grants_is_enough(
+    db: Database, role: str, own: PostgresConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Enqueueing, working, acting by hand and turning every ring."""
+    for ring in ("LOG_SIZE", "CURSOR_SIZE", "LEASE_SIZE", "TALLY_SIZE", "FINISHED_SIZE"):
+        monkeypatch.setattr(segments, ring, 0)
+    assert len(GRANTS) == 3
+    for grant in GRANTS:
+        db.sql(grant.replace(" TO app;", f" TO {role}"))
+    store = db.store
+    jobs = db.enqueue(3, on=own)
+    db.enqueue(1, on=own, delay=0.0, queue="another")
+    info = SessionInfo(host="alpha", pid=1, queues=("default",), timeout=600.0)
+    session = own.run(store.open_session(info))
+    claimed = own.run(store.claim(session, ["default"], 2))
+    settlements = [Settlement(job.id, job.lease, Move.COMPLETE, 0.0, KEEP) for job in claimed]
+    assert own.run(store.settle(session, settlements)) == []
+    own.run(store.cancel(jobs[2:]))
+    own.run(store.retry(jobs[:1]))
+    own.run(store.delete(jobs[1:2]))
+    own.run(store.renew(session))
+    own.run(store.stage(10))
+    own.run(store.rescue())
+    own.run(store.squeeze())
+    own.run(store.look(["default"]))
+    own.run(store.pause("default"))
+    own.run(store.resume("default"))
+    assert [queue.name for queue in own.run(store.queues())] == ["another", "default"]
+    done = [line for _ in range(4) for line in own.run(store.tidy())]
+    assert any("is empty again" in line for line in done)
+
+
+@pytest.mark.parametrize("left_out", range(3))
+def test_each_of_them_is_needed(
+    db: Database, role: str, own: PostgresConnection, left_out: int
+) -> None:
+    """Without any one of them not even an enqueue works."""
+    for number, grant in enumerate(GRANTS):
+        if number != left_out:
+            db.sql(grant.replace(" TO app;", f" TO {role}"))
+    with pytest.raises(ConfigError, match="permission denied"):
+        db.enqueue(1, on=own)
