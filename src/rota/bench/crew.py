@@ -7,12 +7,10 @@ import resource
 import sys
 import time
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 from rota.bench import tasks
 from rota.bench.figures import Step
-from rota.bench.process import Child, Line, emptied
+from rota.bench.process import Group, Line, emptied
 from rota.config import WorkerConfig
 from rota.events import JobsClaimed, SettlementsWritten, WorkerStarted
 
@@ -55,58 +53,11 @@ class Told:
         return sum(count for _, count in self.settlements)
 
 
-class Crew:
-    """Some worker processes, to be used in a `with` block; none is left after it."""
+class Crew(Group[Told]):
+    """Some worker processes; they have begun when they have a session."""
 
     def __init__(self, plan: Plan, workers: int = 1) -> None:
-        self._children: list[Child[Told]] = []
-        self._plan = plan
-        self._workers = workers
-
-    def __enter__(self) -> Self:
-        """Start the processes; their workers wait for `go`."""
-        try:
-            for _ in range(self._workers):
-                self._children.append(Child(_work, self._plan))
-            for child in self._children:
-                child.prepared()
-        except BaseException:
-            self._kill()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._kill()
-
-    def _kill(self) -> None:
-        while self._children:
-            self._children.pop().kill()
-
-    def go(self) -> None:
-        """Start all workers at once; returns when all have a session."""
-        for child in self._children:
-            child.go()
-        for child in self._children:
-            child.begun()
-
-    def tell(self) -> list[Told]:
-        """What each has seen since the last time."""
-        for child in self._children:
-            child.ask()
-        return [child.told() for child in self._children]
-
-    def stop(self) -> list[Told]:
-        """Stop all in order; what they have seen since the last time."""
-        for child in self._children:
-            child.stop()
-        told = [one for child in self._children for one in child.ended()]
-        self._kill()
-        return told
+        super().__init__(_work, plan, workers)
 
 
 def _work(line: Line[Told], plan: Plan) -> None:

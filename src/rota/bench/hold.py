@@ -15,7 +15,7 @@ from rota.bench.observer import Tables, observing
 from rota.bench.progress import Progress
 from rota.bench.report import Bars, Figures, Lines, Result, Value
 from rota.bench.scratch import Scratch
-from rota.bench.steady import Course, Ran, Sample, Steady, series
+from rota.bench.steady import Course, Ran, Sample, Steady, arrivals, series
 from rota.bench.waiting import waiting
 from rota.errors import ConfigError
 
@@ -98,17 +98,8 @@ def _result(
     end = samples[-1].at if samples else 0.0
     first = _part([one for one in samples if one.at - one.span < window - 0.5])
     last = _part([one for one in samples if one.at > end - window + 0.5])
-    due, sent = sum(one.due for one in samples), sum(one.enqueued for one in samples)
     figures: dict[str, Any] = {
-        "load": {
-            "seconds": round(end, 1),
-            "offered_rate": round(due / end, 1) if end else None,
-            "enqueued_rate": round(sent / end, 1) if end else None,
-            "enqueued_to_offered": ratio(sent, due),
-            "jobs_enqueued": ran.enqueued,
-            "jobs_settled": ran.settled,
-            "jobs_left_over": ran.left,
-        },
+        "load": arrivals(ran),
         "parts": {"first": first, "last": last},
         "last_to_first": {
             "window_seconds": window,

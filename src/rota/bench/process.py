@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
-from typing import Any, Generic, TypeVar
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
 
 from rota.errors import RotaError
 
@@ -108,6 +109,61 @@ class Child(Generic[T]):
             raise ProcessEnded(
                 "a process of the benchmark ended by itself; what it said stands above"
             ) from error
+
+
+class Group(Generic[T]):
+    """Children that all run `main(line, plan)`, to be used in a `with` block; none is left after it."""
+
+    def __init__(self, main: Callable[..., None], plan: object, count: int) -> None:
+        self._main = main
+        self._plan = plan
+        self._count = count
+        self._children: list[Child[T]] = []
+
+    def __enter__(self) -> Self:
+        """Start the processes; they wait for `go`."""
+        try:
+            for _ in range(self._count):
+                self._children.append(Child(self._main, self._plan))
+            for child in self._children:
+                child.prepared()
+        except BaseException:
+            self._kill()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._kill()
+
+    def _kill(self) -> None:
+        while self._children:
+            self._children.pop().kill()
+
+    def go(self) -> None:
+        """Let all begin at once; returns when all have begun."""
+        for child in self._children:
+            child.go()
+        for child in self._children:
+            child.begun()
+
+    def tell(self) -> list[T]:
+        """What each has seen since the last time."""
+        for child in self._children:
+            child.ask()
+        return [child.told() for child in self._children]
+
+    def stop(self) -> list[T]:
+        """Let all end in order; what they have seen since the last time."""
+        for child in self._children:
+            child.stop()
+        told = [one for child in self._children for one in child.ended()]
+        self._kill()
+        return told
 
 
 class Line(Generic[T]):

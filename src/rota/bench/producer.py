@@ -3,11 +3,9 @@
 import threading
 import time
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 from rota.bench import tasks
-from rota.bench.process import Child, Line, emptied
+from rota.bench.process import Group, Line, emptied
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,58 +43,11 @@ class Sent:
     ended: float
 
 
-class Producers:
-    """Some producers with the same load, to be used in a `with` block; none is left after it."""
+class Producers(Group[Sent]):
+    """Some producers with the same load."""
 
     def __init__(self, load: Load, count: int = 1) -> None:
-        self._load = load
-        self._count = count
-        self._children: list[Child[Sent]] = []
-
-    def __enter__(self) -> Self:
-        """Start the processes; they wait for `go`."""
-        try:
-            for _ in range(self._count):
-                self._children.append(Child(_produce, self._load))
-            for child in self._children:
-                child.prepared()
-        except BaseException:
-            self._kill()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._kill()
-
-    def _kill(self) -> None:
-        while self._children:
-            self._children.pop().kill()
-
-    def go(self) -> None:
-        """Let all begin at once."""
-        for child in self._children:
-            child.go()
-        for child in self._children:
-            child.begun()
-
-    def tell(self) -> list[Sent]:
-        """What each has done since the last time."""
-        for child in self._children:
-            child.ask()
-        return [child.told() for child in self._children]
-
-    def stop(self) -> list[Sent]:
-        """End all; what they have done since the last time."""
-        for child in self._children:
-            child.stop()
-        told = [one for child in self._children for one in child.ended()]
-        self._kill()
-        return told
+        super().__init__(_produce, load, count)
 
 
 def _produce(line: Line[Sent], load: Load) -> None:

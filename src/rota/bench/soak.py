@@ -1,12 +1,12 @@
 """Does a worker, or the database, grow under a steady load that goes on for long?"""
 
-from rota.bench.figures import growth, percentiles, ratio
+from rota.bench.figures import growth, percentiles
 from rota.bench.hold import dead_rows
 from rota.bench.observer import observing
 from rota.bench.progress import Progress
 from rota.bench.report import Figures, Lines, Result
 from rota.bench.scratch import Scratch
-from rota.bench.steady import Course, Steady, series
+from rota.bench.steady import Course, Steady, arrivals, series
 
 
 def soak(scratch: Scratch, course: Course, progress: Progress) -> Result:
@@ -16,18 +16,8 @@ def soak(scratch: Scratch, course: Course, progress: Progress) -> Result:
         ran = Steady(url, course, observer, progress).run()
         after = observer.tables()
     samples = ran.samples
-    end = samples[-1].at if samples else 0.0
-    due, sent = sum(one.due for one in samples), sum(one.enqueued for one in samples)
     figures: dict[str, Figures] = {
-        "load": {
-            "seconds": round(end, 1),
-            "offered_rate": round(due / end, 1) if end else None,
-            "enqueued_rate": round(sent / end, 1) if end else None,
-            "enqueued_to_offered": ratio(sent, due),
-            "jobs_enqueued": ran.enqueued,
-            "jobs_settled": ran.settled,
-            "jobs_left_over": ran.left,
-        },
+        "load": arrivals(ran),
         "growth": {
             "workers_memory_mb": growth([one.memory / 1e6 for one in samples]),
             "tables_mb": growth([one.tables.bytes / 1e6 for one in samples]),

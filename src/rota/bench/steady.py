@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from rota.bench.crew import Crew, Plan, Told
-from rota.bench.figures import milliseconds
+from rota.bench.figures import milliseconds, ratio
 from rota.bench.observer import Observer, Tables
 from rota.bench.producer import Load, Producers, Sent
 from rota.bench.progress import Progress
-from rota.bench.report import Series
+from rota.bench.report import Figures, Series
 
 PATIENCE = 30.0
 """Seconds that the workers have for what is left when the producer has ended."""
@@ -199,6 +199,22 @@ def _ctrl_c(interrupt: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         restore()
+
+
+def arrivals(ran: Ran) -> Figures:
+    """How many jobs came, next to how many should have come, and what became of them."""
+    samples = ran.samples
+    end = samples[-1].at if samples else 0.0
+    due, sent = sum(one.due for one in samples), sum(one.enqueued for one in samples)
+    return {
+        "seconds": round(end, 1),
+        "offered_rate": round(due / end, 1) if end else None,
+        "enqueued_rate": round(sent / end, 1) if end else None,
+        "enqueued_to_offered": ratio(sent, due),
+        "jobs_enqueued": ran.enqueued,
+        "jobs_settled": ran.settled,
+        "jobs_left_over": ran.left,
+    }
 
 
 def series(samples: Sequence[Sample]) -> dict[str, Series]:
