@@ -222,7 +222,13 @@ def test_sqlite() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [["--older-than", "soon"], ["--older-than", "10"], ["--every", "0.1s"], ["--database", ""]],
+    [
+        ["--older-than", "soon"],
+        ["--older-than", "10"],
+        ["--older-than", "10.5"],
+        ["--every", "0.1s"],
+        ["--database", ""],
+    ],
 )
 def test_bad_durations(words: list[str]) -> None:
     """A duration that is none is refused."""

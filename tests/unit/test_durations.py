@@ -20,3 +20,12 @@ def test_no_durations(text: str) -> None:
     """Anything else is refused by name."""
     with pytest.raises(ConfigError, match="--every"):
         parse(text, "--every")
+
+
+@pytest.mark.parametrize("text", ["10", "10.5", " 7 "])
+def test_a_number_without_a_unit_may_be_refused(text: str) -> None:
+    """It could mean minutes; nothing is nothing in any unit."""
+    with pytest.raises(ConfigError, match=rf"--older-than: {text.strip()} what"):
+        parse(text, "--older-than", unit=True)
+    assert parse(f"{text}m", "--older-than", unit=True) == 60 * float(text)
+    assert parse("0", "--older-than", unit=True) == 0

@@ -28,11 +28,9 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in ne
         """Read what was written."""
         if isinstance(value, float):
             return value
-        number = str(value).strip()
-        if self._unit and number.isdigit() and int(number):
-            self.fail(f"{number} what? Write {number}s, {number}m or {number}h", param, ctx)
+        what = param.opts[0] if param else "duration"
         try:
-            return durations.parse(str(value), param.opts[0] if param else "duration")
+            return durations.parse(str(value), what, unit=self._unit)
         except ConfigError as error:
             self.fail(str(error).partition(": ")[2], param, ctx)
 
