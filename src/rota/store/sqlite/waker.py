@@ -15,11 +15,10 @@ from time import monotonic
 
 from rota.errors import StoreError
 from rota.store.operation import Begin, Steps, operation
-from rota.store.sqlite.claim import CLAIM_QUEUES
 from rota.store.sqlite.connection import SqliteConnection
+from rota.store.sqlite.look import look
 from rota.store.sqlite.signals import SIGNALS
-from rota.store.sqlite.stage import STAGE_NEXT
-from rota.store.sqlite.statements import json_list, sql
+from rota.store.sqlite.statements import sql
 
 DATA_VERSION = sql("data_version")
 
@@ -36,7 +35,7 @@ class SqliteWaker:
 
     def __init__(self, connection: SqliteConnection, queues: Sequence[str]) -> None:
         self._connection = connection
-        self._queues = json_list([*dict.fromkeys(queues)])
+        self._queues = [*dict.fromkeys(queues)]
         self._flag = threading.Event()
         self._lock = threading.Lock()
         self._version: int | None = None
@@ -84,15 +83,15 @@ class SqliteWaker:
                 version = self._connection.run(data_version())
                 if version == self._version:
                     return False
-                found = self._connection.run(claimable(self._queues))
-                due = self._connection.run(next_due())
+                seen = self._connection.run(look(self._queues))
             except StoreError:
                 # Not a sleeper's business: the worker's own connection will say so.
                 return False
             self._version = version
+            due = inf if seen.due is None else monotonic() + seen.due
             earlier = due + SAME_TIME < self._due
             self._due = due
-            return found or earlier
+            return seen.available or earlier
 
 
 @operation(Begin.NOTHING)
@@ -100,16 +99,3 @@ def data_version() -> Steps[int]:
     """A number that changes when another connection has committed something."""
     [(version,)] = yield DATA_VERSION()
     return int(version)
-
-
-@operation(Begin.NOTHING)
-def next_due() -> Steps[float]:
-    """When the next waiting job is due, by the clock of `monotonic`; infinite if none waits."""
-    [(seconds,)] = yield STAGE_NEXT()
-    return inf if seconds is None else monotonic() + seconds
-
-
-@operation(Begin.NOTHING)
-def claimable(queues: str) -> Steps[bool]:
-    """Whether any of these queues (JSON) is not paused and has a job that is available."""
-    return bool((yield CLAIM_QUEUES(queues=queues)))
