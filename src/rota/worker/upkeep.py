@@ -71,6 +71,7 @@ class Upkeep:
         self._rescue_at = 0.0
         self._squeeze_at = 0.0
         self._tidied = time.monotonic() - TIDY * random.random()  # noqa: S311 - no secret
+        self._spread = 1.0
 
     def start(self) -> None:
         """Begin."""
@@ -100,10 +101,12 @@ class Upkeep:
             self._rescue_at = now + self._config.session_timeout / 6
         self._squeeze(now)
         pause = TIDY if look.untidy else TIDY_ANYWAY
-        if now >= self._tidied + pause * random.uniform(0.8, 1.2):  # noqa: S311 - no secret
+        if now >= self._tidied + pause * self._spread:
             for done in self._connection.run(self._store.tidy()):
                 logger.info("upkeep: %s", done)
             self._tidied = now
+            # Drawn once a round: drawn at every look, the shortest pause would come true.
+            self._spread = random.uniform(0.8, 1.2)  # noqa: S311 - no secret
         wait = self._config.poll if due is None else min(due, self._config.poll)
         if self._nudge.wait(max(wait, PACE)):
             # The claim that was woken by the same news goes first.

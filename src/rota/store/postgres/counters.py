@@ -1,8 +1,8 @@
 """Counting jobs without counting them.
 
 A mark has all totals as they were in one snapshot. What came since is small and found by its
-transaction ids: log entries, changes in the tally, leases. The totals of this moment are the mark's
-and these; whoever asks adds them up in one statement and has an exact answer. Squeezing writes them
+transaction ids: log entries and changes in the tally. The totals of this moment are the mark's, these,
+and the leases, which are few; whoever asks adds them up in one statement and has an exact answer. Squeezing writes them
 down as a new mark, so that the next one has less to add. The idea of appended changes that are
 squeezed now and then is from Marco Pegoraro's "The Secrets of a Postgres Queue Service"; what is
 added is that a snapshot, not a moment, divides what has been counted from what has not, since
