@@ -6,27 +6,33 @@ import sys
 HEAVY = ("aiosqlite", "asyncpg", "click", "psycopg", "pydantic", "rich", "sqlalchemy", "sqlite3")
 
 SCRIPT = """
-import sys, time
-began = time.perf_counter()
-import rota
-print(time.perf_counter() - began, *sorted({name.partition(".")[0] for name in sys.modules}))
+import importlib, sys, time
+began = time.process_time()
+importlib.import_module(sys.argv[1])
+print(time.process_time() - began, *sorted({name.partition(".")[0] for name in sys.modules}))
 """
 
 
-def imported() -> tuple[float, set[str]]:
-    """Seconds that the import took in a fresh process, and what was loaded by it."""
-    run = subprocess.run([sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True)
+def imported(module: str) -> tuple[float, set[str]]:
+    """Processor seconds that the import took in a fresh process, and what was loaded by it."""
+    command = [sys.executable, "-c", SCRIPT, module]
+    run = subprocess.run(command, check=True, capture_output=True, text=True)
     seconds, *modules = run.stdout.split()
     return float(seconds), set(modules)
 
 
 def test_nothing_heavy_is_loaded() -> None:
     """`import rota` loads no driver and nothing that only the command line needs."""
-    _, modules = imported()
+    _, modules = imported("rota")
     assert "rota" in modules
     assert modules.isdisjoint(HEAVY)
 
 
 def test_the_import_is_quick() -> None:
-    """`import rota` takes less than 300 ms, in the best of five runs."""
-    assert min(imported()[0] for _ in range(5)) < 0.3
+    """`import rota` costs less than four imports of `asyncio`: some 80 ms where that is 40.
+
+    A limit in milliseconds would judge the machine and its neighbours.
+    """
+    pairs = [(imported("rota")[0], imported("asyncio")[0]) for _ in range(5)]
+    ours, theirs = (min(side) for side in zip(*pairs, strict=True))
+    assert ours < 4 * theirs
