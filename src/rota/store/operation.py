@@ -157,6 +157,30 @@ def _steps(single: Single[T]) -> Steps[T]:
     return single.read((yield single.query))
 
 
+class Together(NamedTuple, Generic[T]):
+    """An operation of statements of which none needs what another one gives back.
+
+    They can go to the server at once, as a transaction that no frozen client can leave half done.
+    """
+
+    name: str
+    queries: tuple[Query, ...]
+    read: Callable[[Sequence[Rows]], T]
+    begin: Begin = Begin.HASTY
+
+    @property
+    def steps(self) -> Steps[T]:
+        """One after the other, for connections that cannot send them at once."""
+        return _one_by_one(self)
+
+
+def _one_by_one(together: Together[T]) -> Steps[T]:
+    found: list[Rows] = []
+    for query in together.queries:
+        found.append((yield query))  # noqa: PERF401 - a comprehension cannot yield
+    return together.read(found)
+
+
 def operation(begin: Begin) -> Callable[[Callable[P, Steps[T]]], Callable[P, Operation[T]]]:
     """Make a generator function build operations of its name."""
 

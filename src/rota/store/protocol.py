@@ -75,6 +75,11 @@ class Transaction(Protocol):
 class Waker(Protocol):
     """Tells a worker that has nothing to do that there may be something now."""
 
+    @property
+    def connection(self) -> Connection:
+        """The connection it sleeps on; between two sleeps it is free for operations."""
+        ...
+
     def wait(self, timeout: float) -> bool:
         """Sleep until woken or for `timeout` seconds; whether something woke it."""
         ...
@@ -88,7 +93,7 @@ class Waker(Protocol):
         ...
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening, and close the connection."""
         ...
 
 

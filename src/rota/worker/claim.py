@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from rota.config import WorkerConfig
-from rota.errors import LeaseLost, StoreUnavailable
+from rota.errors import LeaseLost, RotaError
 from rota.events import Events, JobsClaimed
 from rota.job import ClaimedJob, SessionId
 from rota.store.protocol import Store
@@ -28,6 +28,9 @@ FIRST_WINDOW = 0.01
 SHORTEST_NAP = 0.002
 """Seconds until the second look after the first one found nothing; then longer each time. The
 first ones catch jobs that were being committed while this worker fell asleep."""
+
+BREATH = 0.0004
+"""Seconds for which the claimer keeps still where it has just handed over all there was."""
 
 LONGER = 15
 """So many times longer than `poll` this thread sleeps where upkeep looks for jobs once a `poll`."""
@@ -60,8 +63,8 @@ class Claimer:
         self._deliver = deliver
         self._woken = woken
         self._dry = dry
-        self._connection = store.connect()
         self._waker = store.waker(queues)
+        self._connection = self._waker.connection
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._room = threading.Event()
@@ -88,7 +91,6 @@ class Claimer:
         self._waker.wake()
         if self._thread is not None:
             self._thread.join()
-        self._connection.close()
         self._waker.close()
 
     def ended(self, count: int = 1) -> None:
@@ -127,14 +129,14 @@ class Claimer:
             claim = self._store.claim(session, self._queues, want, woken=self._news)
             self._news = False
             jobs = self._connection.run(claim)
-        except StoreUnavailable:
-            # The claim may have been written all the same, and nobody would run its jobs.
-            self._doubtful = True
-            raise
         except LeaseLost:
             # The session's own thread finds out and opens a new one.
             self._stopping.wait(self._config.heartbeat)
             return
+        except RotaError:
+            # Some of the claim may have been written all the same; nobody would run its jobs.
+            self._doubtful = True
+            raise
         if self._events.wanted(JobsClaimed):
             self._events.emit(JobsClaimed(len(jobs), time.monotonic() - began))
         if jobs:
@@ -153,6 +155,9 @@ class Claimer:
         # One queue must not always come first among equal priorities.
         self._queues.append(self._queues.pop(0))
         self._loop.call_soon_threadsafe(self._deliver, jobs)
+        if not full:
+            # Else this thread would keep the interpreter while the loop's wants to start the jobs.
+            self._stopping.wait(BREATH)
 
     def _rest(self) -> None:
         if self.outstanding == 0:

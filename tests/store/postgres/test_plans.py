@@ -120,6 +120,7 @@ def test_the_claim(filled: Database, *, middle: bool) -> None:
     lane = db.one("SELECT id FROM rota.lane WHERE priority = 0")
     raw = db.bare(autocommit=True)
     begin(raw, Begin.HASTY)
+    raw.execute(claim.CLAIM_LOCK.text, {"lane": lane, "session": session})
     plan = explained(raw, claim.CLAIM(lane=lane, session=session, size=LIMIT))
     check(plan, most=LIMIT)
     assert rows_read(plan, "log_") <= 2 * LIMIT + 8
@@ -141,6 +142,7 @@ def test_the_claim_of_a_hole(filled: Database) -> None:
     lane = db.one("SELECT id FROM rota.lane WHERE priority = 0")
     raw = db.bare(autocommit=True)
     begin(raw, Begin.HASTY)
+    raw.execute(claim.CLAIM_LOCK.text, {"lane": lane, "session": session})
     plan = explained(raw, claim.CLAIM(lane=lane, session=session, size=LIMIT))
     check(plan, most=4 * LIMIT)
     assert rows_read(plan, "log_") <= 4 * LIMIT
@@ -243,6 +245,7 @@ def test_without_the_settings_the_backlog_is_sorted(db: Database) -> None:
     raw.execute("BEGIN")
     raw.execute("SET LOCAL enable_indexscan = off")
     raw.execute("SET LOCAL enable_indexonlyscan = off")
+    raw.execute(claim.CLAIM_LOCK.text, {"lane": lane, "session": session})
     plan = explained(raw, claim.CLAIM(lane=lane, session=session, size=LIMIT))
     with pytest.raises(AssertionError):
         check(plan, most=LIMIT)

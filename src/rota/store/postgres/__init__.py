@@ -68,7 +68,7 @@ class PostgresStore:
 
     def waker(self, queues: Sequence[str]) -> PostgresWaker:
         """Something a worker of these queues can sleep on."""
-        return PostgresWaker(self.connect, queues, listen=not self._pooled)
+        return PostgresWaker(self.connect(), queues, listen=not self._pooled)
 
     # Looking on. The modules are loaded here: few processes need their statements.
 

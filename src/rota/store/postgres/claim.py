@@ -5,10 +5,12 @@ The model is in docs/engine.md. The cursor is `(xid, id, holes)`: every row of t
 running when the cursor passed them. Sequences and transaction ids are handed out in one order and
 committed in another; without the holes a job whose transaction commits late would be lost.
 
-A claim first probes without a lock which lanes have something, then takes them one after another
-in one transaction until it is full. A claim that a producer has just woken goes to the lanes at
-once, if they are few, and probes only if it finds nothing there. What can fail: a lane that was probed may be empty by the time
-it is locked; the claim then gets less. A paused queue or a dead session gives nothing.
+A claim first probes without a lock which lanes have something, then takes them one after another,
+each in a transaction and a round trip of its own, until it is full. A claim that a producer has
+just woken goes to the lanes at once, if they are few, and probes only if it finds nothing there.
+What can fail: a lane that was probed may be empty by the time it is locked; the claim then gets
+less. A paused queue or a dead session gives nothing. An error at a later lane leaves leases that
+the caller was not told of; it has to `release` them.
 
 Known weakness: claims of one lane take turns. The turn is short (a few milliseconds for a thousand
 jobs), which bounds one lane to some hundred thousand jobs a second.
@@ -18,7 +20,16 @@ from collections.abc import Sequence
 
 from rota.errors import LeaseLost
 from rota.job import ClaimedJob, SessionId
-from rota.store.operation import Apart, Begin, Operation, Stepped, Steps, operation
+from rota.store.operation import (
+    Apart,
+    Begin,
+    Operation,
+    Rows,
+    Stepped,
+    Steps,
+    Together,
+    operation,
+)
 from rota.store.postgres.statements import sql
 
 CLAIM_PROBE = sql("claim_probe")
@@ -52,13 +63,13 @@ class Claims:
         jobs: list[ClaimedJob] = []
         known = self._lanes.get(frozenset(queues))
         if woken and known:
-            [(jobs,)] = yield Apart(take(session, known, limit))
+            jobs = yield from _take_all(session, known, limit)
         if not jobs:
             [(lanes,)] = yield Apart(probe(queues))
             every = [lane for lane, _ in lanes]
             self._lanes = {frozenset(queues): every if len(every) <= FEW_LANES else []}
             if ready := [lane for lane, ready in lanes if ready]:
-                [(jobs,)] = yield Apart(take(session, ready, limit))
+                jobs = yield from _take_all(session, ready, limit)
         return jobs
 
 
@@ -69,8 +80,7 @@ def probe(queues: Sequence[str]) -> Steps[list[tuple[int, bool]]]:
     return [(lane, ready) for lane, ready in rows]
 
 
-@operation(Begin.HASTY)
-def take(session: SessionId, lanes: Sequence[int], limit: int) -> Steps[list[ClaimedJob]]:
+def _take_all(session: SessionId, lanes: Sequence[int], limit: int) -> Steps[list[ClaimedJob]]:
     """Claim from these lanes until `limit` jobs are leased.
 
     Raises:
@@ -78,28 +88,45 @@ def take(session: SessionId, lanes: Sequence[int], limit: int) -> Steps[list[Cla
     """
     jobs: list[ClaimedJob] = []
     for number, lane in enumerate(lanes):
-        # Only the first lane is waited for: the transaction holds no other one yet.
-        locked = yield (CLAIM_TRY_LOCK if number else CLAIM_LOCK)(lane=lane, session=session)
-        if not locked and not (yield SESSION_LOCK(session=session)):
-            message = f"session {session} was declared dead; its jobs were taken over"
-            raise LeaseLost(message)
-        for queue, priority in locked:
-            rows = yield CLAIM(lane=lane, session=session, size=limit - len(jobs))
-            jobs += [
-                ClaimedJob(
-                    job,
-                    lease,
-                    task,
-                    args,
-                    queue,
-                    priority,
-                    attempt,
-                    max_attempts,
-                    timeout,
-                    enqueued_at,
-                )
-                for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at in rows
-            ]
+        # Another claim at the first lane will be gone in a moment; further lanes can do without us.
+        [(taken,)] = yield Apart(take(session, lane, limit - len(jobs), wait=not number))
+        if taken is None:
+            [(alive,)] = yield Apart(is_alive(session))
+            if not alive:
+                message = f"session {session} was declared dead; its jobs were taken over"
+                raise LeaseLost(message)
+            continue
+        jobs += taken
         if len(jobs) >= limit:
             break
     return jobs
+
+
+def take(
+    session: SessionId, lane: int, limit: int, *, wait: bool
+) -> Operation[list[ClaimedJob] | None]:
+    """Claim up to `limit` jobs of a lane; `None` if it was not to be had."""
+    lock = CLAIM_LOCK if wait else CLAIM_TRY_LOCK
+    return Together(
+        "take", (lock(lane=lane, session=session), CLAIM(lane=lane, session=session, size=limit)),
+        _claimed,
+    )  # fmt: skip
+
+
+def _claimed(found: Sequence[Rows]) -> list[ClaimedJob] | None:
+    locked, rows = found
+    if not locked:
+        return None
+    [(queue, priority, _)] = locked
+    return [
+        ClaimedJob(
+            job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at
+        )
+        for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at in rows
+    ]
+
+
+@operation(Begin.NOTHING)
+def is_alive(session: SessionId) -> Steps[bool]:
+    """Whether the session was not declared dead."""
+    return bool((yield SESSION_LOCK(session=session)))

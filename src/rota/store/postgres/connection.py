@@ -6,7 +6,7 @@ parts of Rota reach the database through a thread.
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, LiteralString, NoReturn, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,7 +22,17 @@ from rota.errors import (
 )
 from rota.store.execute import drive
 from rota.store.opening import shown
-from rota.store.operation import Apart, Begin, Copy, Operation, Query, Request, Rows, Single
+from rota.store.operation import (
+    Apart,
+    Begin,
+    Copy,
+    Operation,
+    Query,
+    Request,
+    Rows,
+    Single,
+    Together,
+)
 
 T = TypeVar("T")
 
@@ -33,15 +43,18 @@ PLANNER = (
     "SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; "
     "SET enable_bitmapscan = off; SET enable_sort = off; SET enable_hashjoin = off; "
     "SET enable_mergejoin = off; "
+    # What goes to the server at once has no BEGIN that says so. With the snapshot of its first
+    # statement a claim that waited for its turn would hand out again what was handed out then.
+    "SET default_transaction_isolation = 'read committed'; "
+    "SET default_transaction_read_only = off; "
     # A worker that is frozen or cut off in the middle of a claim holds the lane, and nobody may
     # declare its session dead meanwhile: the server has to end that transaction by itself.
     "SET idle_in_transaction_session_timeout = '5s'"
 )
+HASTY: LiteralString = "SET LOCAL synchronous_commit = off"
 BEGIN = {
     Begin.DURABLE: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
-    Begin.HASTY: (
-        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = off"
-    ),
+    Begin.HASTY: f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {HASTY}",
 }
 # Behind a transaction pooler a plain SET would stay with somebody else, and even a single
 # statement needs a transaction to have its settings in.
@@ -73,6 +86,8 @@ class PostgresConnection:
         self._tuned = tuned and not pooled
         self._name = APPLICATION if tuned else CALLERS_APPLICATION
         self._begin = POOLED_BEGIN if pooled else BEGIN
+        # Needs the settings of PLANNER, and a libpq of version 14.
+        self._pipelines = self._tuned and psycopg.Pipeline.is_supported()
         self._raw: psycopg.Connection[tuple[Any, ...]] | None = None
         self._cursor: psycopg.Cursor[tuple[Any, ...]] | None = None
         self._pid = 0
@@ -81,15 +96,17 @@ class PostgresConnection:
         """Run an operation in the kind of transaction it asks for."""
         raw = self.raw()
         try:
+            result: T
             if isinstance(operation, Single):
-                result: T = operation.read(self._execute(operation.query))
-                return result
-            begin = self._begin.get(operation.begin)
-            if begin is None:
-                return drive(operation.steps, self._execute)
-            raw.execute(begin, prepare=False)
-            result = drive(operation.steps, self._execute)
-            raw.execute("COMMIT", prepare=False)
+                result = operation.read(self._execute(operation.query))
+            elif isinstance(operation, Together) and self._pipelines:
+                result = operation.read(self._at_once(raw, operation.queries))
+            elif (begin := self._begin.get(operation.begin)) is None:
+                result = drive(operation.steps, self._execute)
+            else:
+                raw.execute(begin, prepare=False)
+                result = drive(operation.steps, self._execute)
+                raw.execute("COMMIT", prepare=False)
         except BaseException as error:
             self._recover(raw)
             if isinstance(error, psycopg.Error):
@@ -152,6 +169,15 @@ class PostgresConnection:
                     return self._apart(operation)
         except psycopg.Error as error:
             _raise(error, self.url)
+
+    def _at_once(
+        self, raw: "psycopg.Connection[tuple[Any, ...]]", queries: Sequence[Query]
+    ) -> list[Rows]:
+        """Send all of them and wait once; the server makes one transaction of them."""
+        with raw.pipeline():
+            raw.execute(HASTY)
+            cursors = [raw.execute(query.statement.text, query.params) for query in queries]
+        return [cursor.fetchall() for cursor in cursors]
 
     def _apart(self, operation: Operation[Any]) -> Rows:
         if self.raw().info.transaction_status == psycopg.pq.TransactionStatus.IDLE:

@@ -4,6 +4,9 @@ While it may sleep, a worker listens and holds a shared advisory lock per queue.
 that lock exclusively and notifies only if it cannot have it: NOTIFY serialises the commits of the
 whole database, so none is sent while everybody is busy. Behind a transaction pooler LISTEN is
 swallowed without an error; the worker's polling catches what no notification announces.
+
+It listens on the connection that claims: the server's process that has just been woken by the
+notification claims sooner than one that still sleeps.
 """
 
 import contextlib
@@ -11,7 +14,8 @@ import logging
 import select
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import psycopg
 
@@ -31,13 +35,13 @@ class PostgresWaker:
     """What a worker sleeps on; see `rota.store.protocol.Waker`."""
 
     def __init__(
-        self, connect: Callable[[], PostgresConnection], queues: Sequence[str], *, listen: bool
+        self, connection: PostgresConnection, queues: Sequence[str], *, listen: bool
     ) -> None:
-        self._connection = connect()
+        self.connection = connection
         self._queues = list(queues)
         self._mine = {"", *queues}
         self._listen = listen
-        self._asleep = False
+        self._listening: psycopg.Connection[tuple[Any, ...]] | None = None
         # A socket pair and not a pipe: select() takes nothing else on Windows.
         self._inbox, self._bell = socket.socketpair()
         self._inbox.setblocking(False)
@@ -50,8 +54,8 @@ class PostgresWaker:
             if self._fall_asleep() and self._notified():
                 return True
             sources: list[socket.socket | int] = [self._inbox]
-            if self._asleep:
-                sources.append(self._connection.raw().fileno())
+            if self._listening is not None:
+                sources.append(self._listening.fileno())
             left = max(0.0, deadline - time.monotonic())
             ready, _, _ = select.select(sources, [], [], left)
             if self._inbox in ready:
@@ -64,20 +68,24 @@ class PostgresWaker:
 
     def _fall_asleep(self) -> bool:
         """Listen, and let producers know; false where that cannot be had."""
-        if self._listen and not self._asleep:
-            try:
-                self._connection.run(_asleep(self._queues))
-                self._asleep = True
-            except RotaError as error:
-                # Polling has to do; whoever claims reports the lost database.
-                logger.debug("cannot listen: %s", error)
-                self._forget()
-        return self._asleep
+        if not self._listen:
+            return False
+        try:
+            # A claim may have opened the connection anew meanwhile.
+            if self._listening is not (raw := self.connection.raw()):
+                self.connection.run(_asleep(self._queues))
+                self._listening = raw
+        except RotaError as error:
+            # Polling has to do; whoever claims reports the lost database.
+            logger.debug("cannot listen: %s", error)
+            self._forget()
+            return False
+        return True
 
     def _notified(self) -> bool:
         """Whether there was a notification for these queues, or for all."""
         try:
-            heard = [notice.payload for notice in self._connection.raw().notifies(timeout=0)]
+            heard = [notice.payload for notice in self.connection.raw().notifies(timeout=0)]
         except (RotaError, psycopg.Error):
             self._forget()
             return False
@@ -85,12 +93,13 @@ class PostgresWaker:
 
     def busy(self) -> None:
         """There is work in plenty: producers need not notify this worker for now."""
-        if self._asleep:
+        # What has been closed meanwhile listens no more, and need not be opened for that.
+        if self._listening is not None and not self._listening.closed:
             try:
-                self._connection.run(_awake())
+                self.connection.run(_awake())
             except RotaError:
                 self._forget()
-            self._asleep = False
+        self._listening = None
 
     def wake(self) -> None:
         """Wake the sleeper from another thread of this process."""
@@ -98,14 +107,14 @@ class PostgresWaker:
             self._bell.send(b"\0")
 
     def close(self) -> None:
-        """Stop listening."""
-        self._connection.close()
+        """Stop listening, and close the connection."""
+        self.connection.close()
         self._bell.close()
         self._inbox.close()
 
     def _forget(self) -> None:
-        self._connection.close()
-        self._asleep = False
+        self.connection.close()
+        self._listening = None
 
 
 @operation(Begin.NOTHING)

@@ -34,14 +34,12 @@ class SqliteWaker:
     """Something a worker of some queues can sleep on; see `rota.store.protocol.Waker`."""
 
     def __init__(self, connection: SqliteConnection, queues: Sequence[str]) -> None:
-        self._connection = connection
+        self.connection = connection
         self._queues = [*dict.fromkeys(queues)]
         self._flag = threading.Event()
-        self._lock = threading.Lock()
         self._version: int | None = None
         self._due = inf
         self._nap = SHORTEST
-        self._closed = False
         SIGNALS.add(connection.path, self._flag)
 
     def wait(self, timeout: float) -> bool:
@@ -67,31 +65,26 @@ class SqliteWaker:
         self._flag.set()
 
     def close(self) -> None:
-        """Stop listening."""
-        SIGNALS.remove(self._connection.path, self._flag)
-        with self._lock:
-            self._closed = True
-            self._connection.close()
+        """Stop listening, and close the connection."""
+        SIGNALS.remove(self.connection.path, self._flag)
+        self.connection.close()
         self._flag.set()
 
     def _found(self) -> bool:
         """Whether the database has changed, and there is a job to claim or one due earlier."""
-        with self._lock:
-            if self._closed:
+        try:
+            version = self.connection.run(data_version())
+            if version == self._version:
                 return False
-            try:
-                version = self._connection.run(data_version())
-                if version == self._version:
-                    return False
-                seen = self._connection.run(look(self._queues))
-            except StoreError:
-                # Not a sleeper's business: the worker's own connection will say so.
-                return False
-            self._version = version
-            due = inf if seen.due is None else monotonic() + seen.due
-            earlier = due + SAME_TIME < self._due
-            self._due = due
-            return seen.available or earlier
+            seen = self.connection.run(look(self._queues))
+        except StoreError:
+            # Not a sleeper's business: the next claim will say so.
+            return False
+        self._version = version
+        due = inf if seen.due is None else monotonic() + seen.due
+        earlier = due + SAME_TIME < self._due
+        self._due = due
+        return seen.available or earlier
 
 
 @operation(Begin.NOTHING)

@@ -1,4 +1,5 @@
--- The second half of a claim: one statement, hence one snapshot. The lane is locked.
+-- The second half of a claim: one statement, hence one snapshot. Does nothing unless
+-- claim_lock.sql has locked the lane in this transaction.
 -- Takes rows of holes whose transaction has ended, then rows past the cursor in log order (MVCC
 -- hides those of running transactions); writes one lease and one cursor entry.
 -- Walks: cursor_order from its right end, log_order from the cursor on. Never sorts the backlog.
@@ -9,6 +10,7 @@
 WITH place AS MATERIALIZED (
     SELECT place.seq, place.xid, place.id, place.taken, place.hole_xids, place.hole_ids
     FROM rota.cursor AS place WHERE place.lane = %(lane)s::int4
+      AND current_setting('rota.locked_lane', true) = %(lane)s::int4::text
     ORDER BY place.lane DESC, place.seq DESC LIMIT 1
 ), ended AS MATERIALIZED (
     SELECT hole.xid, hole.id

@@ -1,15 +1,19 @@
 -- The first half of a claim: lock the lane, so that the next statement's snapshot is taken after
 -- every other claim of this lane has ended. A statement that waits for a lock keeps its old
 -- snapshot, hence two statements. FOR NO KEY UPDATE makes no row version. Holds no lock on any
--- segment while it waits. Only the first lane of a claim is waited for (claim_try_lock.sql takes
--- the others), so two claims that walk their lanes in different orders cannot deadlock.
+-- segment while it waits, and no other lane, so claims cannot deadlock. The second half is sent
+-- without waiting for the answer; the setting, which ends with the transaction, tells it whether
+-- the lane is locked. (Beside the lock it would be made for rows, too, that the lock then skips.)
 -- Locks the session's row, too, FOR KEY SHARE: as long as the claim's transaction lasts nobody can
 -- declare the session dead. No row: the queue is paused, or the session is dead already.
 WITH session AS MATERIALIZED (
     SELECT id FROM rota.session WHERE id = %(session)s::int8 FOR KEY SHARE
+), locked AS MATERIALIZED (
+    SELECT lane.id, lane.queue, lane.priority
+    FROM session, rota.lane
+    JOIN rota.queue ON queue.name = lane.queue
+    WHERE lane.id = %(lane)s::int4 AND NOT queue.paused
+    FOR NO KEY UPDATE OF lane
 )
-SELECT lane.queue, lane.priority
-FROM session, rota.lane
-JOIN rota.queue ON queue.name = lane.queue
-WHERE lane.id = %(lane)s::int4 AND NOT queue.paused
-FOR NO KEY UPDATE OF lane
+SELECT queue, priority, set_config('rota.locked_lane', id::text, true)
+FROM locked
