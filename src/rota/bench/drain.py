@@ -187,10 +187,10 @@ def run_dry(crew: Crew, jobs: int, what: str, progress: Progress) -> list[Told]:
 
 
 def _drained(jobs: int, told: list[Told]) -> Run:
-    steps: list[Step] = [step for one in told for step in one.settlements]
-    began = min(one.began for one in told)
-    seconds = max(at for at, _ in steps) - began
-    parts = tenths(began, steps)
+    workers = steps_of_workers(told)
+    steps = [step for _, steps in workers for step in steps]
+    seconds = max(at for at, _ in steps) - min(began for began, _ in workers)
+    parts = tenths(workers)
     idle = max(one.idle_memory for one in told)
     rate = round(jobs / seconds)
     figures: dict[str, Value] = {
@@ -205,6 +205,14 @@ def _drained(jobs: int, told: list[Told]) -> Run:
         "memory_growth_mb": round((max(one.memory for one in told) - idle) / 1e6, 1),
     }
     return Run(rate, tuple(round(part) for part in parts), figures)
+
+
+def steps_of_workers(told: Iterable[Told]) -> list[tuple[float, list[Step]]]:
+    """Of each worker when it began, and what it settled."""
+    found: dict[int, tuple[float, list[Step]]] = {}
+    for one in told:
+        found.setdefault(one.worker, (one.began, []))[1].extend(one.settlements)
+    return list(found.values())
 
 
 def _oldest(observer: Observer) -> dict[str, Value]:
