@@ -1,13 +1,14 @@
 """Every benchmark in a small form, on both databases: shape, counts that must agree, cleaning up."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.calling import refused, rota
+from tests.cli.calling import rota
 
 
 def left(url: str) -> list[Path]:
@@ -39,6 +40,9 @@ def bench(url: str, *args: object) -> Any:
     assert report["machine"]["cores"] >= 1
     assert {"rota", "python"} < set(report["versions"])
     assert report["settings"]
+    if url.startswith("postgres"):
+        assert re.fullmatch(r"\d+[kMG]B", report["settings"]["shared_buffers"])
+        assert re.fullmatch(r"\d+(s|min|h)", report["settings"]["checkpoint_timeout"])
     for name, series in report["series"].items():
         assert len(series["x"]) == len(series["y"]) > 0, name
     assert report["figures"]
@@ -245,16 +249,3 @@ def test_tables_for_people(tmp_path: Path) -> None:
     report = json.loads(file.read_bytes())
     for word in (report["question"], "queues ms", "processor", report["versions"]["sqlite"]):
         assert word in result.stdout
-
-
-def test_what_cannot_be_run(tmp_path: Path) -> None:
-    """A wrong wish is refused before anything is measured, with what to do."""
-    here = f"sqlite:///{tmp_path}/rota.db"
-    refused(rota("bench", "hold", "--producer", url=here), 2, "PostgreSQL", "--private")
-    refused(rota("bench", "drain", url=f"sqlite:///{tmp_path}/no/rota.db"), 2, "no folder")
-    refused(rota("bench", "drain", url="oracle://x"), 2, "postgresql://")
-    refused(rota("bench", "drain", "--html", tmp_path / "no" / "x.html", url=here), 1, "no folder")
-    refused(rota("bench", "drain", "--json", tmp_path / "no" / "x", url=here), 1, "no folder")
-    refused(rota("bench", "idle", url="postgresql:///x?host=/nowhere"), 3, "not to be reached")
-    assert rota("bench", "hold", "--producer", "--no-holder", url=here).exit_code == 2
-    assert left(here) == []

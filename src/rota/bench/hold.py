@@ -114,7 +114,7 @@ def _result(
         figures["open_producer"] = {"jobs": OPEN_JOBS, "started_after_its_commit": len(late)}
     return Result(
         figures=figures, series=series(samples), charts=_charts(before, figures), notes=NOTES,
-        partial=ran.interrupted,
+        stopped_by=ran.stopped_by,
     )  # fmt: skip
 
 

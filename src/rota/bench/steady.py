@@ -21,6 +21,9 @@ from rota.bench.report import Figures, Series
 PATIENCE = 30.0
 """Seconds that the workers have for what is left when the producer has ended."""
 
+# Windows has no SIGHUP.
+ENDS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -61,7 +64,7 @@ class Ran:
         enqueued: All jobs of the producer, those of the warm-up and the end too.
         settled: All jobs that were settled.
         last_delays: Delays of the jobs that started after the producer's end.
-        interrupted: Whether somebody pressed Ctrl-C.
+        stopped_by: What ended it early, such as "Ctrl-C" or "SIGTERM".
     """
 
     began: float = 0.0
@@ -70,7 +73,7 @@ class Ran:
     enqueued: int = 0
     settled: int = 0
     last_delays: list[float] = field(default_factory=list)
-    interrupted: bool = False
+    stopped_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +113,18 @@ class Steady:
         with self._crew, self._producers:
             self._crew.go()
             self._producers.go()
-            with _ctrl_c(self._interrupt):
+            with _stoppable(self._stop):
                 self._measure()
             self._count(self._producers.stop(), [])
             if at_the_end is not None:
                 ran.enqueued += at_the_end()
-            self._finish(3.0 if ran.interrupted else PATIENCE)
+            self._finish(3.0 if ran.stopped_by else PATIENCE)
             ran.last_delays += self._count([], self._crew.stop())
             ran.left = ran.enqueued - ran.settled
         return ran
 
-    def _interrupt(self) -> None:
-        self.ran.interrupted = True
+    def _stop(self, by: str) -> None:
+        self.ran.stopped_by = by
 
     def _measure(self) -> None:
         course, ran = self._course, self.ran
@@ -131,12 +134,12 @@ class Steady:
         self._look(sample=False)
         for number in range(1, max(1, round(course.seconds / course.every)) + 1):
             self._wait(started, ran.began + number * course.every)
-            if ran.interrupted:
+            if ran.stopped_by:
                 break
             self._look(sample=True)
 
     def _wait(self, started: float, until: float) -> None:
-        while (left := until - time.time()) > 0 and not self.ran.interrupted:
+        while (left := until - time.time()) > 0 and not self.ran.stopped_by:
             time.sleep(min(left, 0.25))
             self._progress.at(time.time() - started)
 
@@ -178,20 +181,20 @@ class Steady:
 
 
 @contextlib.contextmanager
-def _ctrl_c(interrupt: Callable[[], None]) -> Iterator[None]:
-    """Call `interrupt` at the first Ctrl-C, or SIGTERM; the next one does what it always does.
+def _stoppable(stop: Callable[[str], None]) -> Iterator[None]:
+    """Call `stop` at the first Ctrl-C, SIGTERM or SIGHUP; the next one does what it always does.
 
     An exception would come in the middle of a look, and the look's counts would be lost.
     """
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in ENDS}
 
     def restore() -> None:
         for number, handler in before.items():
             signal.signal(number, handler)
 
-    def first(_number: int, _frame: object) -> None:
+    def first(number: int, _frame: object) -> None:
         restore()
-        interrupt()
+        stop("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
 
     for number in before:
         signal.signal(number, first)
