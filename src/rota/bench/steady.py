@@ -20,6 +20,8 @@ from rota.bench.report import Figures, Series
 
 PATIENCE = 30.0
 """Seconds that the workers have for what is left when the producer has ended."""
+STARTING, ENDING = 0.5, 2.0
+"""Seconds that a process takes to start, and all of them to end; rough, for estimates."""
 
 # Windows has no SIGHUP.
 ENDS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
@@ -88,6 +90,11 @@ class Course:
     warm_up: float = 2.0
     every: float = 1.0
 
+    @property
+    def expected(self) -> float:
+        """About how many seconds it takes, with the start of the processes and their end."""
+        return self.warm_up + self.seconds + STARTING * (self.workers + 1) + ENDING
+
 
 class Steady:
     """Runs a course once."""
@@ -109,6 +116,7 @@ class Steady:
         many jobs it has made available besides.
         """
         course, ran = self._course, self.ran
+        self._progress.expect(course.expected)
         self._progress.begin("steady load", course.warm_up + course.seconds)
         with self._crew, self._producers:
             self._crew.go()

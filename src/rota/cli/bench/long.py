@@ -37,7 +37,8 @@ def hold(
 ) -> None:
     """Steady load while another session holds REPEATABLE READ with an xid: does anything change?
 
-    Ctrl-C ends it early and reports what was measured by then.
+    Takes about --warm-up and --seconds together. Ctrl-C ends it early and reports what was measured
+    by then.
 
     \b
     Examples:
@@ -82,7 +83,7 @@ def soak(
 ) -> None:
     """Steady load for long: do memory, tables or backlog grow?
 
-    Ctrl-C ends it early and reports what was measured by then.
+    Takes about --seconds. Ctrl-C ends it early and reports what was measured by then.
 
     \b
     Example:

@@ -189,7 +189,7 @@ def _bar() -> "Iterator[Progress]":
         TimeRemainingColumn,
     )
 
-    from rota.bench.progress import Silent
+    from rota.bench.progress import Silent, about
 
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -203,6 +203,9 @@ def _bar() -> "Iterator[Progress]":
         line = shown.add_task("", total=None)
 
         class Bar:
+            def expect(self, seconds: float) -> None:
+                shown.console.print(f"This takes about {about(seconds)}.", highlight=False)
+
             def begin(self, what: str, total: float) -> None:
                 shown.reset(line, description=what, total=round(total))
 

@@ -123,7 +123,8 @@ def enqueue(
 @click.option("--seconds", type=Finite(0), default=5.0, show_default=True,
               help="To watch the idle workers of each combination; 0: not at all.")  # fmt: skip
 @click.option("--rest", type=Finite(0), default=11.0, show_default=True,
-              help="Seconds before that, for sessions to report what they did.")  # fmt: skip
+              help="Seconds before that, for sessions to report what they did; below 10 the "
+              "transactions are not measured.")  # fmt: skip
 @options
 def scale(
     *,
@@ -135,6 +136,9 @@ def scale(
     **where: Unpack[Where],
 ) -> None:
     """More workers and more lanes: jobs per second while busy, cost while idle.
+
+    Every number of workers is run over every number of lanes. Each run takes --rest and --seconds,
+    and a few seconds more: as it stands that takes about five minutes.
 
     \b
     Example:

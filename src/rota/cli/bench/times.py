@@ -95,7 +95,8 @@ def retries(*, jobs: int, share: float, failures: int, **where: Unpack[Where]) -
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--lanes", type=click.IntRange(1, 100_000), default=1, show_default=True)
 @click.option("--rest", type=Finite(0), default=11.0, show_default=True,
-              help="Seconds before that, for sessions to report what they did.")  # fmt: skip
+              help="Seconds before that, for sessions to report what they did; below 10 the "
+              "transactions are not measured.")  # fmt: skip
 @options
 def idle(*, seconds: float, rest: float, workers: int, lanes: int, **where: Unpack[Where]) -> None:
     """Processor time, transactions and memory of workers that have nothing to do.
