@@ -60,8 +60,15 @@ def test_drain(where: str) -> None:
         assert run["rate"] > 0
         assert 0 < run["slowest_to_fastest_tenth"] <= 1
         assert len(report["series"][name]["y"]) == 10
+        machine = report["series"][f"machine: {name}"]["y"]
+        assert len(machine) == 10
+        known = run["machine_slowest_to_fastest_tenth"]
+        assert (known is None) is (None in machine)
+        assert known is None or 0 < known <= 1
         if where.startswith("postgres"):
             assert (run["oldest_transaction_s"] is not None) is run["horizon_held"]
+            assert run["run_blocks_per_job"] > 1
+            assert run["blocks_from"] == "pg_statio_all_tables"
             assert run["enqueue_wal_bytes_per_job"] > 10
             assert run["run_wal_bytes_per_job"] > 0
             assert run["wal_bytes_per_job"] == pytest.approx(
@@ -127,7 +134,21 @@ def test_hold(where: str) -> None:
     assert report["figures"]["last_to_first"]["throughput"] == pytest.approx(
         last["throughput"] / first["throughput"], abs=1e-3
     )
-    if where.startswith("postgres"):
+    ratios = report["figures"]["last_to_first"]
+    assert min(first["machine_ms"], last["machine_ms"]) > 0
+    assert ratios["machine_ms"] == pytest.approx(last["machine_ms"] / first["machine_ms"], abs=1e-3)
+    assert ratios["p95_ratio_corrected"] == pytest.approx(
+        ratios["latency_p95_ms"] / ratios["machine_ms"], abs=1e-3
+    )
+    assert all(series["machine"]["y"])
+    if where.startswith("sqlite"):
+        assert first["blocks_per_job"] is None
+        assert "blocks_from" not in load
+    else:
+        assert load["blocks_from"] == "pg_statio_all_tables"
+        assert ratios["blocks_per_job"] == pytest.approx(
+            last["blocks_per_job"] / first["blocks_per_job"], abs=1e-2
+        )
         # The holder was there before the load, and stayed.
         ages = series["oldest transaction"]["y"]
         assert ages == sorted(ages)

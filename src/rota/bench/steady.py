@@ -17,6 +17,7 @@ from rota.bench.observer import Observer, Tables
 from rota.bench.producer import Load, Producers, Sent
 from rota.bench.progress import Progress
 from rota.bench.report import Figures, Series
+from rota.bench.witness import piece
 
 PATIENCE = 30.0
 """Seconds that the workers have for what is left when the producer has ended."""
@@ -41,6 +42,8 @@ class Sample:
         claims: Seconds that each claim took that gave jobs.
         memory: Bytes of all worker processes.
         cpu: Seconds of processor time of all worker processes.
+        pieces: Seconds that a fixed piece of work took here, several times.
+        blocks: Blocks that the database touched; `None` where it is not known.
     """
 
     at: float
@@ -54,6 +57,8 @@ class Sample:
     memory: int
     cpu: float
     tables: Tables
+    pieces: Sequence[float]
+    blocks: int | None
 
 
 @dataclass(slots=True)
@@ -107,6 +112,8 @@ class Steady:
         self._producers = Producers(Load(url, course.rate, course.batch))
         self._looked = 0.0
         self._cpu = 0.0
+        self._pieces: list[float] = []
+        self._blocks: int | None = None
         self.ran = Ran()
 
     def run(self, at_the_end: Callable[[], int] | None = None) -> Ran:
@@ -149,6 +156,7 @@ class Steady:
     def _wait(self, started: float, until: float) -> None:
         while (left := until - time.time()) > 0 and not self.ran.stopped_by:
             time.sleep(min(left, 0.25))
+            self._pieces.append(piece())
             self._progress.at(time.time() - started)
 
     def _look(self, *, sample: bool) -> None:
@@ -157,6 +165,7 @@ class Steady:
         now = time.time() - ran.began
         delays = self._count(sent, told)
         cpu = sum(one.cpu for one in told)
+        blocks = self._observer.blocks()
         if sample:
             ran.samples.append(
                 Sample(
@@ -172,9 +181,12 @@ class Steady:
                     memory=sum(one.memory for one in told),
                     cpu=cpu - self._cpu,
                     tables=self._observer.tables(),
+                    pieces=array("f", self._pieces),
+                    blocks=increase(self._blocks, blocks),
                 )
             )
-        self._looked, self._cpu = now, cpu
+        self._looked, self._cpu, self._blocks = now, cpu, blocks
+        self._pieces.clear()
 
     def _count(self, sent: list[Sent], told: list[Told]) -> list[float]:
         self.ran.enqueued += sum(one.jobs for one in sent)
@@ -210,6 +222,20 @@ def _stoppable(stop: Callable[[str], None]) -> Iterator[None]:
         yield
     finally:
         restore()
+
+
+def increase(before: int | None, after: int | None) -> int | None:
+    """What was added; `None` where it is not known, or somebody has set the counter back."""
+    if before is None or after is None or after < before:
+        return None
+    return after - before
+
+
+def blocks_per_job(samples: Sequence[Sample]) -> float | None:
+    """Blocks that the database touched for each job that was settled meanwhile."""
+    known = [one.blocks for one in samples if one.blocks is not None]
+    settled = sum(one.settled for one in samples)
+    return round(sum(known) / settled, 2) if settled and len(known) == len(samples) else None
 
 
 def arrivals(ran: Ran) -> Figures:
@@ -249,10 +275,12 @@ def series(samples: Sequence[Sample]) -> dict[str, Series]:
         "claim p95": over("ms", [milliseconds(one.claims, 0.95) for one in samples]),
         "workers' memory": over("MB", megabytes([one.memory for one in samples])),
         "workers' processor": over("%", [round(100 * one.cpu / one.span, 1) for one in samples]),
+        "machine": over("ms", [milliseconds(one.pieces, 0.5) for one in samples]),
         "size of all tables": over("MB", megabytes([one.tables.bytes for one in samples])),
     }
     if samples and samples[0].tables.dead is not None:
         found |= {
+            "blocks per job": over("blocks", [blocks_per_job([one]) for one in samples]),
             "size of the job log": over("MB", megabytes([one.tables.log_bytes for one in samples])),
             "dead rows in the job log": over("rows", [one.tables.log_dead for one in samples]),
             "dead rows in all tables": over("rows", [one.tables.dead for one in samples]),
