@@ -104,6 +104,12 @@ def test_batches_of_no_time() -> None:
     assert rates == pytest.approx([100.0, 100 / 1e-6])
 
 
+def test_a_clock_that_was_set_back() -> None:
+    """What was settled before the beginning was settled at the beginning."""
+    curve = Curve(1.0, [(0.5, 10), (2.0, 10)])
+    assert [curve.settled(at) for at in (0.9, 1.0, 1.5, 2.0)] == [0, 10, 15, 20]
+
+
 @given(STEPS, st.integers(1, 10))
 def test_one_worker_is_its_batches_in_their_order(steps: list[Step], parts: int) -> None:
     """Adding the curves of one worker changes nothing."""

@@ -14,6 +14,7 @@ from typing import Any, LiteralString
 import psutil
 import psycopg
 import pytest
+from psycopg import sql
 
 from rota.bench import scratch as scratches
 from rota.bench.progress import Silent
@@ -213,6 +214,14 @@ def test_stopped_while_its_database_is_made(
     assert made[0] not in databases(postgres_url, ALL)
 
 
+def test_a_running_one_is_in_use(postgres_url: str) -> None:
+    """Also in a moment in which no process has a session in the database."""
+    with scratch(postgres_url, private=False) as place, place.fresh() as url:
+        [name] = re.findall("rota_bench_[0-9a-f]+", url)
+        assert name in databases(postgres_url, ALL)
+        assert name not in left_behind(postgres_url)
+
+
 def test_killed_ones_are_named(postgres_url: str) -> None:
     """What a killed benchmark has left is named by the next one, with what removes it."""
     name = f"bench-{secrets.token_hex(4)}"
@@ -229,9 +238,8 @@ def test_killed_ones_are_named(postgres_url: str) -> None:
         next_one = rota("bench", "counts", "--sizes=1", url=postgres_url)
         assert next_one.exit_code == 0, next_one.output
         [said] = next_one.stderr.splitlines()
-        [drop] = re.findall(rf'DROP DATABASE "{made}";', said)
+        assert f'DROP DATABASE "{made}";' in said
         assert made in databases(postgres_url, ALL)
     finally:
         with closing(psycopg.connect(postgres_url, autocommit=True)) as connection:
-            connection.execute(drop)
-    assert made not in databases(postgres_url, ALL)
+            connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(made)))

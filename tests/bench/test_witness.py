@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -9,8 +10,9 @@ import pytest
 from rota.bench.crew import Told
 from rota.bench.drain import _drained, steps_of_workers
 from rota.bench.observer import Observer, Tables
+from rota.bench.progress import Silent
 from rota.bench.scratch import Scratch
-from rota.bench.steady import Sample, blocks_per_job, increase
+from rota.bench.steady import Course, Sample, Steady, blocks_per_job, increase
 from rota.bench.witness import Look, Witness, increases, medians, piece
 from rota.errors import RotaError
 from rota.servers import PostgresServer
@@ -109,6 +111,29 @@ def test_blocks_of_samples() -> None:
     assert increase(5, 3) is increase(None, 3) is None
 
 
+class Counting(Observer):
+    """Sees a hundred blocks more at each look."""
+
+    seen = 0
+
+    def blocks(self) -> int:
+        self.seen += 100
+        return self.seen
+
+
+def test_each_sample_has_its_own(tmp_path: Path) -> None:
+    """What one sample has noted is not in the next one."""
+    with (
+        Scratch(server=None, folder=tmp_path).fresh() as url,
+        closing(Counting(url, Scratch(server=None, folder=None))) as observer,
+    ):
+        course = Course(2.0, 50.0, 5, warm_up=1.0, every=0.5)
+        samples = Steady(url, course, observer, Silent()).run().samples
+    assert [one.blocks for one in samples] == [100] * 4
+    # One for each quarter of a second at most, and one for what was left of it.
+    assert all(1 <= len(one.pieces) <= 4 for one in samples)
+
+
 @pytest.fixture(scope="module", params=["", "pg_stat_statements"])
 def server(request: pytest.FixtureRequest) -> Iterator[tuple[PostgresServer, str]]:
     """A server with the extension, or without."""
@@ -142,6 +167,9 @@ def test_blocks_are_counted(server: tuple[PostgresServer, str]) -> None:
         with closing(psycopg.connect(url, autocommit=True)) as connection:
             for _ in range(100):
                 connection.execute("SELECT count(*) FROM rota.timer_mark")
+        with closing(psycopg.connect(started.url, autocommit=True)) as connection:
+            for _ in range(300):
+                connection.execute("SELECT count(*) FROM pg_class")
         until(lambda: (observer.blocks() or 0) >= before + 100, "the statistics")
         assert (observer.blocks() or 0) < before + 1000
         witness = Witness(observer)
