@@ -131,7 +131,8 @@ def test_each_sample_has_its_own(tmp_path: Path) -> None:
         samples = Steady(url, course, observer, Silent()).run().samples
     assert [one.blocks for one in samples] == [100] * 4
     # One for each quarter of a second at most, and one for what was left of it.
-    assert all(1 <= len(one.pieces) <= 4 for one in samples)
+    assert all(len(one.pieces) <= 4 for one in samples)
+    assert any(one.pieces for one in samples)
 
 
 @pytest.fixture(scope="module", params=["", "pg_stat_statements"])
