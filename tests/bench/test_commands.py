@@ -1,13 +1,15 @@
 """Every benchmark in a small form, on both databases: shape, counts that must agree, cleaning up."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.calling import refused, rota
+from rota.bench import idle
+from tests.cli.calling import rota
 
 
 def left(url: str) -> list[Path]:
@@ -39,6 +41,9 @@ def bench(url: str, *args: object) -> Any:
     assert report["machine"]["cores"] >= 1
     assert {"rota", "python"} < set(report["versions"])
     assert report["settings"]
+    if url.startswith("postgres"):
+        assert re.fullmatch(r"\d+[kMG]B", report["settings"]["shared_buffers"])
+        assert re.fullmatch(r"\d+(s|min|h)", report["settings"]["checkpoint_timeout"])
     for name, series in report["series"].items():
         assert len(series["x"]) == len(series["y"]) > 0, name
     assert report["figures"]
@@ -55,8 +60,15 @@ def test_drain(where: str) -> None:
         assert run["rate"] > 0
         assert 0 < run["slowest_to_fastest_tenth"] <= 1
         assert len(report["series"][name]["y"]) == 10
+        machine = report["series"][f"machine: {name}"]["y"]
+        assert len(machine) == 10
+        known = run["machine_slowest_to_fastest_tenth"]
+        assert (known is None) is (None in machine)
+        assert known is None or 0 < known <= 1
         if where.startswith("postgres"):
             assert (run["oldest_transaction_s"] is not None) is run["horizon_held"]
+            assert run["run_blocks_per_job"] > 1
+            assert run["blocks_from"] == "pg_statio_all_tables"
             assert run["enqueue_wal_bytes_per_job"] > 10
             assert run["run_wal_bytes_per_job"] > 0
             assert run["wal_bytes_per_job"] == pytest.approx(
@@ -122,7 +134,21 @@ def test_hold(where: str) -> None:
     assert report["figures"]["last_to_first"]["throughput"] == pytest.approx(
         last["throughput"] / first["throughput"], abs=1e-3
     )
-    if where.startswith("postgres"):
+    ratios = report["figures"]["last_to_first"]
+    assert min(first["machine_ms"], last["machine_ms"]) > 0
+    assert ratios["machine_ms"] == pytest.approx(last["machine_ms"] / first["machine_ms"], abs=1e-3)
+    assert ratios["p95_ratio_corrected"] == pytest.approx(
+        ratios["latency_p95_ms"] / ratios["machine_ms"], abs=1e-3
+    )
+    assert any(series["machine"]["y"])
+    if where.startswith("sqlite"):
+        assert first["blocks_per_job"] is None
+        assert "blocks_from" not in load
+    else:
+        assert load["blocks_from"] == "pg_statio_all_tables"
+        assert ratios["blocks_per_job"] == pytest.approx(
+            last["blocks_per_job"] / first["blocks_per_job"], abs=1e-2
+        )
         # The holder was there before the load, and stayed.
         ages = series["oldest transaction"]["y"]
         assert ages == sorted(ages)
@@ -208,20 +234,33 @@ def test_scale(where: str) -> None:
         assert run["jobs"] == 80
         assert run["rate"] > 0
         assert run["processor_percent_per_worker"] >= 0
-        assert ("transactions_per_second" in run) is where.startswith("postgres")
+        # Nobody can know so soon; that is no zero.
+        assert run["transactions_per_second"] is None
     assert runs["40 lanes, 1 worker"]["ratio_to_fewest_workers"] == 1.0
 
 
 def test_idle(where: str) -> None:
-    """What idle workers cost."""
-    figures = bench(where, "idle", "--seconds=2.5", "--rest=0", "--workers=2", "--lanes=3")[
+    """What idle workers cost; transactions of which the sessions have not told yet are no zero."""
+    figures = bench(where, "idle", "--seconds=0.5", "--rest=0", "--workers=2", "--lanes=3")[
         "figures"
     ]
     assert figures["queues"] == 3
     assert 0 <= figures["processor_percent_per_worker"] < 100
     assert figures["memory_mb_per_worker"] > 5
-    if where.startswith("postgres"):
-        assert figures["transactions_per_second"] > 0
+    assert figures["transactions_per_second"] is None
+    assert figures["transactions_per_second_per_worker"] is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rest", "known"), [(2.5, 0.2, True), (2.5, 0.1, False), (1.9, 0.2, False)]
+)
+def test_idle_transactions(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, seconds: float, rest: float, *, known: bool
+) -> None:
+    """They are counted after the rest that they need, if for long enough."""
+    monkeypatch.setattr(idle, "REPORTED", 0.2)
+    figures = bench(postgres_url, "idle", f"--seconds={seconds}", f"--rest={rest}")["figures"]
+    assert ((figures["transactions_per_second"] or 0) > 0) is known
 
 
 @pytest.mark.parametrize("finished", [(), ("--finished",)])
@@ -245,16 +284,3 @@ def test_tables_for_people(tmp_path: Path) -> None:
     report = json.loads(file.read_bytes())
     for word in (report["question"], "queues ms", "processor", report["versions"]["sqlite"]):
         assert word in result.stdout
-
-
-def test_what_cannot_be_run(tmp_path: Path) -> None:
-    """A wrong wish is refused before anything is measured, with what to do."""
-    here = f"sqlite:///{tmp_path}/rota.db"
-    refused(rota("bench", "hold", "--producer", url=here), 2, "PostgreSQL", "--private")
-    refused(rota("bench", "drain", url=f"sqlite:///{tmp_path}/no/rota.db"), 2, "no folder")
-    refused(rota("bench", "drain", url="oracle://x"), 2, "postgresql://")
-    refused(rota("bench", "drain", "--html", tmp_path / "no" / "x.html", url=here), 1, "no folder")
-    refused(rota("bench", "drain", "--json", tmp_path / "no" / "x", url=here), 1, "no folder")
-    refused(rota("bench", "idle", url="postgresql:///x?host=/nowhere"), 3, "not to be reached")
-    assert rota("bench", "hold", "--producer", "--no-holder", url=here).exit_code == 2
-    assert left(here) == []

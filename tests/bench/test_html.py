@@ -23,7 +23,7 @@ RESULT = Result(
     },
     charts=(LINES, BARS),
     notes=("A note & more.",),
-    partial=True,
+    stopped_by="SIGTERM",
 )
 LOADING = {"src", "href", "xlink:href", "data", "action", "poster", "srcset"}
 

@@ -2,24 +2,27 @@
 
 import json
 import os
+import re
 import secrets
 import signal
 import sqlite3
 import subprocess
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any, LiteralString
 
 import psutil
 import psycopg
 import pytest
+from psycopg import sql
 
+from rota.bench import scratch as scratches
 from rota.bench.progress import Silent
 from rota.bench.report import Result
-from rota.bench.scratch import scratch
+from rota.bench.scratch import left_behind, scratch
 from rota.bench.soak import soak
 from rota.bench.steady import Course
-from tests.cli.calling import ROTA, environment
+from tests.cli.calling import ROTA, environment, rota
 from tests.fixtures.workers import LONG, until
 
 ALL: LiteralString = "SELECT datname FROM pg_database"
@@ -50,7 +53,7 @@ def interrupted(url: str, seconds: float) -> Result:
 def test_partial(store_url: str) -> None:
     """The samples that were taken are reported, every job of the load is settled."""
     result = interrupted(store_url, 1.8)
-    assert result.partial
+    assert result.stopped_by == "Ctrl-C"
     assert len(result.series["completed"].x) == 2
     load: Any = result.figures["load"]
     assert load["jobs_settled"] == load["jobs_enqueued"] > 0
@@ -60,7 +63,7 @@ def test_partial(store_url: str) -> None:
 def test_partial_before_the_first_sample(store_url: str) -> None:
     """Nothing was measured, and that is no error."""
     result = interrupted(store_url, 0.2)
-    assert result.partial
+    assert result.stopped_by == "Ctrl-C"
     assert result.series["completed"].x == ()
 
 
@@ -137,13 +140,47 @@ def test_ctrl_c_while_they_start(tmp_path: Path) -> None:
     assert list(tmp_path.glob("rota-bench-*")) == []
 
 
+def named(url: str, name: str) -> str:
+    """The URL with a name for its sessions."""
+    return f"{url}{'&' if '?' in url else '?'}application_name={name}"
+
+
+def name_of(number: int) -> str:
+    """What a signal is called in what is said."""
+    return "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_sent_to_all_processes(number: int, tmp_path: Path) -> None:
+    """As `timeout` does: the report comes all the same, and says what it was."""
+    file = tmp_path / "soak.json"
+    bench = start(
+        f"sqlite:///{tmp_path}/rota.db", "soak", "--seconds=3600", "--rate=100", "--keep",
+        "--json", str(file),
+    )  # fmt: skip
+    with bench:
+        workers = begun(bench, 2)
+        [made] = tmp_path.glob("*/bench.db")
+        with closing(sqlite3.connect(made)) as looking:
+            until(
+                lambda: looking.execute("SELECT count(*) FROM rota_job").fetchone() > (0,),
+                "the load",
+            )
+        os.killpg(bench.pid, number)
+        _, said = bench.communicate(timeout=LONG)
+    assert bench.returncode == 130, said
+    assert said.startswith(f"Error: stopped by {name_of(number)}; the report is")
+    assert json.loads(file.read_bytes())["partial"]
+    assert not [one for one in workers if one.is_running()]
+    assert list(tmp_path.glob("rota-bench-*")) == []
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_nothing_is_left(postgres_url: str, number: int) -> None:
     """A benchmark without partial results removes its database and its processes."""
     # Others measure on this server, too; the name tells whose database it is.
     name = f"bench-{secrets.token_hex(4)}"
-    joined = "&" if "?" in postgres_url else "?"
-    bench = start(f"{postgres_url}{joined}application_name={name}", "idle", "--seconds=3600")
+    bench = start(named(postgres_url, name), "idle", "--seconds=3600")
     with bench:
         workers = begun(bench, 1)
         used = until(lambda: databases(postgres_url, USED, name), "the database")
@@ -151,6 +188,58 @@ def test_nothing_is_left(postgres_url: str, number: int) -> None:
         bench.send_signal(number)
         _, said = bench.communicate(timeout=LONG)
     assert bench.returncode == 130, said
-    assert said == "Error: stopped by Ctrl-C\n"
+    assert said == f"Error: stopped by {name_of(number)}\n"
     assert not [one for one in workers if one.is_running()]
     assert not databases(postgres_url, ALL) & used
+
+
+def test_stopped_while_its_database_is_made(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The moment in which it has just been made is not one in which it can be left."""
+    made = []
+
+    def connected(url: str) -> AbstractContextManager["psycopg.Connection[Any]"]:
+        if found := re.search("rota_bench_[0-9a-f]+", url):
+            made.append(found[0])
+            assert made[0] in databases(postgres_url, ALL)
+            raise KeyboardInterrupt
+        return real(url)
+
+    real = scratches._connected
+    monkeypatch.setattr(scratches, "_connected", connected)
+    with scratch(postgres_url, private=False) as place, pytest.raises(KeyboardInterrupt):
+        place.fresh().__enter__()
+    assert len(made) == 1
+    assert made[0] not in databases(postgres_url, ALL)
+
+
+def test_a_running_one_is_in_use(postgres_url: str) -> None:
+    """Also in a moment in which no process has a session in the database."""
+    with scratch(postgres_url, private=False) as place, place.fresh() as url:
+        [name] = re.findall("rota_bench_[0-9a-f]+", url)
+        assert name in databases(postgres_url, ALL)
+        assert name not in left_behind(postgres_url)
+
+
+def test_killed_ones_are_named(postgres_url: str) -> None:
+    """What a killed benchmark has left is named by the next one, with what removes it."""
+    name = f"bench-{secrets.token_hex(4)}"
+    bench = start(named(postgres_url, name), "idle", "--seconds=3600")
+    with bench:
+        workers = begun(bench, 1)
+        [made] = until(lambda: databases(postgres_url, USED, name), "the database")
+        # While it runs it is not left behind.
+        assert made not in left_behind(postgres_url)
+        bench.kill()
+    psutil.wait_procs(workers, timeout=LONG)
+    try:
+        until(lambda: made in left_behind(postgres_url), "the end of its sessions")
+        next_one = rota("bench", "counts", "--sizes=1", url=postgres_url)
+        assert next_one.exit_code == 0, next_one.output
+        [said] = next_one.stderr.splitlines()
+        assert f'DROP DATABASE "{made}";' in said
+        assert made in databases(postgres_url, ALL)
+    finally:
+        with closing(psycopg.connect(postgres_url, autocommit=True)) as connection:
+            connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(made)))

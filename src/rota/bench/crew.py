@@ -30,6 +30,7 @@ class Told:
     """What a worker has seen since it was asked last. Moments are in seconds since the epoch.
 
     Attributes:
+        worker: Which worker it is: its process id.
         began: When the worker had its session.
         cpu: Seconds of processor time since the process started.
         memory: Bytes that the process occupies now.
@@ -39,6 +40,7 @@ class Told:
         starts: What the jobs were given, and when their handlers began.
     """
 
+    worker: int
     began: float
     cpu: float
     memory: int
@@ -74,7 +76,7 @@ def _work(line: Line[Told], plan: Plan) -> None:
 
     def take() -> Told:
         return Told(
-            began, time.process_time(), memory(), idle,
+            os.getpid(), began, time.process_time(), memory(), idle,
             emptied(settlements), emptied(claims), emptied(tasks.starts),
         )  # fmt: skip
 

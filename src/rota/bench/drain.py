@@ -2,18 +2,19 @@
 
 import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rota.bench import tasks
 from rota.bench.crew import Crew, Plan, Told
-from rota.bench.figures import Step, ratio, tenths
+from rota.bench.figures import Curve, Step, ends_of_parts, ratio, tenths
 from rota.bench.holder import held
 from rota.bench.observer import PAGE, Observer, Wal, observing
 from rota.bench.progress import Progress
 from rota.bench.report import Bars, Figures, Lines, Result, Series, Value
 from rota.bench.scratch import Scratch
+from rota.bench.witness import Witness, increases, medians
 
 if TYPE_CHECKING:
     from rota.task import Task
@@ -65,7 +66,7 @@ def drain(scratch: Scratch, courses: Iterable[Course], progress: Progress) -> Re
     runs: dict[str, Figures] = {}
     series: dict[str, Series] = {}
     rates: dict[str, float] = {}
-    notes = [NOTE_TENTHS]
+    notes = [NOTE_TENTHS, NOTE_WITNESSES]
     for course in courses:
         run = _run(scratch, course, progress)
         rates[course.label] = run.rate
@@ -73,6 +74,11 @@ def drain(scratch: Scratch, courses: Iterable[Course], progress: Progress) -> Re
         runs[course.label] = {**run.figures, "ratio_to_first_run": ratio(run.rate, first)}
         ends = tuple(10.0 * (n + 1) for n in range(len(run.tenths)))
         series[course.label] = Series("jobs/s", ends, run.tenths, "% of jobs")
+        series[f"machine: {course.label}"] = Series("ms", ends, run.machine, "% of jobs")
+        if run.blocks:
+            series[f"blocks: {course.label}"] = Series(
+                "blocks/job", ends, run.blocks, "% of jobs"
+            )  # fmt: skip
     if scratch.postgres:
         notes.append(NOTE_WAL)
     charts: list[Lines | Bars] = []
@@ -80,7 +86,7 @@ def drain(scratch: Scratch, courses: Iterable[Course], progress: Progress) -> Re
         charts.append(
             Lines(
                 "Throughput over the run: flat means that work already done does not slow it down",
-                "jobs settled, % of all", "jobs per second", tuple(series),
+                "jobs settled, % of all", "jobs per second", tuple(rates),
             )
         )  # fmt: skip
     if len(rates) > 1:
@@ -96,6 +102,13 @@ NOTE_TENTHS = (
     "workers' start in it (and that of child processes), so rate and slowest ÷ fastest are given "
     "with and without it."
 )
+NOTE_WITNESSES = (
+    "machine_slowest_to_fastest_tenth: the same for a fixed piece of plain Python, timed in the "
+    "observing process every 50 ms; the median of each tenth counts. Where it is about "
+    "slowest_to_fastest_tenth, the tenths vary with the machine. Where all cores are busy, the "
+    "workers slow it down too. Blocks are those of the buffer cache that running and settling "
+    "touched; they do not depend on the machine's speed."
+)
 NOTE_WAL = (
     "WAL is that of the whole server, from the first enqueue to the last settlement's commit. "
     "After a checkpoint the first change of each page writes a full image of it, so a checkpoint "
@@ -106,10 +119,19 @@ NOTE_WAL = (
 
 
 class Run(NamedTuple):
-    """What came of a course: jobs per second, over all and by tenths, and the figures."""
+    """What came of a course: the figures, and what was measured by tenths of the jobs.
+
+    Attributes:
+        rate: Jobs per second, over all.
+        tenths: The same.
+        machine: Milliseconds that the fixed piece of work took.
+        blocks: Blocks touched per job; none where they are not known.
+    """
 
     rate: int
     tenths: tuple[float, ...]
+    machine: tuple[float | None, ...]
+    blocks: tuple[float, ...]
     figures: dict[str, Value]
 
 
@@ -128,9 +150,15 @@ def _run(scratch: Scratch, course: Course, progress: Progress) -> Run:
         seconds = time.perf_counter() - began
         enqueued = observer.wal()
         plan = Plan(url, keep=course.keep, concurrency=course.concurrency)
+        witness = Witness(observer)
+        touched = observer.blocks()
         with Crew(plan, course.workers) as crew:
-            told = run_dry(crew, jobs, f"drain: {course.label}", progress) + crew.stop()
-        run = _drained(jobs, told)
+            witness.look_at_blocks()
+            told = run_dry(crew, jobs, f"drain: {course.label}", progress, witness.look)
+            witness.look_at_blocks()
+            told += crew.stop()
+        run = _drained(jobs, told, witness)
+        touched_then = observer.blocks()
         figures: dict[str, Value] = {
             "jobs": jobs,
             "workers": course.workers,
@@ -141,6 +169,7 @@ def _run(scratch: Scratch, course: Course, progress: Progress) -> Run:
             **_oldest(observer),
             "concurrency": course.concurrency,
             **run.figures,
+            **_blocks(observer, jobs, touched, touched_then),
             "enqueue_rate": round(jobs / seconds),
             **_wal("enqueue_", jobs, before, enqueued),
             # After the workers' end, when their sessions have reported all there is.
@@ -172,25 +201,37 @@ def _enqueue(url: str, course: Course, jobs: int, progress: Progress) -> int:
     return len(task.codec.encode((jobs - 1 if task is tasks.noop else text,), {}))
 
 
-def run_dry(crew: Crew, jobs: int, what: str, progress: Progress) -> list[Told]:
-    """Let the workers begin, until they have settled `jobs` jobs; all they told."""
+def run_dry(
+    crew: Crew, jobs: int, what: str, progress: Progress, look: Callable[[], None] | None = None
+) -> list[Told]:
+    """Let the workers begin, until they have settled `jobs` jobs; all they told.
+
+    `look` is called every twentieth of a second.
+    """
     progress.begin(what, jobs)
     crew.go()
     told: list[Told] = []
     settled = 0
     while settled < jobs:
         time.sleep(LOOK)
+        if look is not None:
+            look()
         told += (news := crew.tell())
         settled += sum(one.settled for one in news)
         progress.at(settled)
     return told
 
 
-def _drained(jobs: int, told: list[Told]) -> Run:
-    steps: list[Step] = [step for one in told for step in one.settlements]
-    began = min(one.began for one in told)
+def _drained(jobs: int, told: list[Told], witness: Witness) -> Run:
+    workers = steps_of_workers(told)
+    steps = [step for _, steps in workers for step in steps]
+    began = min(began for began, _ in workers)
     seconds = max(at for at, _ in steps) - began
-    parts = tenths(began, steps)
+    parts = tenths(workers)
+    ends = ends_of_parts([Curve(*worker) for worker in workers])
+    pieces = medians(witness.pieces, began, ends)
+    touched = increases(witness.blocks, began, ends) or []
+    blocks = tuple(round(10 * one / jobs, 2) for one in touched)
     idle = max(one.idle_memory for one in told)
     rate = round(jobs / seconds)
     figures: dict[str, Value] = {
@@ -201,10 +242,40 @@ def _drained(jobs: int, told: list[Told]) -> Run:
         "slowest_to_fastest_tenth": ratio(min(parts), max(parts)),
         "slowest_to_fastest_tenth_after_first": ratio(min(parts[1:]), max(parts[1:])),
         "last_to_first_tenth": ratio(parts[-1], parts[0]),
+        "machine_slowest_to_fastest_tenth": _slowest_to_fastest(pieces),
+        "blocks_per_job_last_to_first_tenth": ratio(blocks[-1], blocks[0]) if blocks else None,
         "idle_memory_mb": round(idle / 1e6, 1),
         "memory_growth_mb": round((max(one.memory for one in told) - idle) / 1e6, 1),
     }
-    return Run(rate, tuple(round(part) for part in parts), figures)
+    machine = tuple(None if one is None else round(one * 1000, 4) for one in pieces)
+    return Run(rate, tuple(round(part) for part in parts), machine, blocks, figures)
+
+
+def _slowest_to_fastest(pieces: Sequence[float | None]) -> float | None:
+    """The machine's own ratio; `None` if a tenth was too short for a look."""
+    known = [one for one in pieces if one is not None]
+    return ratio(min(known), max(known)) if known and len(known) == len(pieces) else None
+
+
+def _blocks(
+    observer: Observer, jobs: int, before: int | None, after: int | None
+) -> dict[str, Value]:
+    """What running and settling touched, in the end, when the sessions have reported all there is."""
+    if before is None or after is None:
+        return {}
+    known = after >= before
+    return {
+        "run_blocks_per_job": round((after - before) / jobs, 2) if known else None,
+        "blocks_from": observer.blocks_from,
+    }
+
+
+def steps_of_workers(told: Iterable[Told]) -> list[tuple[float, list[Step]]]:
+    """Of each worker when it began, and what it settled."""
+    found: dict[int, tuple[float, list[Step]]] = {}
+    for one in told:
+        found.setdefault(one.worker, (one.began, []))[1].extend(one.settlements)
+    return list(found.values())
 
 
 def _oldest(observer: Observer) -> dict[str, Value]:

@@ -1,5 +1,6 @@
 """From measurements to figures: pure functions on numbers."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from statistics import median
 
@@ -42,29 +43,74 @@ def ratio(one: float | None, other: float | None) -> float | None:
     return round(one / other, 4)
 
 
-def tenths(began: float, steps: Iterable[Step], parts: int = 10) -> list[float]:
-    """Jobs per second in each tenth of the jobs.
+class Curve:
+    """How many jobs one worker had settled by when.
 
     Settlements come in batches; inside a batch the jobs are spread evenly over the time since
-    the one before.
+    this worker's batch before.
+    """
+
+    def __init__(self, began: float, steps: Iterable[Step]) -> None:
+        """`began`: when its first job could have been claimed; the steps in any order."""
+        self.moments = [began]
+        self._settled = [0]
+        for at, count in sorted(steps):
+            self.moments.append(max(at, began))
+            self._settled.append(self._settled[-1] + count)
+
+    @property
+    def total(self) -> int:
+        """All its jobs."""
+        return self._settled[-1]
+
+    def settled(self, moment: float, *, before: bool = False) -> float:
+        """How many jobs by that moment; `before`: without a batch that took no time at all."""
+        place = (bisect_left if before else bisect_right)(self.moments, moment)
+        if place == 0:
+            return 0.0
+        if place == len(self.moments):
+            return float(self.total)
+        start, end = self.moments[place - 1], self.moments[place]
+        count = self._settled[place] - self._settled[place - 1]
+        return self._settled[place - 1] + count * (moment - start) / (end - start)
+
+
+def ends_of_parts(curves: Sequence[Curve], parts: int = 10) -> list[float]:
+    """The moments at which the workers together had settled one part of the jobs after the other."""
+    total = sum(one.total for one in curves)
+    if not total:
+        return []
+    moments = sorted({at for one in curves for at in one.moments})
+
+    def settled(moment: float, *, before: bool = False) -> float:
+        return sum(one.settled(moment, before=before) for one in curves)
+
+    ends = []
+    for part in range(1, parts + 1):
+        wanted = total * part / parts
+        place = bisect_left(moments, wanted, key=settled)
+        start, end = moments[place - 1], moments[place]
+        done, reached = settled(start), settled(end, before=True)
+        # Where batches that took no time make up the rest, it was reached when they came.
+        ends.append(start + (end - start) * min(1.0, (wanted - done) / max(reached - done, 1e-9)))
+    return ends
+
+
+def tenths(workers: Iterable[tuple[float, Iterable[Step]]], parts: int = 10) -> list[float]:
+    """Jobs per second in each tenth of the jobs.
 
     Args:
-        began: When the first job could have been claimed.
-        steps: When how many jobs were settled, in any order.
+        workers: Of each one when it began, and when it settled how many jobs. What one settles
+            says nothing about when another one did its jobs, so each has a curve of its own, and
+            the curves are added.
         parts: Into how many parts the jobs are divided.
     """
-    steps = sorted(steps)
-    share = sum(count for _, count in steps) / parts
-    if not share:
+    curves = [Curve(began, steps) for began, steps in workers]
+    ends = ends_of_parts(curves, parts)
+    if not ends:
         return []
-    ends: list[float] = []
-    done, before = 0, began
-    for at, count in steps:
-        while len(ends) < parts and done + count >= share * (len(ends) + 1) - 1e-9:
-            into = (share * (len(ends) + 1) - done) / count
-            ends.append(before + (at - before) * into)
-        done, before = done + count, at
-    starts = [began, *ends[:-1]]
+    share = sum(one.total for one in curves) / parts
+    starts = [min(one.moments[0] for one in curves), *ends[:-1]]
     # Two batches in the same tick of the clock would be infinitely fast.
     return [share / max(end - start, 1e-6) for start, end in zip(starts, ends, strict=True)]
 

@@ -15,7 +15,7 @@ from rota.bench.observer import Tables, observing
 from rota.bench.progress import Progress
 from rota.bench.report import Bars, Figures, Lines, Result, Value
 from rota.bench.scratch import Scratch
-from rota.bench.steady import Course, Ran, Sample, Steady, arrivals, series
+from rota.bench.steady import Course, Ran, Sample, Steady, arrivals, blocks_per_job, series
 from rota.bench.waiting import waiting
 from rota.errors import ConfigError
 
@@ -67,7 +67,10 @@ def hold(
         before = observer.tables()
         ran = Steady(url, course, observer, progress).run(at_the_end)
         after = observer.tables()
-    return _result(course, ran, before, after, neighbours, producer=producer)
+        blocks_from = observer.blocks_from
+    return _result(
+        course, ran, before, after, neighbours, producer=producer, blocks_from=blocks_from
+    )
 
 
 def _enqueue(url: str, connection: Any) -> Callable[[], int]:
@@ -92,18 +95,21 @@ def _result(
     neighbours: Mapping[str, Figures],
     *,
     producer: bool,
+    blocks_from: str | None,
 ) -> Result:
     samples = ran.samples
     window = min(WINDOW, course.seconds / 2)
     end = samples[-1].at if samples else 0.0
     first = _part([one for one in samples if one.at - one.span < window - 0.5])
     last = _part([one for one in samples if one.at > end - window + 0.5])
+    ratios = {name: ratio(_number(last[name]), _number(first[name])) for name in first}
     figures: dict[str, Any] = {
-        "load": arrivals(ran),
+        "load": {**arrivals(ran), **({"blocks_from": blocks_from} if blocks_from else {})},
         "parts": {"first": first, "last": last},
         "last_to_first": {
             "window_seconds": window,
-            **{name: ratio(_number(last[name]), _number(first[name])) for name in first},
+            **ratios,
+            "p95_ratio_corrected": ratio(ratios["latency_p95_ms"], ratios["machine_ms"]),
         },
         # The open producer's transaction had ended when the workers had.
         **dead_rows(before, after, samples[-1].tables if producer and samples else after, ran),
@@ -114,7 +120,7 @@ def _result(
         figures["open_producer"] = {"jobs": OPEN_JOBS, "started_after_its_commit": len(late)}
     return Result(
         figures=figures, series=series(samples), charts=_charts(before, figures), notes=NOTES,
-        partial=ran.interrupted,
+        stopped_by=ran.stopped_by,
     )  # fmt: skip
 
 
@@ -122,6 +128,12 @@ NOTES = (
     (
         "latency: from the call of enqueue to the start of the handler, carried by the jobs; the jobs "
         "of one batch share the moment of its call. The warm-up is in none of the parts."
+    ),
+    (
+        "machine: the median time of a fixed piece of plain Python, run four times a second in the "
+        "observing process. Its ratio is the machine's own; p95_ratio_corrected is the ratio of "
+        "latency_p95_ms divided by it. blocks_per_job: blocks of the buffer cache that the database "
+        "touched, for enqueueing and running; it does not depend on the machine's speed."
     ),
     (
         "dead rows: `made` counts row versions that died (n_tup_upd + n_tup_del of the statistics, "
@@ -143,6 +155,8 @@ def _part(samples: Sequence[Sample]) -> dict[str, Value]:
         "latency_p99_ms": found["p99_ms"],
         "claim_p50_ms": milliseconds(claims, 0.5),
         "claim_p95_ms": milliseconds(claims, 0.95),
+        "blocks_per_job": blocks_per_job(samples),
+        "machine_ms": milliseconds([one for sample in samples for one in sample.pieces], 0.5),
     }
 
 

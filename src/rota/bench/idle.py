@@ -6,12 +6,15 @@ from rota.bench.crew import Crew, Plan
 from rota.bench.lanes import Lanes
 from rota.bench.observer import Observer, observing
 from rota.bench.progress import Progress
-from rota.bench.report import Figures, Result
+from rota.bench.report import Result
 from rota.bench.scratch import Scratch
 
-REST = 11.0
-"""Seconds before the watch. A session of PostgreSQL that falls silent reports what it did before
-up to ten seconds later; that must not be counted as what it does while idle."""
+REPORTED = 10.0
+"""Seconds before the watch, at least. A session of PostgreSQL that falls silent reports what it
+did before up to ten seconds later; that must not be counted as what it does while idle."""
+
+SHORTEST = 2.0
+"""Seconds of the watch, at least: a session reports no more often than once a second."""
 
 
 def idle(
@@ -41,18 +44,19 @@ NOTES = (
         "percent of one core; the server's share is not in it. Transactions are those of the whole "
         "database (xact_commit + xact_rollback), counted from another database of the server, so that "
         "the observer is not among them; an autovacuum that comes by is. Sessions report theirs about "
-        "once a second, and late when they fall silent, hence the rest before: take ten seconds "
-        "and more."
+        "once a second, and up to ten seconds late when they fall silent, hence the rest before. "
+        f"With a --rest below {REPORTED:g} or --seconds below {SHORTEST:g} they are not measured."
     ),
 )
 
 
 def watch(
     crew: Crew, observer: Observer, seconds: float, rest: float, progress: Progress
-) -> Figures:
+) -> dict[str, float | int | None]:
     """Processor time, transactions and memory of workers that have nothing to do.
 
-    They are watched for some seconds, after others in which they rest.
+    They are watched for some seconds, after others in which they rest. Where these are too few,
+    the transactions are not known, and `None`.
     """
     progress.begin("idle", rest + seconds)
     began = time.monotonic()
@@ -63,7 +67,9 @@ def watch(
     last, now = crew.tell(), observer.transactions()
     took = time.monotonic() - start
     used = [end.cpu - begin.cpu for begin, end in zip(first, last, strict=True)]
-    per_second = None if seen is None or now is None else (now - seen) / took
+    per_second = None
+    if seen is not None and now is not None and rest >= REPORTED and seconds >= SHORTEST:
+        per_second = (now - seen) / took
     return {
         "idle_seconds": round(took, 2),
         "processor_percent_per_worker": round(100 * sum(used) / len(used) / took, 3),

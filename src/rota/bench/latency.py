@@ -52,7 +52,7 @@ def latency(scratch: Scratch, jobs: int, loaded: Loaded, progress: Progress) -> 
         "longest_gap_s": LONGEST_GAP,
         **percentiles(delays["idle"]),
     }
-    partial = False
+    stopped_by = None
     if loaded.seconds:
         rate = loaded.rate
         if rate is None:
@@ -63,7 +63,7 @@ def latency(scratch: Scratch, jobs: int, loaded: Loaded, progress: Progress) -> 
         with scratch.fresh() as url, observing(url, scratch) as observer:
             course = Course(loaded.seconds, rate, loaded.batch)
             ran = Steady(url, course, observer, progress).run()
-        partial = ran.interrupted
+        stopped_by = ran.stopped_by
         found = [delay for one in ran.samples for delay in one.delays]
         due, sent = (
             sum(one.due for one in ran.samples), sum(one.enqueued for one in ran.samples)
@@ -87,7 +87,7 @@ def latency(scratch: Scratch, jobs: int, loaded: Loaded, progress: Progress) -> 
               "milliseconds from the call of enqueue to the start of the handler",
               "% of jobs that have started", tuple(series)),
     )  # fmt: skip
-    return Result(figures=figures, series=series, charts=charts, notes=NOTES, partial=partial)
+    return Result(figures=figures, series=series, charts=charts, notes=NOTES, stopped_by=stopped_by)
 
 
 NOTES = (

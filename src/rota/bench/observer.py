@@ -46,6 +46,16 @@ WAL: LiteralString = (
     "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::int8,"
     " (SELECT wal_fpi::int8 FROM pg_stat_wal)"
 )
+STATEMENTS: LiteralString = """
+    SELECT coalesce(sum(shared_blks_hit + shared_blks_read), 0)::int8 FROM pg_stat_statements(false)
+    WHERE toplevel AND dbid = (SELECT oid FROM pg_database WHERE datname = %s)
+"""
+BLOCKS: LiteralString = """
+    SELECT sum(heap_blks_hit + heap_blks_read + coalesce(idx_blks_hit + idx_blks_read, 0)
+               + coalesce(toast_blks_hit + toast_blks_read, 0)
+               + coalesce(tidx_blks_hit + tidx_blks_read, 0))::int8
+    FROM pg_statio_all_tables WHERE schemaname = 'rota'
+"""
 PAGE = 8192
 """Bytes of a page; its image in the WAL may be shorter, never longer."""
 
@@ -83,16 +93,24 @@ class Wal:
 
 
 class Observer:
-    """Looks at one database; use `observing`."""
+    """Looks at one database; use `observing`.
+
+    Attributes:
+        blocks_from: Where the counts of blocks come from: pg_stat_statements, where the database
+            that the URL of the command names has the extension, else pg_statio_all_tables.
+    """
 
     def __init__(self, url: str, scratch: Scratch) -> None:
         self._url = url
         self._server = scratch.server
         self._here: psycopg.Connection[tuple[Any, ...]] | None = None
         self._beside: psycopg.Connection[tuple[Any, ...]] | None = None
+        self.blocks_from: str | None = None
+        self._name = unquote(urlsplit(url).path).lstrip("/")
         if self._server is not None:
             self._here = _connect(url)
             self._beside = _connect(self._server)
+            self.blocks_from = _blocks_from(self._beside)
 
     def close(self) -> None:
         """Close the connections."""
@@ -115,8 +133,26 @@ class Observer:
         """
         if self._beside is None:
             return None
-        name = unquote(urlsplit(self._url).path).lstrip("/")
-        row = self._beside.execute(TRANSACTIONS, [name]).fetchone()
+        row = self._beside.execute(TRANSACTIONS, [self._name]).fetchone()
+        return row[0] if row else None
+
+    @property
+    def counts_at_once(self) -> bool:
+        """Whether `blocks` knows of each statement at its end; else a backend tells once a second."""
+        return self.blocks_from == "pg_stat_statements"
+
+    def blocks(self) -> int | None:
+        """How many blocks of the buffer cache were touched up to now, found there or read.
+
+        From pg_stat_statements those of every statement in the database, `tables` among them;
+        from pg_statio_all_tables those of Rota's tables and their indexes, vacuum's too.
+        """
+        if self._here is None or self._beside is None:
+            return None
+        if self.counts_at_once:
+            row = self._beside.execute(STATEMENTS, [self._name]).fetchone()
+        else:
+            row = self._here.execute(BLOCKS).fetchone()
         return row[0] if row else None
 
     def wal(self) -> Wal | None:
@@ -150,6 +186,17 @@ def _connect(url: str) -> "psycopg.Connection[tuple[Any, ...]]":
     import psycopg
 
     return psycopg.connect(url, autocommit=True)
+
+
+def _blocks_from(connection: "psycopg.Connection[tuple[Any, ...]]") -> str:
+    import psycopg
+
+    try:
+        connection.execute(STATEMENTS, [""])
+    except psycopg.Error:
+        # Not there, or there and not loaded by the server.
+        return "pg_statio_all_tables"
+    return "pg_stat_statements"
 
 
 def _file_sizes(url: str) -> int:

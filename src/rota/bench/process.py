@@ -1,7 +1,8 @@
 """Processes of a benchmark: a parent that asks, children that tell what they have seen.
 
 A child does nothing for the benchmark's sake unless it is asked, so watching costs little. It
-takes no notice of Ctrl-C, which is the parent's to deal with, and ends when the parent is gone.
+takes no notice of Ctrl-C and its like, which may be sent to all processes at once and are the
+parent's to deal with; it ends when the parent is gone.
 """
 
 import contextlib
@@ -23,6 +24,10 @@ T = TypeVar("T")
 
 LONGEST_END = 60.0
 """Seconds that a child has for its end."""
+
+# Windows has no SIGHUP.
+UNHEARD = {signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])}
+"""Signals that end the benchmark; `timeout` and service managers send them to all its processes."""
 
 
 class ProcessEnded(RotaError):
@@ -202,13 +207,13 @@ class Line(Generic[T]):
 
 @contextlib.contextmanager
 def _deaf() -> Iterator[None]:
-    """Processes that are started in the block never hear a Ctrl-C, not even while they start."""
+    """Processes that are started in the block hear none of `UNHEARD`, not even while they start."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
     # The first process that multiprocessing starts brings this one along, which would undo it.
     resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, UNHEARD)
     try:
         yield
     finally:
@@ -224,6 +229,7 @@ def emptied(values: list[T]) -> list[T]:
 
 
 def _run(pipe: Connection, main: Callable[..., None], args: tuple[Any, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in UNHEARD:
+        signal.signal(number, signal.SIG_IGN)
     with contextlib.suppress(EOFError, BrokenPipeError):
         main(Line(pipe), *args)

@@ -61,13 +61,16 @@ class Bars:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a benchmark found out. `partial` says that it was interrupted."""
+    """What a benchmark found out.
+
+    `stopped_by` says what ended it early, such as "Ctrl-C" or "SIGTERM": then it is partial.
+    """
 
     figures: Figures
     series: Mapping[str, Series] = field(default_factory=dict)
     charts: tuple[Lines | Bars, ...] = ()
     notes: tuple[str, ...] = ()
-    partial: bool = False
+    stopped_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +102,7 @@ def report(
         name=name,
         question=question,
         when=datetime.now(UTC).isoformat(timespec="seconds"),
-        partial=result.partial,
+        partial=result.stopped_by is not None,
         machine={
             "processor": _processor(),
             "cores": os.cpu_count(),
@@ -162,7 +165,8 @@ def _settings(url: str) -> dict[str, str]:
 
     with psycopg.connect(url) as connection:
         rows = connection.execute(
-            "SELECT name, setting || coalesce(' ' || unit, '') FROM pg_settings"
-            " WHERE name = ANY (%s)", [list(SETTINGS)],
+            # As SHOW writes them: pg_settings itself counts in pages.
+            "SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY (%s)"
+            " ORDER BY name", [list(SETTINGS)],
         ).fetchall()  # fmt: skip
     return dict(rows)

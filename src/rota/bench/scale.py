@@ -11,6 +11,7 @@ from rota.bench.observer import observing
 from rota.bench.progress import Progress
 from rota.bench.report import Bars, Figures, Result
 from rota.bench.scratch import Scratch
+from rota.bench.steady import ENDING, STARTING
 
 
 def scale(
@@ -27,6 +28,7 @@ def scale(
     rates: dict[str, dict[str, float]] = {}
     calls: dict[str, dict[str, float]] = {}
     runs: dict[str, Figures] = {}
+    progress.expect(expected(workers, lanes, jobs, idle_seconds, rest))
     for count in lanes:
         spread = Lanes(count)
         for size in workers:
@@ -43,6 +45,22 @@ def scale(
     if calls:
         charts.append(Bars("What idle workers ask the database", "transactions per second", calls))
     return Result(figures={"runs": runs}, charts=tuple(charts), notes=NOTES)
+
+
+JOB, LANE = 0.0003, 0.005
+"""Seconds that a job, and a lane, take to be filled and drained; rough, for the estimate."""
+
+
+def expected(
+    workers: Sequence[int], lanes: Sequence[int], jobs: int, idle_seconds: float, rest: float
+) -> float:
+    """About how many seconds it takes: every number of workers over every number of lanes."""
+    watched = rest + idle_seconds if idle_seconds else 0.0
+    return sum(
+        jobs * JOB + count * LANE + size * STARTING + ENDING + watched
+        for count in lanes
+        for size in workers
+    )
 
 
 NOTES = (
@@ -84,5 +102,5 @@ def _run(  # noqa: PLR0917 - its caller is above
         "least_busy_worker_jobs": min(
             sum(one.settled for one in told[n::workers]) for n in range(workers)
         ),
-        **{key: value for key, value in found.items() if isinstance(value, int | float)},
+        **found,
     }

@@ -6,10 +6,15 @@ import tempfile
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, LiteralString
 
 from rota.errors import ConfigError, StoreUnavailable
 from rota.store import migrate
 from rota.store.opening import open_store, shown
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg.sql import Composed
 
 
 class Scratch:
@@ -77,31 +82,78 @@ def scratch(url: str | None, *, private: bool) -> Iterator[Scratch]:
             yield Scratch(server=url, folder=None)
 
 
+LEFT: LiteralString = """
+    SELECT datname FROM pg_database AS made
+    WHERE datname ~ '^rota_bench_[0-9a-f]{8}$'
+      AND NOT EXISTS (SELECT FROM pg_stat_activity AS used WHERE used.datname = made.datname)
+    ORDER BY datname
+"""
+
+
+def left_behind(server: str) -> list[str]:
+    """The databases of benchmarks that were killed before they could remove them.
+
+    A benchmark that runs has a session in its database, so none of these is in use.
+    """
+    import psycopg
+
+    with _connected(server) as connection:
+        try:
+            return [name for (name,) in connection.execute(LEFT)]
+        except psycopg.Error:
+            # Who may not look learns nothing, and can measure all the same.
+            return []
+
+
 @contextlib.contextmanager
 def _postgres(server: str) -> Iterator[str]:
     import psycopg
-    from psycopg import sql
 
     name = f"rota_bench_{secrets.token_hex(4)}"
+    url = urllib.parse.urlsplit(server)._replace(path=f"/{name}").geturl()
+    with contextlib.ExitStack() as sessions:
+        connection = sessions.enter_context(_connected(server))
+        # A Ctrl-C may come in the very moment in which it is made.
+        try:
+            try:
+                connection.execute(_statement("CREATE DATABASE {}", name))
+            except psycopg.Error as error:
+                message = (
+                    f"a benchmark makes a database of its own, which {shown(server)} refuses: "
+                    f"{str(error).strip()}; use a role that may, or --private"
+                )
+                raise ConfigError(message) from error
+            connection.close()
+            # As long as it lives, others see that the database is in use: see `left_behind`.
+            sessions.enter_context(_connected(url)).execute("SET idle_session_timeout = 0")
+            yield url
+        finally:
+            _drop(server, name)
+
+
+def _drop(server: str, name: str) -> None:
+    # A connection of its own: the first one may not have lived for hours.
+    with _connected(server) as connection:
+        connection.execute(_statement("DROP DATABASE IF EXISTS {} WITH (FORCE)", name))
+
+
+def _statement(text: LiteralString, name: str) -> "Composed":
+    from psycopg import sql
+
+    return sql.SQL(text).format(sql.Identifier(name))
+
+
+@contextlib.contextmanager
+def _connected(server: str) -> "Iterator[psycopg.Connection[Any]]":
+    import psycopg
+
     try:
-        with contextlib.closing(psycopg.connect(server, autocommit=True)) as connection:
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        connection = psycopg.connect(server, autocommit=True)
     except psycopg.OperationalError as error:
         message = f"{shown(server)} is not to be reached: {str(error).strip()}"
         raise StoreUnavailable(message) from error
-    except psycopg.Error as error:
-        message = (
-            f"a benchmark makes a database of its own, which {shown(server)} refuses: "
-            f"{str(error).strip()}; use a role that may, or --private"
-        )
-        raise ConfigError(message) from error
-    try:
-        yield urllib.parse.urlsplit(server)._replace(path=f"/{name}").geturl()
-    finally:
-        # Another connection: the first one may not have lived for hours.
-        with contextlib.closing(psycopg.connect(server, autocommit=True)) as connection:
-            drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
-            connection.execute(drop.format(sql.Identifier(name)))
+    with contextlib.closing(connection):
+        yield connection
 
 
 @contextlib.contextmanager

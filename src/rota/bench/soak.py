@@ -40,7 +40,7 @@ def soak(scratch: Scratch, course: Course, progress: Progress) -> Result:
     )  # fmt: skip
     return Result(
         figures=figures, series=series(samples), charts=charts, notes=NOTES,
-        partial=ran.interrupted,
+        stopped_by=ran.stopped_by,
     )  # fmt: skip
 
 

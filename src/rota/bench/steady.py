@@ -17,9 +17,15 @@ from rota.bench.observer import Observer, Tables
 from rota.bench.producer import Load, Producers, Sent
 from rota.bench.progress import Progress
 from rota.bench.report import Figures, Series
+from rota.bench.witness import piece
 
 PATIENCE = 30.0
 """Seconds that the workers have for what is left when the producer has ended."""
+STARTING, ENDING = 0.5, 2.0
+"""Seconds that a process takes to start, and all of them to end; rough, for estimates."""
+
+# Windows has no SIGHUP.
+ENDS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,8 @@ class Sample:
         claims: Seconds that each claim took that gave jobs.
         memory: Bytes of all worker processes.
         cpu: Seconds of processor time of all worker processes.
+        pieces: Seconds that a fixed piece of work took here, several times.
+        blocks: Blocks that the database touched; `None` where it is not known.
     """
 
     at: float
@@ -49,6 +57,8 @@ class Sample:
     memory: int
     cpu: float
     tables: Tables
+    pieces: Sequence[float]
+    blocks: int | None
 
 
 @dataclass(slots=True)
@@ -61,7 +71,7 @@ class Ran:
         enqueued: All jobs of the producer, those of the warm-up and the end too.
         settled: All jobs that were settled.
         last_delays: Delays of the jobs that started after the producer's end.
-        interrupted: Whether somebody pressed Ctrl-C.
+        stopped_by: What ended it early, such as "Ctrl-C" or "SIGTERM".
     """
 
     began: float = 0.0
@@ -70,7 +80,7 @@ class Ran:
     enqueued: int = 0
     settled: int = 0
     last_delays: list[float] = field(default_factory=list)
-    interrupted: bool = False
+    stopped_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +95,11 @@ class Course:
     warm_up: float = 2.0
     every: float = 1.0
 
+    @property
+    def expected(self) -> float:
+        """About how many seconds it takes, with the start of the processes and their end."""
+        return self.warm_up + self.seconds + STARTING * (self.workers + 1) + ENDING
+
 
 class Steady:
     """Runs a course once."""
@@ -97,6 +112,8 @@ class Steady:
         self._producers = Producers(Load(url, course.rate, course.batch))
         self._looked = 0.0
         self._cpu = 0.0
+        self._pieces: list[float] = []
+        self._blocks: int | None = None
         self.ran = Ran()
 
     def run(self, at_the_end: Callable[[], int] | None = None) -> Ran:
@@ -106,22 +123,23 @@ class Steady:
         many jobs it has made available besides.
         """
         course, ran = self._course, self.ran
+        self._progress.expect(course.expected)
         self._progress.begin("steady load", course.warm_up + course.seconds)
         with self._crew, self._producers:
             self._crew.go()
             self._producers.go()
-            with _ctrl_c(self._interrupt):
+            with _stoppable(self._stop):
                 self._measure()
             self._count(self._producers.stop(), [])
             if at_the_end is not None:
                 ran.enqueued += at_the_end()
-            self._finish(3.0 if ran.interrupted else PATIENCE)
+            self._finish(3.0 if ran.stopped_by else PATIENCE)
             ran.last_delays += self._count([], self._crew.stop())
             ran.left = ran.enqueued - ran.settled
         return ran
 
-    def _interrupt(self) -> None:
-        self.ran.interrupted = True
+    def _stop(self, by: str) -> None:
+        self.ran.stopped_by = by
 
     def _measure(self) -> None:
         course, ran = self._course, self.ran
@@ -131,13 +149,14 @@ class Steady:
         self._look(sample=False)
         for number in range(1, max(1, round(course.seconds / course.every)) + 1):
             self._wait(started, ran.began + number * course.every)
-            if ran.interrupted:
+            if ran.stopped_by:
                 break
             self._look(sample=True)
 
     def _wait(self, started: float, until: float) -> None:
-        while (left := until - time.time()) > 0 and not self.ran.interrupted:
+        while (left := until - time.time()) > 0 and not self.ran.stopped_by:
             time.sleep(min(left, 0.25))
+            self._pieces.append(piece())
             self._progress.at(time.time() - started)
 
     def _look(self, *, sample: bool) -> None:
@@ -146,6 +165,7 @@ class Steady:
         now = time.time() - ran.began
         delays = self._count(sent, told)
         cpu = sum(one.cpu for one in told)
+        blocks = self._observer.blocks()
         if sample:
             ran.samples.append(
                 Sample(
@@ -161,9 +181,12 @@ class Steady:
                     memory=sum(one.memory for one in told),
                     cpu=cpu - self._cpu,
                     tables=self._observer.tables(),
+                    pieces=array("f", self._pieces),
+                    blocks=increase(self._blocks, blocks),
                 )
             )
-        self._looked, self._cpu = now, cpu
+        self._looked, self._cpu, self._blocks = now, cpu, blocks
+        self._pieces.clear()
 
     def _count(self, sent: list[Sent], told: list[Told]) -> list[float]:
         self.ran.enqueued += sum(one.jobs for one in sent)
@@ -178,20 +201,20 @@ class Steady:
 
 
 @contextlib.contextmanager
-def _ctrl_c(interrupt: Callable[[], None]) -> Iterator[None]:
-    """Call `interrupt` at the first Ctrl-C, or SIGTERM; the next one does what it always does.
+def _stoppable(stop: Callable[[str], None]) -> Iterator[None]:
+    """Call `stop` at the first Ctrl-C, SIGTERM or SIGHUP; the next one does what it always does.
 
     An exception would come in the middle of a look, and the look's counts would be lost.
     """
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in ENDS}
 
     def restore() -> None:
         for number, handler in before.items():
             signal.signal(number, handler)
 
-    def first(_number: int, _frame: object) -> None:
+    def first(number: int, _frame: object) -> None:
         restore()
-        interrupt()
+        stop("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
 
     for number in before:
         signal.signal(number, first)
@@ -199,6 +222,20 @@ def _ctrl_c(interrupt: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         restore()
+
+
+def increase(before: int | None, after: int | None) -> int | None:
+    """What was added; `None` where it is not known, or somebody has set the counter back."""
+    if before is None or after is None or after < before:
+        return None
+    return after - before
+
+
+def blocks_per_job(samples: Sequence[Sample]) -> float | None:
+    """Blocks that the database touched for each job that was settled meanwhile."""
+    known = [one.blocks for one in samples if one.blocks is not None]
+    settled = sum(one.settled for one in samples)
+    return round(sum(known) / settled, 2) if settled and len(known) == len(samples) else None
 
 
 def arrivals(ran: Ran) -> Figures:
@@ -238,10 +275,12 @@ def series(samples: Sequence[Sample]) -> dict[str, Series]:
         "claim p95": over("ms", [milliseconds(one.claims, 0.95) for one in samples]),
         "workers' memory": over("MB", megabytes([one.memory for one in samples])),
         "workers' processor": over("%", [round(100 * one.cpu / one.span, 1) for one in samples]),
+        "machine": over("ms", [milliseconds(one.pieces, 0.5) for one in samples]),
         "size of all tables": over("MB", megabytes([one.tables.bytes for one in samples])),
     }
     if samples and samples[0].tables.dead is not None:
         found |= {
+            "blocks per job": over("blocks", [blocks_per_job([one]) for one in samples]),
             "size of the job log": over("MB", megabytes([one.tables.log_bytes for one in samples])),
             "dead rows in the job log": over("rows", [one.tables.log_dead for one in samples]),
             "dead rows in all tables": over("rows", [one.tables.dead for one in samples]),

@@ -4,15 +4,16 @@ from typing import Unpack
 
 import click
 
+from rota.cli.bench.finite import Finite
 from rota.cli.bench.measuring import Where, measure, options
 
 
 @click.command()
-@click.option("--seconds", type=click.FloatRange(2), default=120.0, show_default=True,
+@click.option("--seconds", type=Finite(2), default=120.0, show_default=True,
               help="After the warm-up.")  # fmt: skip
-@click.option("--warm-up", type=click.FloatRange(0), default=2.0, show_default=True,
+@click.option("--warm-up", type=Finite(0), default=2.0, show_default=True,
               help="Seconds of load before that.")  # fmt: skip
-@click.option("--rate", type=click.FloatRange(1), default=2000.0, show_default=True,
+@click.option("--rate", type=Finite(1), default=2000.0, show_default=True,
               help="Jobs per second.")  # fmt: skip
 @click.option("--batch", type=click.IntRange(1), default=20, show_default=True,
               help="Jobs per call; 1 is enqueue.")  # fmt: skip
@@ -36,7 +37,8 @@ def hold(
 ) -> None:
     """Steady load while another session holds REPEATABLE READ with an xid: does anything change?
 
-    Ctrl-C ends it early and reports what was measured by then.
+    Takes about --warm-up and --seconds together. Ctrl-C ends it early and reports what was measured
+    by then.
 
     \b
     Examples:
@@ -58,11 +60,11 @@ def hold(
 
 
 @click.command()
-@click.option("--seconds", type=click.FloatRange(2), default=600.0, show_default=True,
+@click.option("--seconds", type=Finite(2), default=600.0, show_default=True,
               help="Minutes to hours: 3600 is an hour.")  # fmt: skip
-@click.option("--every", type=click.FloatRange(0.5), default=1.0, show_default=True,
+@click.option("--every", type=Finite(0.5), default=1.0, show_default=True,
               help="Seconds between two samples.")  # fmt: skip
-@click.option("--rate", type=click.FloatRange(1), default=1000.0, show_default=True,
+@click.option("--rate", type=Finite(1), default=1000.0, show_default=True,
               help="Jobs per second.")  # fmt: skip
 @click.option("--batch", type=click.IntRange(1), default=20, show_default=True,
               help="Jobs per call; 1 is enqueue.")  # fmt: skip
@@ -81,7 +83,7 @@ def soak(
 ) -> None:
     """Steady load for long: do memory, tables or backlog grow?
 
-    Ctrl-C ends it early and reports what was measured by then.
+    Takes about --seconds. Ctrl-C ends it early and reports what was measured by then.
 
     \b
     Example:

@@ -1,14 +1,16 @@
 """What all benchmarks have in common: where they measure, progress, and how the report is shown."""
 
 import contextlib
-import signal
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from rota.cli.exits import INTERRUPTED, Failure, complain
+from rota.cli.bench import files
+from rota.cli.bench.signals import stoppable
+from rota.cli.exits import INTERRUPTED, USAGE, Failure, complain
 from rota.cli.output import say, say_json, table
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ def options(command: F) -> F:
     """The options of all benchmarks."""
     for option in (
         click.option(
-            "--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
+            "--html", metavar="FILE", type=click.Path(path_type=Path),
             help="Write a page with charts (needs rota[bench]).",
         ),
         click.option(
@@ -61,7 +63,8 @@ def measure(module: str, where: Where, run: "Callable[[Scratch, Progress], Resul
         run: Does it.
 
     Raises:
-        Failure: It was interrupted, and has nothing to report; or a file cannot be written.
+        Failure: It was stopped, and has nothing to report; or a file cannot be written.
+        UsageError: The options contradict each other.
         ConfigError: It cannot be run.
     """
     import importlib
@@ -69,15 +72,16 @@ def measure(module: str, where: Where, run: "Callable[[Scratch, Progress], Resul
     from rota.bench.report import report
     from rota.bench.scratch import scratch
 
-    _check_files(where)
+    _check(where)
     question = (importlib.import_module(f"rota.bench.{module}").__doc__ or "").splitlines()[0]
-    with _sigterm(), scratch(where["url"], private=where["private"]) as place:
+    with stoppable(), scratch(where["url"], private=where["private"]) as place:
+        _say_left_behind(place)
         with _bar() as progress:
             result = run(place, progress)
         made = report(module, question, place.server or "sqlite", _parameters(), result)
     _show(made, result, where)
-    if result.partial:
-        complain("stopped by Ctrl-C; the report is of what was measured by then")
+    if result.stopped_by:
+        complain(f"stopped by {result.stopped_by}; the report is of what was measured by then")
         click.get_current_context().exit(INTERRUPTED)
 
 
@@ -90,7 +94,8 @@ def _parameters() -> "Mapping[str, Value]":
     for parameter in context.command.params:
         name, value = parameter.opts[0].lstrip("-"), context.params[str(parameter.name)]
         if name == "url":
-            value = None if value is None else shown(value)
+            # With --private the variable's URL is not where it was measured.
+            value = None if value is None or context.params["private"] else shown(value)
         elif isinstance(value, tuple):
             value = ", ".join(str(one).lower() for one in value)
         if name not in {"json", "html"}:
@@ -98,42 +103,63 @@ def _parameters() -> "Mapping[str, Value]":
     return found
 
 
-def _check_files(where: Where) -> None:
-    """Say now, and not after an hour, that the report cannot be written."""
+def _check(where: Where) -> None:
+    """Say now, and not after an hour, what cannot be done."""
+    given = click.get_current_context().get_parameter_source("url")
+    if where["private"] and given is ParameterSource.COMMANDLINE:
+        raise click.UsageError(
+            "--private starts a PostgreSQL of its own, and --url names another database: leave "
+            "out --url to measure on the private one, or --private to measure on that one"
+        )
     if where["html"] is not None:
         from rota.bench import charts
 
         charts.check()
+    written = {option: path for option, path in _files(where).items() if path is not None}
+    for option, path in written.items():
+        files.check(option, path)
+    if len({path.absolute() for path in written.values()}) < len(written):
+        raise Failure("--json and --html name the same file; choose another one for one", USAGE)
+
+
+def _say_left_behind(place: "Scratch") -> None:
+    """Name what benchmarks that were killed could not remove; whoever reads it decides."""
+    from rota.bench.scratch import left_behind
+
+    names = [] if place.server is None else left_behind(place.server)
+    if names:
+        drops = " ".join(f'DROP DATABASE "{name}";' for name in names)
+        count = f"{len(names)} databases" if len(names) > 1 else "a database"
+        click.echo(
+            f"Benchmarks that were killed have left {count} behind. Nobody is connected; this "
+            f"removes what is left: {drops}", err=True,
+        )  # fmt: skip
+
+
+def _files(where: Where) -> dict[str, Path | None]:
+    """The files to be written, by their options."""
     file = where["json"]
-    for path in (where["html"], None if file in {None, STDOUT} else Path(str(file))):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise Failure(
-                f"there is no folder {path.parent} to write {path.name} to; make it first"
-            )
+    return {
+        "--json": None if file is None or file == STDOUT else Path(file),
+        "--html": where["html"],
+    }
 
 
 def _show(made: "Report", result: "Result", where: Where) -> None:
     import msgspec
 
     # Files first: whoever reads the rest may stop reading.
-    file = where["json"]
-    if file not in {None, STDOUT}:
-        _write(Path(str(file)), msgspec.json.format(msgspec.json.encode(made), indent=2))
-    if where["html"] is not None:
+    json, html = _files(where).values()
+    if json is not None:
+        files.write(json, msgspec.json.format(msgspec.json.encode(made), indent=2))
+    if html is not None:
         from rota.bench.html import page
 
-        _write(where["html"], page(made, result.charts).encode())
-    if file == STDOUT:
+        files.write(html, page(made, result.charts).encode())
+    if where["json"] == STDOUT:
         say_json(made)
     else:
         _tables(made)
-
-
-def _write(path: Path, text: bytes) -> None:
-    try:
-        path.write_bytes(text)
-    except OSError as error:
-        raise Failure(f"{path} cannot be written: {error.strerror}; choose another file") from error
 
 
 def _tables(made: "Report") -> None:
@@ -163,7 +189,7 @@ def _bar() -> "Iterator[Progress]":
         TimeRemainingColumn,
     )
 
-    from rota.bench.progress import Silent
+    from rota.bench.progress import Silent, about
 
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -177,6 +203,9 @@ def _bar() -> "Iterator[Progress]":
         line = shown.add_task("", total=None)
 
         class Bar:
+            def expect(self, seconds: float) -> None:
+                shown.console.print(f"This takes about {about(seconds)}.", highlight=False)
+
             def begin(self, what: str, total: float) -> None:
                 shown.reset(line, description=what, total=round(total))
 
@@ -184,20 +213,3 @@ def _bar() -> "Iterator[Progress]":
                 shown.update(line, completed=int(done))
 
         yield Bar()
-
-
-@contextlib.contextmanager
-def _sigterm() -> Iterator[None]:
-    """Let SIGTERM, and a terminal that goes away, be like Ctrl-C: what was made is removed."""
-
-    def stop(_number: int, _frame: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    # Windows has no SIGHUP.
-    ends = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
-    before = {number: signal.signal(number, stop) for number in ends}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

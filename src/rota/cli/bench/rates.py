@@ -5,6 +5,7 @@ from typing import Unpack
 
 import click
 
+from rota.cli.bench.finite import Finite
 from rota.cli.bench.measuring import Where, measure, options
 
 
@@ -84,7 +85,7 @@ def drain(
               help="Enqueued one by one, and as many bare INSERTs.")  # fmt: skip
 @click.option("--producers", type=click.IntRange(1, 64), multiple=True, default=(1, 2, 4),
               help="Processes that enqueue one by one.  [default: 1, 2 and 4]")  # fmt: skip
-@click.option("--seconds", type=click.FloatRange(0.2), default=3.0, show_default=True,
+@click.option("--seconds", type=Finite(0.2), default=3.0, show_default=True,
               help="For each number of producers.")  # fmt: skip
 @options
 def enqueue(
@@ -119,10 +120,11 @@ def enqueue(
               help="Pairs of queue and priority.  [default: 1, 32 and 1000]")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(10), default=20_000, show_default=True,
               help="For each combination.")  # fmt: skip
-@click.option("--seconds", type=click.FloatRange(0), default=5.0, show_default=True,
+@click.option("--seconds", type=Finite(0), default=5.0, show_default=True,
               help="To watch the idle workers of each combination; 0: not at all.")  # fmt: skip
-@click.option("--rest", type=click.FloatRange(0), default=11.0, show_default=True,
-              help="Seconds before that, for sessions to report what they did.")  # fmt: skip
+@click.option("--rest", type=Finite(0), default=11.0, show_default=True,
+              help="Seconds before that, for sessions to report what they did; below 10 the "
+              "transactions are not measured.")  # fmt: skip
 @options
 def scale(
     *,
@@ -134,6 +136,9 @@ def scale(
     **where: Unpack[Where],
 ) -> None:
     """More workers and more lanes: jobs per second while busy, cost while idle.
+
+    Every number of workers is run over every number of lanes. Each run takes --rest and --seconds,
+    and a few seconds more: as it stands that takes about five minutes.
 
     \b
     Example:

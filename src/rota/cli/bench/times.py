@@ -4,15 +4,16 @@ from typing import Unpack
 
 import click
 
+from rota.cli.bench.finite import Finite
 from rota.cli.bench.measuring import Where, measure, options
 
 
 @click.command()
 @click.option("--jobs", type=click.IntRange(1), default=300, show_default=True,
               help="One at a time, for an idle worker.")  # fmt: skip
-@click.option("--seconds", type=click.FloatRange(0), default=10.0, show_default=True,
+@click.option("--seconds", type=Finite(0), default=10.0, show_default=True,
               help="Of the part under load; 0 leaves it out.")  # fmt: skip
-@click.option("--rate", type=click.FloatRange(1), help="Jobs per second of the load.  "
+@click.option("--rate", type=Finite(1), help="Jobs per second of the load.  "
               "[default: half of what is measured right before]")  # fmt: skip
 @click.option("--batch", type=click.IntRange(1), default=10, show_default=True,
               help="Jobs per call under load; 1 is enqueue.")  # fmt: skip
@@ -43,7 +44,7 @@ def latency(
 
 @click.command()
 @click.option("--jobs", type=click.IntRange(10), default=100_000, show_default=True)
-@click.option("--seconds", type=click.FloatRange(0.1), default=60.0, show_default=True,
+@click.option("--seconds", type=Finite(0.1), default=60.0, show_default=True,
               help="In which the jobs become due.")  # fmt: skip
 @click.option("--burst", type=click.IntRange(0), default=20_000, show_default=True,
               help="Jobs that are all due at once; 0 leaves that out.")  # fmt: skip
@@ -67,7 +68,7 @@ def delayed(*, jobs: int, seconds: float, burst: int, **where: Unpack[Where]) ->
 
 @click.command()
 @click.option("--jobs", type=click.IntRange(10), default=20_000, show_default=True)
-@click.option("--share", type=click.FloatRange(0, 1), default=0.1, show_default=True,
+@click.option("--share", type=Finite(0, 1), default=0.1, show_default=True,
               help="Of the jobs that fail.")  # fmt: skip
 @click.option("--failures", type=click.IntRange(1, 50), default=1, show_default=True,
               help="Of each of them before it succeeds.")  # fmt: skip
@@ -90,11 +91,12 @@ def retries(*, jobs: int, share: float, failures: int, **where: Unpack[Where]) -
 
 
 @click.command()
-@click.option("--seconds", type=click.FloatRange(0.5), default=20.0, show_default=True)
+@click.option("--seconds", type=Finite(0.5), default=20.0, show_default=True)
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--lanes", type=click.IntRange(1, 100_000), default=1, show_default=True)
-@click.option("--rest", type=click.FloatRange(0), default=11.0, show_default=True,
-              help="Seconds before that, for sessions to report what they did.")  # fmt: skip
+@click.option("--rest", type=Finite(0), default=11.0, show_default=True,
+              help="Seconds before that, for sessions to report what they did; below 10 the "
+              "transactions are not measured.")  # fmt: skip
 @options
 def idle(*, seconds: float, rest: float, workers: int, lanes: int, **where: Unpack[Where]) -> None:
     """Processor time, transactions and memory of workers that have nothing to do.
