@@ -7,6 +7,7 @@ import click
 
 from rota import durations
 from rota.errors import ConfigError
+from rota.options import check_name
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,6 +34,19 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in ne
             return durations.parse(str(value), what, unit=self._unit)
         except ConfigError as error:
             self.fail(str(error).partition(": ")[2], param, ctx)
+
+
+class Name(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+    """The name of a queue or a task; `what` is what it names."""
+
+    name = "name"
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002 - click's signature
+        """Refuse what nothing can be called."""
+        return check_name(value, self._what)
 
 
 def url_option(function: F) -> F:

@@ -3,7 +3,7 @@
 import click
 
 from rota.cli.exits import Failure
-from rota.cli.options import json_option, url_option
+from rota.cli.options import Name, json_option, url_option
 from rota.cli.output import harmless, say, say_json, table
 from rota.states import State
 
@@ -20,7 +20,7 @@ def queues() -> None:
 
 
 @queues.command("list")
-@click.option("--queue", metavar="NAME", help="Only this queue.")
+@click.option("--queue", metavar="NAME", type=Name("queue"), help="Only this queue.")
 @click.option(
     "--state",
     type=click.Choice([state.value for state in State]),
@@ -65,7 +65,7 @@ def list_(
 
 
 @queues.command()
-@click.argument("name")
+@click.argument("name", type=Name("queue"))
 @url_option
 @json_option
 def pause(*, name: str, url: str | None, as_json: bool) -> None:
@@ -78,9 +78,7 @@ def pause(*, name: str, url: str | None, as_json: bool) -> None:
       rota queues pause mail
     """
     from rota.cli.database import database
-    from rota.options import check_name
 
-    check_name(name, "queue")
     with database(url) as rota:
         known = name in {one.name for one in rota.run(rota.store.queues())}
         changed = rota.run(rota.store.pause(name))
@@ -93,7 +91,7 @@ def pause(*, name: str, url: str | None, as_json: bool) -> None:
 
 
 @queues.command()
-@click.argument("name")
+@click.argument("name", type=Name("queue"))
 @url_option
 @json_option
 def resume(*, name: str, url: str | None, as_json: bool) -> None:
@@ -104,9 +102,7 @@ def resume(*, name: str, url: str | None, as_json: bool) -> None:
       rota queues resume mail
     """
     from rota.cli.database import database
-    from rota.options import check_name
 
-    check_name(name, "queue")
     with database(url) as rota:
         known = {one.name for one in rota.run(rota.store.queues())}
         if name not in known:
