@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from rota import durations
+from rota.cli.advice import remember
 from rota.errors import ConfigError
 from rota.options import check_name
 
@@ -54,6 +55,7 @@ def url_option(function: F) -> F:
     return click.option(
         "--url",
         metavar="URL",
+        callback=remember,
         help="The database, such as postgresql:///shop or sqlite:///rota.db.  "
         "[default: ROTA_DATABASE_URL, else sqlite:///rota.db]",
     )(function)

@@ -38,8 +38,9 @@ def examine(store: Store, connection: Connection, *, thorough: bool = False) -> 
                 Severity.WARNING,
                 "notify",
                 "Whether NOTIFY arrives is unknown: the probe failed",
-                str(error.__cause__ or error).strip(),
-                "Give it two more connections to the primary server.",
+                f"{str(error.__cause__ or error).strip()}. It needs two more connections to the "
+                "primary server.",
+                server.WHO_IS_CONNECTED,
             )
         ]
     findings = judge(facts, hears=hears)
