@@ -7,7 +7,7 @@ import pytest
 from rota.doctor import horizon
 from rota.doctor.amounts import duration, size
 from rota.doctor.finding import Finding, Severity, few, worst
-from rota.store.facts import RescueFacts, WaitFacts
+from rota.store.facts import MissingRights, RescueFacts, WaitFacts
 from tests.doctor import facts as given
 
 OK, NOTE, WARNING, CRITICAL = Severity
@@ -139,6 +139,25 @@ def test_what_may_not_be_seen() -> None:
     one = given.only(given.postgres({"sees_all": False}))
     assert one.severity is NOTE
     assert one.advice == 'GRANT pg_read_all_stats TO "rota";'
+
+
+def test_rights() -> None:
+    """Named are the rights and the tables, a few of each, and the statements that give them."""
+    lacks = (
+        MissingRights("schema", "rota", ("USAGE",)),
+        *(MissingRights("table", f"log_{n}", ("DELETE", "TRUNCATE")) for n in range(6)),
+    )
+    one = given.only(given.postgres(rights=lacks))
+    assert one.severity is WARNING
+    assert "USAGE on schema rota; DELETE, TRUNCATE on table log_0" in one.detail
+    assert "log_3 and 2 more." in one.detail
+    assert one.advice.startswith('GRANT USAGE ON SCHEMA rota TO "rota"; GRANT SELECT, INSERT')
+    assert (
+        given.wrong(given.postgres(rights=lacks, unseen={"rights": "denied"}))[0].subject
+        != "rights"
+    )
+    bare = given.wrong(given.postgres(rights=lacks, work=given.work(schema=0)))
+    assert [one.subject for one in bare] == ["schema"]
 
 
 # Locks --------------------------------------------------------------------------------------------
