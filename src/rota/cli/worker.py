@@ -137,9 +137,10 @@ def worker(
     _listen(app, counts, verbose=verbose, counting=as_json)
     if tied:
         app.on(WorkerStarted)(lambda _: click.echo("ready"))
+    running = Worker(app, config)
     with refusals():
         app.ready()
-    Worker(app, config).run()
+        running.run()
     if as_json:
         say_json({"settled": dict(counts)})
     _leave_stuck_threads()

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from rota.config import WorkerConfig
-from rota.errors import LeaseLost, StoreUnavailable
+from rota.errors import LeaseLost, RotaError, StoreUnavailable
 from rota.events import Events, JobsClaimed
 from rota.job import ClaimedJob, SessionId
 from rota.store.protocol import Store
@@ -49,6 +49,7 @@ class Claimer:
         deliver: Callable[[list[ClaimedJob]], None],
         woken: Callable[[], None],
         dry: Callable[[], None],
+        refused: Callable[[RotaError], None],
     ) -> None:
         self._store = store
         self._config = config
@@ -60,6 +61,7 @@ class Claimer:
         self._deliver = deliver
         self._woken = woken
         self._dry = dry
+        self._refused = refused
         self._connection = store.connect()
         self._waker = store.waker(queues)
         self._stopping = threading.Event()
@@ -79,7 +81,7 @@ class Claimer:
 
     def start(self) -> None:
         """Begin to claim."""
-        self._thread = repeat("claimer", self._step, self._stopping, self._events)
+        self._thread = repeat("claimer", self._step, self._stopping, self._events, self._refused)
 
     def stop(self) -> None:
         """Claim no more; returns when no claim is under way."""

@@ -110,6 +110,9 @@ def test_the_doctor_on_rights(db: Database, role: str) -> None:
     assert one.advice == " ".join(
         grant.replace(" TO app;", f' TO "{role}";') for grant in GRANTS[1:]
     )
+    db.sql(f"GRANT INSERT, UPDATE, DELETE, TRUNCATE ON rota.queue TO {role}")
+    assert finding(db, role).severity is Severity.WARNING
+    db.sql(f"REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON rota.queue FROM {role}")
     db.sql(f"REVOKE SELECT ON rota.timer FROM {role}")
     assert finding(db, role).severity is Severity.WARNING
 
