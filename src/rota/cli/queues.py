@@ -5,6 +5,7 @@ import click
 from rota.cli.exits import Failure
 from rota.cli.options import Name, json_option, url_option
 from rota.cli.output import harmless, say, say_json, table
+from rota.cli.tables import Column, states
 from rota.states import State
 
 
@@ -61,7 +62,9 @@ def list_(
         [one.name, "yes" if one.paused else "", *(one.counts.get(state, 0) for state in State)]
         for one in records
     ]
-    table(["queue", "paused", *State], rows, nothing="There are no queues yet.")
+    ranks = dict.fromkeys(State, 1) | {State.COMPLETED: 3, State.CANCELLED: 2}
+    headings: list[str | Column] = ["queue", Column("paused", spare=True), *states(ranks)]
+    table(headings, rows, nothing="There are no queues yet.")
 
 
 @queues.command()
