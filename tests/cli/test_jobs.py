@@ -225,7 +225,6 @@ def test_a_table_on_a_terminal(
     monkeypatch.setenv("COLUMNS", "200")
     shown = rota("jobs", "list", url=url).stdout
     assert "\t" not in shown
-    assert "\t" not in shown
     assert str(jobs[State.AVAILABLE]) in shown
     nothing = rota("jobs", "list", "--queue", "nobody", url=url).stdout
     assert nothing == "There are no such jobs.\n"
