@@ -162,10 +162,11 @@ class Rota:
         keep = None if retention is None else seconds(retention, "retention")
 
         def register(function: Callable[..., Any]) -> Task[..., Any, Any]:
+            own = f"{_module(function)}.{function.__qualname__}"
             task: Task[..., Any, Any] = Task(
                 self,
                 function,
-                name=check_name(name or f"{_module(function)}.{function.__qualname__}", "task"),
+                name=check_name(own if name is None else name, "task"),
                 options=options,
                 retry=policy,
                 executor=where,

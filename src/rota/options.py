@@ -98,9 +98,14 @@ def check_name(name: str, what: str) -> str:
     """Check the name of a queue or a task.
 
     Raises:
-        ConfigError: It is empty, too long, or holds characters that cannot be stored or printed.
+        ConfigError: It is empty, too long, begins or ends with a blank, or holds characters that
+            cannot be stored or printed.
     """
-    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-        message = f"{what}: a name of 1 to {LONGEST_NAME} printable characters, not {name!r}"
+    printable = isinstance(name, str) and name.isprintable() and name == name.strip()
+    if not printable or not 0 < len(name) <= LONGEST_NAME:
+        message = (
+            f"{what}: a name of 1 to {LONGEST_NAME} printable characters is needed, without blanks "
+            f"around it, not {name!r}"
+        )
         raise ConfigError(message)
     return name

@@ -90,6 +90,14 @@ def test_the_signature_is_kept(app: Rota) -> None:
     assert repr(task) == f"<Task {task.name}>"
 
 
+@pytest.mark.parametrize("name", ["", " ", " send", "send\n", "x" * 201])
+def test_a_name_that_is_none(app: Rota, name: str) -> None:
+    """A name that nobody could read or type again is refused where the task is declared."""
+    with pytest.raises(ConfigError, match="task: a name of 1 to 200"):
+        app.task(name=name)(_keep)
+    assert not app.tasks
+
+
 def test_duplicate_names(app: Rota) -> None:
     """Two tasks of one name are refused, and the first one stays."""
 

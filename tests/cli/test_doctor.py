@@ -1,14 +1,17 @@
 """`rota doctor`."""
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
 
 from rota.doctor import file, horizon
+from rota.store.opening import shown
 from rota.store.protocol import Connection, Store
 from tests.cli.calling import finished, refused, rota
 from tests.store.factories import enqueue, open_session
@@ -52,7 +55,8 @@ def test_a_warning(url: str, store: Store, connection: Connection) -> None:
     code, said = document(url)
     assert (code, said["severity"]) == (1, "warning")
     first = said["findings"][0]
-    assert (first["title"], first["advice"]) == ("No worker is alive", "rota worker MODULE:APP")
+    assert first["title"] == "No worker is alive"
+    assert first["advice"] == f"rota worker MODULE:APP --url {quote(shown(url))}"
 
 
 def test_something_critical(url: str, store: Store, connection: Connection) -> None:
@@ -81,7 +85,7 @@ def test_without_tables(store_url: str, tmp_path: Path) -> None:
     assert code == 2
     [first, *_] = said["findings"]
     assert first["title"] == "The database has no Rota tables"
-    assert first["advice"] == "rota migrate"
+    assert first["advice"] == f"rota migrate --url {quote(shown(store_url))}"
     assert document(store_url)[0] == 2
 
 
@@ -118,7 +122,7 @@ def test_a_screen(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rota.cli.doctor.on_terminal", lambda: True)
     lines = rota("doctor", url=url).stdout.splitlines()
     assert " note" in lines[0]
-    assert "          → rota worker MODULE:APP" in lines
+    assert f"          → rota worker MODULE:APP --url {quote(shown(url))}" in lines
     assert lines[-1].startswith("ok        ") or lines[-1].startswith(" ")
     words = [line.split()[0] for line in lines[1:] if line and not line.startswith(" ")]
     assert words == sorted(words, key=["note", "ok"].index)
@@ -141,6 +145,23 @@ def test_names_of_others(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     [line] = [line for line in result.stdout.splitlines() if "evil" in line]
     assert len(line.split("\t")) == 5
     assert r"evil\x1b[2J\tname\n" in line
+
+
+def test_advice_of_the_environment(url: str, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no option gave the URL, the next command finds it by itself."""
+    del store
+    monkeypatch.setenv("ROTA_DATABASE_URL", url)
+    found = json.loads(rota("doctor", "--json").stdout)["findings"]
+    assert "rota worker MODULE:APP" in [one["advice"] for one in found]
+
+
+def test_advice_without_the_password(db: Database) -> None:
+    """A command to copy names the database as every message does."""
+    url = re.sub("://[^@]*@", "://postgres:hunter2@", db.url)
+    result = rota("doctor", "--json", url=url)
+    assert "hunter2" not in result.output
+    advice = [one["advice"] for one in json.loads(result.stdout)["findings"]]
+    assert f"rota worker MODULE:APP --url {quote(shown(url))}" in advice
 
 
 def test_as_a_process(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """What commands say when the database is not as it should be."""
 
 import re
+import sqlite3
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
-from rota.store.opening import open_store
+from rota.store.opening import open_store, shown
 from tests.cli.calling import finished, make_tables, refused, rota
 
 COMMANDS = [
@@ -38,7 +40,15 @@ def record_version(url: str, version: int) -> None:
 @each_command
 def test_a_database_without_tables(store_url: str, words: tuple[str, ...]) -> None:
     """Without tables the commands name the one that makes them."""
-    refused(rota(*words, url=store_url), 4, "rota migrate")
+    refused(rota(*words, url=store_url), 4, f"`rota migrate --url {quote(shown(store_url))}`")
+
+
+def test_advice_of_the_environment(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no option gave the URL, the advice is the command alone."""
+    monkeypatch.setenv("ROTA_DATABASE_URL", store_url)
+    if store_url.startswith("sqlite"):
+        sqlite3.connect(store_url.removeprefix("sqlite:///")).close()
+    refused(rota("jobs", "list"), 4, "`rota migrate`")
 
 
 @each_command

@@ -54,7 +54,7 @@ def test_an_empty_list(url: str) -> None:
     """Without jobs a list has its headings, and JSON has an empty list."""
     result = rota("jobs", "list", url=url)
     assert result.exit_code == 0
-    assert result.stdout.split() == [*HEADINGS]
+    assert result.stdout.split() == [one.title for one in HEADINGS]
     assert answer("jobs", "list", url=url) == {"jobs": []}
 
 
@@ -224,7 +224,6 @@ def test_a_table_on_a_terminal(
     monkeypatch.setattr("rota.cli.output.on_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "200")
     shown = rota("jobs", "list", url=url).stdout
-    assert "─" in shown
     assert "\t" not in shown
     assert str(jobs[State.AVAILABLE]) in shown
     nothing = rota("jobs", "list", "--queue", "nobody", url=url).stdout

@@ -1,5 +1,7 @@
 """`rota queues`."""
 
+from pathlib import Path
+
 import pytest
 
 from rota.states import State
@@ -85,10 +87,21 @@ def test_an_unknown_queue(url: str) -> None:
     assert answer("queues", "list", url=url) == {"queues": []}
 
 
-@pytest.mark.parametrize("name", ["", "red\x1b[31m", "x" * 201])
+@pytest.mark.parametrize("name", ["", " ", "mail ", "red\x1b[31m", "x" * 201])
 @pytest.mark.parametrize("verb", ["pause", "resume"])
 def test_a_name_that_is_none(url: str, verb: str, name: str) -> None:
     """A name that no queue can have is refused, and its control characters are not printed."""
     result = rota("queues", verb, name, url=url)
     refused(result, 2, "queue")
     assert "\x1b" not in result.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("queues", "list", "--queue"), ("jobs", "list", "--queue"), ("jobs", "list", "--task"),
+     ("jobs", "retry", "--all-discarded", "--task")],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_filter_that_is_no_name(words: tuple[str, ...], tmp_path: Path) -> None:
+    """What nothing can be called is refused, and not looked for in vain."""
+    refused(rota(*words, " ", url=f"sqlite:///{tmp_path}/none.db"), 2, "name", "' '")

@@ -8,6 +8,7 @@ import pytest
 
 import rota
 from rota import Rota, State, Task, WorkerConfig, errors, events
+from rota.cli import supervise
 from rota.store.opening import VARIABLE
 from tests.docs.pages import everything
 
@@ -68,3 +69,11 @@ def test_methods_are_mentioned() -> None:
         if not name.startswith("_") and (callable(value) or isinstance(value, property))
     }
     assert missing(sorted(names - inner)) == []
+
+
+def test_lines_of_supervise_are_explained() -> None:
+    """Each kind of line that `rota supervise` prints stands in the table of the page."""
+    told = re.findall(r"self\._tell\(([^)]*)", inspect.getsource(supervise))
+    kinds = {kind for call in told for kind in re.findall(r'"([a-z ]{4,12})"', call)}
+    assert {"hidden", "over already", "would end"} <= kinds
+    assert [kind for kind in sorted(kinds) if f"| `{kind}` |" not in everything()] == []

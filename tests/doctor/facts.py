@@ -68,6 +68,7 @@ def session(**changes: Any) -> SessionFacts:
         "silent": 1.0,
         "leased": 3,
         "oldest_lease": 2.0,
+        "open": 3600.0,
     }
     return SessionFacts(**healthy | changes)
 

@@ -7,7 +7,7 @@ import pytest
 from rota.doctor import horizon
 from rota.doctor.amounts import duration, size
 from rota.doctor.finding import Finding, Severity, few, worst
-from rota.store.facts import RescueFacts, WaitFacts
+from rota.store.facts import MissingRights, RescueFacts, WaitFacts
 from tests.doctor import facts as given
 
 OK, NOTE, WARNING, CRITICAL = Severity
@@ -20,8 +20,14 @@ def test_health() -> None:
     assert given.wrong(given.sqlite(), hears=None) == []
 
 
+COMMANDS = (
+    "rota ", "pip ", "sqlite3 ", "ps ", "df ", "fuser ", "timedatectl ", "python ", "SELECT ",
+    "GRANT ", "ALTER SYSTEM ", "VACUUM ", "ROLLBACK PREPARED ",
+)  # fmt: skip
+
+
 def test_every_step_is_worth_copying() -> None:
-    """Whatever is a warning or worse says what to do."""
+    """Whatever is a warning or worse says what to do: a command, without remarks in its line."""
     bad = [
         *given.wrong(given.postgres(holders=(given.holder(),), work=given.work(schema=0))),
         *given.wrong(given.postgres({"standby": True, "version": 130000, "ahead": 60.0,
@@ -33,6 +39,15 @@ def test_every_step_is_worth_copying() -> None:
     ]  # fmt: skip
     assert len(bad) >= 15
     assert [one.title for one in bad if one.severity >= WARNING and not one.advice] == []
+    slots = (given.holder(kind="slot", active=False), given.holder(kind="slot"),
+             given.holder(kind="standby"), given.holder(kind="prepared"))  # fmt: skip
+    bad += given.wrong(given.postgres(holders=slots))
+    lanes = (given.lane(oldest=9e9), given.lane(oldest=9e9, queue="video"))
+    sessions = (given.session(), given.session(silent=300.0), given.session(oldest_lease=9e9))
+    bad += given.wrong(given.postgres(work=given.work(lanes=lanes, sessions=sessions)))
+    bad += given.wrong(given.sqlite(page_size=1024**2, pages=100, free_pages=99))
+    said = [one.advice for one in bad if one.advice]
+    assert [one for one in said if not one.startswith(COMMANDS) or "  " in one] == []
 
 
 # Who holds the oldest snapshot --------------------------------------------------------------------
@@ -75,9 +90,9 @@ def test_a_prepared_transaction() -> None:
     left = given.holder(kind="prepared", pid=None, name="it's", state="prepared")
     one = given.only(given.postgres(holders=(left,)))
     assert one.title == "Prepared transaction 'it''s' of ann has been left for 1 h"
-    assert one.advice.startswith("ROLLBACK PREPARED 'it''s';")
-    assert "COMMIT PREPARED" in one.advice
-    assert "in database shop" in one.advice
+    assert one.advice == "ROLLBACK PREPARED 'it''s';"
+    assert "COMMIT PREPARED 'it''s' is the other way" in one.detail
+    assert "in database shop" in one.detail
 
 
 def test_slots() -> None:
@@ -126,6 +141,25 @@ def test_what_may_not_be_seen() -> None:
     assert one.advice == 'GRANT pg_read_all_stats TO "rota";'
 
 
+def test_rights() -> None:
+    """Named are the rights and the tables, a few of each, and the statements that give them."""
+    lacks = (
+        MissingRights("schema", "rota", ("USAGE",)),
+        *(MissingRights("table", f"log_{n}", ("DELETE", "TRUNCATE")) for n in range(6)),
+    )
+    one = given.only(given.postgres(rights=lacks))
+    assert one.severity is WARNING
+    assert "USAGE on schema rota; DELETE, TRUNCATE on table log_0" in one.detail
+    assert "log_3 and 2 more." in one.detail
+    assert one.advice.startswith('GRANT USAGE ON SCHEMA rota TO "rota"; GRANT SELECT, INSERT')
+    assert (
+        given.wrong(given.postgres(rights=lacks, unseen={"rights": "denied"}))[0].subject
+        != "rights"
+    )
+    bare = given.wrong(given.postgres(rights=lacks, work=given.work(schema=0)))
+    assert [one.subject for one in bare] == ["schema"]
+
+
 # Locks --------------------------------------------------------------------------------------------
 
 
@@ -136,7 +170,10 @@ def test_waits() -> None:
     assert one.severity is CRITICAL
     assert "In front: session 10." in one.detail
     assert one.advice == "SELECT pg_terminate_backend(10);"
-    assert given.only(given.postgres(waits=waits[1:])).severity is WARNING
+    alone = given.only(given.postgres(waits=waits[1:]))
+    assert (alone.severity, alone.title.split(", ")[0]) == (
+        WARNING, "1 session using Rota's tables waits for locks"
+    )  # fmt: skip
     assert given.wrong(given.postgres(waits=(WaitFacts(12, "rota", 0.1, (10,)),))) == []
 
 
@@ -221,9 +258,33 @@ def test_a_dead_worker() -> None:
     fresh = given.session(silent=20.0)
     found = given.only(given.postgres(work=given.work(sessions=(given.session(), fresh))))
     assert found.severity is NOTE
+    assert "others take its 3 jobs over within seconds" in found.detail
     empty = given.session(silent=300.0, leased=0)
     found = given.only(given.postgres(work=given.work(sessions=(given.session(), empty))))
     assert found.severity is NOTE
+
+
+@pytest.mark.parametrize("silent", [17.0, 300.0])
+def test_others_get_the_time_they_need(silent: float) -> None:
+    """Nobody is accused of not taking jobs over who has just started, or has just been asked to."""
+    dead = given.session(silent=silent, leased=17)
+    young = given.session(open=2.0)
+    found = given.only(given.postgres(work=given.work(sessions=(young, dead))))
+    assert found.severity is NOTE
+    assert "others take its 17 jobs over within seconds" in found.detail
+    grown = given.session(open=16.0)
+    found = given.only(given.postgres(work=given.work(sessions=(young, grown, dead))))
+    assert ("do not take them over" in found.detail) is (silent > 30)
+
+
+def test_a_dead_worker_and_no_other() -> None:
+    """Where nobody is left to take jobs over, nobody is said to do so."""
+    dead = given.session(silent=17.0, leased=1)
+    found = given.wrong(given.postgres(work=given.work(sessions=(dead,))))
+    [one] = [one for one in found if one.subject == "sessions"]
+    assert (one.severity, one.advice) == (NOTE, "rota worker MODULE:APP")
+    assert "still holds 1 job" in one.title
+    assert "There is no other worker" in one.detail
 
 
 def test_a_long_job() -> None:
@@ -242,6 +303,8 @@ def test_rescued(jobs: int, severity: Severity) -> None:
     one = given.only(given.postgres(work=given.work(rescued=rescued)))
     assert one.severity is severity
     assert one.advice == "rota jobs list --task shop.render"
+    assert ("1 job of shop.render lost its worker" in one.title) is (jobs == 1)
+    assert ("kill its worker?" in one.detail) is (jobs == 1)
 
 
 @pytest.mark.parametrize(

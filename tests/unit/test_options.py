@@ -18,6 +18,9 @@ AT = datetime(2030, 1, 1, tzinfo=UTC)
         {"queue": ""},
         {"queue": "x" * 201},
         {"queue": "a\nb"},
+        {"queue": " "},
+        {"queue": " mail"},
+        {"queue": "mail\t"},
         {"queue": None},
         {"priority": 40_000},
         {"priority": 1.5},
@@ -63,6 +66,7 @@ def test_no_delay_is_no_delay() -> None:
         {"session_timeout": 0.5},
         {"grace": -1},
         {"queues": ("",)},
+        {"queues": (" ",)},
     ],
 )
 def test_worker_settings(wrong: dict[str, Any]) -> None:

@@ -322,6 +322,20 @@ def test_an_unknown_task(app: Rota) -> None:
     assert waits(handle) < 10
 
 
+def test_a_thousand_jobs_of_an_unknown_task(app: Rota, caplog: pytest.LogCaptureFixture) -> None:
+    """The log says it once, not a thousand times; another task is another line."""
+
+    @app.task
+    async def known() -> None: ...
+
+    for task in ("not.here", "nor.this"):
+        jobs = app.enqueue(JobSpec(task=task), ["{}"] * 50)
+    with working(app):
+        in_(app.job(jobs[-1]), State.SCHEDULED)
+    said = [record.message for record in caplog.records if "no task named" in record.message]
+    assert sorted(line.split("'")[1] for line in said) == ["nor.this", "not.here"]
+
+
 def test_another_worker_knows_the_task(app: Rota) -> None:
     """What one worker gave back another one runs."""
 

@@ -2,16 +2,18 @@
 
 import shutil
 import textwrap
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rota.cli.advice import addressed
 from rota.cli.options import json_option, url_option
 from rota.cli.output import harmless, on_terminal, say, say_json
 
 if TYPE_CHECKING:
-    from rota.doctor.examine import Report
     from rota.doctor.finding import Finding, Severity
+    from rota.store.facts import Facts
 
 MARGIN = 10
 """Columns before the text: as wide as the longest severity."""
@@ -65,18 +67,21 @@ def doctor(*, thorough: bool, url: str | None, as_json: bool) -> None:
             raise
         except StoreError as error:  # a file that is damaged, or none of SQLite's
             raise Failure(str(error), ALARMED) from error
-    severity = worst(report.findings)
+    findings = [replace(one, advice=addressed(one.advice)) for one in report.findings]
+    severity = worst(findings)
     if as_json:
-        say_json(_document(place, report, severity))
+        say_json(_document(place, severity, findings, report.facts))
     elif on_terminal():
-        _screen(place, report)
+        _screen(place, findings)
     else:
-        _lines(report.findings)
+        _lines(findings)
     codes = {Severity.WARNING: WARNED, Severity.CRITICAL: ALARMED}
     click.get_current_context().exit(codes.get(severity, 0))
 
 
-def _document(place: str, report: "Report", severity: "Severity") -> dict[str, Any]:
+def _document(
+    place: str, severity: "Severity", findings: "list[Finding]", facts: "Facts"
+) -> dict[str, Any]:
     return {
         "url": place,
         "severity": severity.name.lower(),
@@ -88,9 +93,9 @@ def _document(place: str, report: "Report", severity: "Severity") -> dict[str, A
                 "detail": one.detail,
                 "advice": one.advice,
             }
-            for one in report.findings
+            for one in findings
         ],
-        "facts": report.facts,
+        "facts": facts,
     }
 
 
@@ -101,12 +106,12 @@ def _lines(findings: "list[Finding]") -> None:
         say("\t".join(harmless(word) for word in words).rstrip("\t"))
 
 
-def _screen(place: str, report: "Report") -> None:
+def _screen(place: str, findings: "list[Finding]") -> None:
     from rota.doctor.finding import Severity
 
     width = max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns))
-    wrong = [one for one in report.findings if one.severity > Severity.OK]
-    fine = [one for one in report.findings if one.severity == Severity.OK]
+    wrong = [one for one in findings if one.severity > Severity.OK]
+    fine = [one for one in findings if one.severity == Severity.OK]
     say(f"{place}: {_summary(wrong)}", bold=True)
     for one in wrong:
         say()

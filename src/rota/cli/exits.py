@@ -4,6 +4,7 @@ from typing import IO, Any
 
 import click
 
+from rota.cli.advice import addressed_within
 from rota.cli.output import harmless
 from rota.errors import (
     ConfigError,
@@ -29,7 +30,7 @@ class Failure(click.ClickException):
     """The end of a command, with what to do about it."""
 
     def __init__(self, message: str, code: int = FAILED) -> None:
-        super().__init__(message)
+        super().__init__(addressed_within(message))
         self.exit_code = code  # type: ignore[misc]  # click reads it from the instance
 
     def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - always stderr

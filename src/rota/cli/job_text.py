@@ -4,21 +4,30 @@ from typing import Any
 
 import msgspec
 
-from rota.cli.output import Cell, harmless, harmless_lines, moment, say
+from rota.cli.output import Cell, brief, harmless, harmless_lines, moment, say
+from rota.cli.tables import Column, shortened
 from rota.job import JobRecord
 from rota.states import State
 
 LONGEST_NOTE = 60
 """Characters of an error in a list; `rota jobs show` has all of it."""
 
-HEADINGS = ("id", "state", "queue", "task", "attempt", "enqueued", "note")
+HEADINGS = (
+    Column("id"),
+    Column("state"),
+    Column("queue"),
+    Column("task"),
+    Column("attempt", rank=1),
+    Column("enqueued", rank=2),
+    Column("note", spare=True, prose=True),
+)
 
 
 def row(job: JobRecord) -> list[Cell]:
     """A job in a list. Without its args: these are for `show`."""
     attempt = f"{job.attempt}/{job.max_attempts}"
     return [
-        job.id, job.state, job.queue, job.task, attempt, moment(job.enqueued_at), _note(job)
+        job.id, job.state, job.queue, job.task, attempt, brief(job.enqueued_at), _note(job)
     ]  # fmt: skip
 
 
@@ -28,11 +37,11 @@ def _note(job: JobRecord) -> str:
             stopping = ", asked to stop" if job.cancel_requested else ""
             return f"on {job.worker}{stopping}" if job.worker else stopping.removeprefix(", ")
         case State.SCHEDULED:
-            return f"due {moment(job.scheduled_at)}"
+            return f"due {brief(job.scheduled_at)}"
         case State.RETRYABLE | State.DISCARDED if job.errors:
             last = job.errors[-1]
             text = " ".join(f"{_class(last.exception)}: {last.message}".split())
-            return text if len(text) <= LONGEST_NOTE else text[: LONGEST_NOTE - 1] + "…"
+            return shortened(text, LONGEST_NOTE)
     return ""
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rota.cli.exits import FAILED, complain
-from rota.cli.options import ids_argument, json_option, url_option
+from rota.cli.options import Name, ids_argument, json_option, url_option
 from rota.cli.output import say, say_json, table
 from rota.job import JobFilter, JobId
 from rota.states import State
@@ -33,8 +33,8 @@ def jobs() -> None:
 @click.option(
     "--state", type=click.Choice([state.value for state in State]), help="Only jobs in this state."
 )
-@click.option("--queue", metavar="NAME", help="Only jobs of this queue.")
-@click.option("--task", metavar="NAME", help="Only jobs of this task.")
+@click.option("--queue", metavar="NAME", type=Name("queue"), help="Only jobs of this queue.")
+@click.option("--task", metavar="NAME", type=Name("task"), help="Only jobs of this task.")
 @click.option(
     "--limit",
     type=click.IntRange(1, 1_000_000),
@@ -107,8 +107,18 @@ def show(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
 @jobs.command()
 @ids_argument(required=False)
 @click.option("--all-discarded", is_flag=True, help="All jobs that were given up, not single ids.")
-@click.option("--queue", metavar="NAME", help="With --all-discarded: only jobs of this queue.")
-@click.option("--task", metavar="NAME", help="With --all-discarded: only jobs of this task.")
+@click.option(
+    "--queue",
+    metavar="NAME",
+    type=Name("queue"),
+    help="With --all-discarded: only jobs of this queue.",
+)
+@click.option(
+    "--task",
+    metavar="NAME",
+    type=Name("task"),
+    help="With --all-discarded: only jobs of this task.",
+)
 @url_option
 @json_option
 def retry(

@@ -6,7 +6,9 @@ from typing import Any, TypeVar
 import click
 
 from rota import durations
+from rota.cli.advice import remember
 from rota.errors import ConfigError
+from rota.options import check_name
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,11 +37,25 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in ne
             self.fail(str(error).partition(": ")[2], param, ctx)
 
 
+class Name(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+    """The name of a queue or a task; `what` is what it names."""
+
+    name = "name"
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002 - click's signature
+        """Refuse what nothing can be called."""
+        return check_name(value, self._what)
+
+
 def url_option(function: F) -> F:
     """`--url`, for commands that work on a database."""
     return click.option(
         "--url",
         metavar="URL",
+        callback=remember,
         help="The database, such as postgresql:///shop or sqlite:///rota.db.  "
         "[default: ROTA_DATABASE_URL, else sqlite:///rota.db]",
     )(function)

@@ -12,7 +12,19 @@ from typing import Any
 import click
 import msgspec
 
+from rota.cli.tables import GAP, Column, fitted, shortened
+
 Cell = str | int | None
+
+STYLES = {
+    "running": "cyan",
+    "retryable": "yellow",
+    "completed": "green",
+    "discarded": "red",
+    "cancelled": "dim",
+    "yes": "yellow",
+}
+"""Words that stand out, where they are all there is in a cell."""
 
 
 def harmless(text: str, *, keep: str = "") -> str:
@@ -50,46 +62,63 @@ def moment(at: datetime | None) -> str:
     return "" if at is None else at.astimezone().isoformat(" ", "seconds")
 
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[Cell]], *, nothing: str) -> None:
+def brief(at: datetime | None) -> str:
+    """A moment for a table: to the minute on a terminal, exact in a pipe."""
+    if at is None or not on_terminal():
+        return moment(at)
+    local = at.astimezone()
+    return (
+        f"{local:%m-%d %H:%M}"
+        if local.year == datetime.now(local.tzinfo).year
+        else f"{local:%Y-%m-%d}"
+    )
+
+
+def table(
+    headings: Sequence[str | Column], rows: Sequence[Sequence[Cell]], *, nothing: str
+) -> None:
     """Print rows under headings; numbers are aligned to the right. `nothing`: when there are none."""
-    if on_terminal():
-        if rows:
-            _rich_table(headings, rows)
-        else:
-            say(nothing)
-        return
-    texts = [[_text(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(headings, *texts, strict=True)]
-    for line in (headings, *texts):
+    columns = [Column(one) if isinstance(one, str) else one for one in headings]
+    texts = [["" if cell is None else harmless(str(cell)) for cell in row] for row in rows]
+    if not on_terminal():
+        _with_tabs(columns, texts)
+    elif rows:
+        right = {n for n in range(len(columns)) if any(isinstance(row[n], int) for row in rows)}
+        _on_terminal(columns, texts, right)
+    else:
+        say(nothing)
+
+
+def _with_tabs(columns: Sequence[Column], texts: Sequence[Sequence[str]]) -> None:
+    lines = [[one.title for one in columns], *texts]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
         padded = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
         click.echo("\t".join(padded).rstrip(" "))
 
 
-def _rich_table(headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-    from rich import box
+def _on_terminal(
+    columns: Sequence[Column], texts: Sequence[Sequence[str]], right: set[int]
+) -> None:
+    from rich.cells import cell_len
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, heading in enumerate(headings):
-        right = any(isinstance(row[number], int) for row in rows)
-        shown.add_column(heading, justify="right" if right else "left", overflow="fold")
-    for row in rows:
-        shown.add_row(*(Text(_text(cell), style=STYLES.get(str(cell), "")) for cell in row))
-    Console(highlight=False).print(shown)
+    console = Console(highlight=False)
+    placed = fitted(columns, texts, console.width)
 
+    def show(cells: Sequence[str], style: str = "") -> None:
+        line = Text()
+        for one, cell in zip(placed, cells, strict=True):
+            text = shortened(cell, one.width) if columns[one.number].prose else cell
+            blank = " " * (one.width - cell_len(text))
+            line.append(" " * GAP if line else "")
+            line.append(blank if one.number in right else "")
+            line.append(text, style or STYLES.get(text, ""))
+            line.append("" if one.number in right else blank)
+        line.rstrip()
+        console.print(line, soft_wrap=True)
 
-STYLES = {
-    "running": "cyan",
-    "retryable": "yellow",
-    "completed": "green",
-    "discarded": "red",
-    "cancelled": "dim",
-    "yes": "yellow",
-}
-"""Words that stand out, where they are all there is in a cell."""
-
-
-def _text(cell: Cell) -> str:
-    return "" if cell is None else harmless(str(cell))
+    show([one.title for one in placed], "bold")
+    for row in texts:
+        show([row[one.number] for one in placed])

@@ -3,8 +3,9 @@
 import click
 
 from rota.cli.exits import Failure
-from rota.cli.options import json_option, url_option
+from rota.cli.options import Name, json_option, url_option
 from rota.cli.output import harmless, say, say_json, table
+from rota.cli.tables import Column, states
 from rota.states import State
 
 
@@ -20,7 +21,7 @@ def queues() -> None:
 
 
 @queues.command("list")
-@click.option("--queue", metavar="NAME", help="Only this queue.")
+@click.option("--queue", metavar="NAME", type=Name("queue"), help="Only this queue.")
 @click.option(
     "--state",
     type=click.Choice([state.value for state in State]),
@@ -61,11 +62,13 @@ def list_(
         [one.name, "yes" if one.paused else "", *(one.counts.get(state, 0) for state in State)]
         for one in records
     ]
-    table(["queue", "paused", *State], rows, nothing="There are no queues yet.")
+    ranks = dict.fromkeys(State, 1) | {State.COMPLETED: 3, State.CANCELLED: 2}
+    headings: list[str | Column] = ["queue", Column("paused", spare=True), *states(ranks)]
+    table(headings, rows, nothing="There are no queues yet.")
 
 
 @queues.command()
-@click.argument("name")
+@click.argument("name", type=Name("queue"))
 @url_option
 @json_option
 def pause(*, name: str, url: str | None, as_json: bool) -> None:
@@ -78,9 +81,7 @@ def pause(*, name: str, url: str | None, as_json: bool) -> None:
       rota queues pause mail
     """
     from rota.cli.database import database
-    from rota.options import check_name
 
-    check_name(name, "queue")
     with database(url) as rota:
         known = name in {one.name for one in rota.run(rota.store.queues())}
         changed = rota.run(rota.store.pause(name))
@@ -93,7 +94,7 @@ def pause(*, name: str, url: str | None, as_json: bool) -> None:
 
 
 @queues.command()
-@click.argument("name")
+@click.argument("name", type=Name("queue"))
 @url_option
 @json_option
 def resume(*, name: str, url: str | None, as_json: bool) -> None:
@@ -104,9 +105,7 @@ def resume(*, name: str, url: str | None, as_json: bool) -> None:
       rota queues resume mail
     """
     from rota.cli.database import database
-    from rota.options import check_name
 
-    check_name(name, "queue")
     with database(url) as rota:
         known = {one.name for one in rota.run(rota.store.queues())}
         if name not in known:

@@ -10,6 +10,7 @@ import click
 
 from rota.cli.options import Duration, json_option, url_option
 from rota.cli.output import harmless, on_terminal, say, say_json, table
+from rota.cli.tables import Column, states
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -182,14 +183,17 @@ def _say(place: str, snapshot: "Snapshot", rows: "Sequence[QueueRow]") -> None:
         f"{harmless(place)}  {harmless(snapshot.product)}  {moment(snapshot.at)}",
         bold=on_terminal(),
     )
-    states = [state for state in State if state not in {State.BLOCKED, State.CANCELLED}]
+    ranks: dict[State, int] = {
+        state: 1 for state in State if state not in {State.BLOCKED, State.CANCELLED}
+    }
+    ranks |= {State.COMPLETED: 3, State.SCHEDULED: 2}
     table(
-        ["queue", "paused", *states, "in/s", "out/s", "oldest"],
+        ["queue", Column("paused", spare=True), *states(ranks), "in/s", "out/s", "oldest"],
         [
             [
                 row.name,
                 "yes" if row.paused else "",
-                *(row.counts.get(state, 0) for state in states),
+                *(row.counts.get(state, 0) for state in ranks),
                 rate(row.rates.appended if row.rates else None),
                 rate(row.rates.claimed if row.rates else None),
                 age(row.oldest),
@@ -200,7 +204,7 @@ def _say(place: str, snapshot: "Snapshot", rows: "Sequence[QueueRow]") -> None:
     )
     say()
     table(
-        ["worker", "queues", "jobs", "oldest", "heard", "since"],
+        ["worker", Column("queues", prose=True), "jobs", "oldest", "heard", "since"],
         [
             [one.worker, ", ".join(one.queues), one.leased, age(one.oldest_lease),
              age(one.silent) + ("!" if one.silent > one.timeout else ""), age(one.open)]

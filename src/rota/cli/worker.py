@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rota.cli.advice import remember
 from rota.cli.options import json_option
 from rota.cli.output import say_json
 
@@ -63,7 +64,12 @@ logger = logging.getLogger("rota")
     help="After how long without a sign of life others take its jobs over.",
 )
 @click.option("--drain", is_flag=True, help="Stop when there is nothing left to do.")
-@click.option("--url", metavar="URL", help="Work on this database instead of the app's own.")
+@click.option(
+    "--url",
+    metavar="URL",
+    callback=remember,
+    help="Work on this database instead of the app's own.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Log each job.")
 @click.option(
     "--tied",
@@ -131,9 +137,10 @@ def worker(
     _listen(app, counts, verbose=verbose, counting=as_json)
     if tied:
         app.on(WorkerStarted)(lambda _: click.echo("ready"))
+    running = Worker(app, config)
     with refusals():
         app.ready()
-    Worker(app, config).run()
+        running.run()
     if as_json:
         say_json({"settled": dict(counts)})
     _leave_stuck_threads()

@@ -6,6 +6,7 @@ module that uses them.
 finding    a finding, and how bad it is
 examine    gather the facts, judge them all
 schema     the version of Rota's tables, and what could not be looked at
+rights     what the role lacks to be a worker's
 work       queues, workers, timers: both backends
 horizon    who holds the oldest snapshot, and what it costs
 waits      who waits for locks on Rota's tables

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rota.doctor import file, horizon, schema, server, settings, tables, waits, work
+from rota.doctor import file, horizon, rights, schema, server, settings, tables, waits, work
 from rota.doctor.finding import Finding, Severity, worst_first
 from rota.errors import RotaError
 from rota.store.facts import Facts, PostgresFacts, SqliteFacts
@@ -38,8 +38,9 @@ def examine(store: Store, connection: Connection, *, thorough: bool = False) -> 
                 Severity.WARNING,
                 "notify",
                 "Whether NOTIFY arrives is unknown: the probe failed",
-                str(error.__cause__ or error).strip(),
-                "Give it two more connections to the primary server.",
+                f"{str(error.__cause__ or error).strip()}. It needs two more connections to the "
+                "primary server.",
+                server.WHO_IS_CONNECTED,
             )
         ]
     findings = judge(facts, hears=hears)
@@ -57,6 +58,9 @@ def judge(facts: Facts, *, hears: bool | None) -> list[Finding]:
                 found += horizon.judge(facts)
             if "waits" not in facts.unseen:
                 found += waits.judge(facts.waits)
+            # Without tables there is nothing to have a right to.
+            if "rights" not in facts.unseen and (facts.work.schema or "schema" in facts.unseen):
+                found += rights.judge(facts)
             found += tables.judge(facts)
             found += server.judge(facts, hears=hears)
             found += settings.judge(facts.settings)

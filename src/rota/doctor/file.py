@@ -1,5 +1,7 @@
 """A SQLite file: its version's bugs, its disk, its locks."""
 
+from shlex import quote
+
 from rota.doctor.amounts import count, duration, size
 from rota.doctor.finding import Finding, Severity
 from rota.store.facts import SqliteFacts
@@ -60,9 +62,9 @@ def _version(facts: SqliteFacts) -> Finding:
         "version",
         f"SQLite {facts.version} has the WAL-reset bug (sqlite.org/wal.html)",
         "When two connections write and make a checkpoint at the same instant, a commit can be "
-        f"lost. Rota's gate keeps its own connections from that, and no others. {own}",
-        "python -c 'import sqlite3; print(sqlite3.sqlite_version)'    "
-        "(3.51.3, 3.50.7 or 3.44.6 have it no more)",
+        f"lost. Rota's gate keeps its own connections from that, and no others. {own} "
+        "Versions 3.51.3, 3.50.7 and 3.44.6 have it no more.",
+        "python -c 'import sqlite3; print(sqlite3.sqlite_version)'",
     )
 
 
@@ -73,8 +75,8 @@ def _journal(facts: SqliteFacts) -> Finding | None:
         Severity.WARNING,
         "journal",
         f"The file is in journal mode {facts.journal}, not wal",
-        "Readers and writers wait for each other.",
-        f"sqlite3 {facts.path} 'PRAGMA journal_mode = wal'    (while no worker runs)",
+        "Readers and writers wait for each other. Change it while no worker runs.",
+        f"sqlite3 {quote(facts.path)} 'PRAGMA journal_mode = wal'",
     )
 
 
@@ -86,8 +88,8 @@ def _place(facts: SqliteFacts) -> Finding | None:
         "place",
         f"The file is on a network file system ({facts.file_system})",
         "SQLite's locks do not hold there, and the file can be damaged. One machine, a local "
-        "disk; several machines need PostgreSQL.",
-        f"sqlite3 {facts.path} \"VACUUM INTO '/a/local/disk/rota.db'\"    (with all workers stopped)",
+        "disk; several machines need PostgreSQL. Move it with all workers stopped.",
+        f"sqlite3 {quote(facts.path)} \"VACUUM INTO '/a/local/disk/rota.db'\"",
     )
 
 
@@ -120,7 +122,7 @@ def _writing(facts: SqliteFacts) -> Finding | None:
         "process was stopped.",
         f"ps -fp {','.join(map(str, facts.writers))}"
         if facts.writers
-        else f"fuser -v {facts.path}",
+        else f"fuser -v {quote(facts.path)}",
     )
 
 
@@ -138,7 +140,7 @@ def _log(facts: SqliteFacts) -> Finding | None:
         ),
         f"ps -fp {','.join(map(str, facts.readers))}"
         if facts.readers
-        else f"sqlite3 {facts.path} 'PRAGMA wal_checkpoint(TRUNCATE)'",
+        else f"sqlite3 {quote(facts.path)} 'PRAGMA wal_checkpoint(TRUNCATE)'",
     )
 
 
@@ -150,8 +152,9 @@ def _pages(facts: SqliteFacts) -> Finding | None:
         Severity.NOTE,
         "pages",
         f"{size(free)} of the file's {size(facts.size)} are free pages",
-        "They are used again before the file grows. To give the space back, stop the workers.",
-        f"sqlite3 {facts.path} VACUUM    (needs as much space again while it runs)",
+        "They are used again before the file grows. To give the space back, stop the workers; it "
+        "needs as much space again while it runs.",
+        f"sqlite3 {quote(facts.path)} VACUUM",
     )
 
 
@@ -164,8 +167,9 @@ def _damage(facts: SqliteFacts) -> Finding | None:
         Severity.CRITICAL,
         "integrity",
         f"The file is damaged: {count(len(facts.damage), 'fault')} (at least)",
-        "; ".join(facts.damage[:3]),
-        f"sqlite3 {facts.path} .recover > recovered.sql    (stop all workers, keep a copy first)",
+        f"{'; '.join(facts.damage[:3])}. Stop all workers and keep a copy before you save what can "
+        "be saved.",
+        f"sqlite3 {quote(facts.path)} .recover > recovered.sql",
     )
 
 

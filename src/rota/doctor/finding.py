@@ -25,8 +25,8 @@ class Finding:
     Attributes:
         subject: What it is about, one word or two that never change, for programs.
         title: The finding in one line.
-        detail: Since when, how much, and what it costs.
-        advice: The next step, if there is one: a command or a statement to copy.
+        detail: Since when, how much, what it costs, and what to know before the next step.
+        advice: The next step, if there is one: a command or a statement to copy, and nothing else.
     """
 
     severity: Severity

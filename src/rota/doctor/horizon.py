@@ -70,10 +70,9 @@ def _severity(holder: HolderFacts) -> Severity:
 
 
 def _finding(holder: HolderFacts, severity: Severity, facts: PostgresFacts) -> Finding:
-    return Finding(
-        severity, "horizon", _title(holder), f"{_since(holder)}{_cost(holder, facts)}",
-        _advice(holder, facts),
-    )  # fmt: skip
+    before, step = _next(holder, facts)
+    detail = " ".join(part for part in (_since(holder), _cost(holder, facts), before) if part)
+    return Finding(severity, "horizon", _title(holder), detail, step)
 
 
 def _title(holder: HolderFacts) -> str:
@@ -109,9 +108,9 @@ def _holds(holder: HolderFacts) -> str:
 
 def _since(holder: HolderFacts) -> str:
     if holder.age is not None:
-        return f"{count(holder.age, 'transaction')} since its snapshot. "
+        return f"{count(holder.age, 'transaction')} since its snapshot."
     if holder.catalog_age is not None:
-        return f"{count(holder.catalog_age, 'transaction')} since its snapshot of the catalogs. "
+        return f"{count(holder.catalog_age, 'transaction')} since its snapshot of the catalogs."
     return ""
 
 
@@ -135,24 +134,27 @@ def _cost(holder: HolderFacts, facts: PostgresFacts) -> str:
     return " ".join(parts)
 
 
-def _advice(holder: HolderFacts, facts: PostgresFacts) -> str:
+def _next(holder: HolderFacts, facts: PostgresFacts) -> tuple[str, str]:
+    """What to know before the next step, and that step."""
     match holder.kind:
         case "prepared":
             name = literal(holder.name)
-            return (
-                f"ROLLBACK PREPARED {name};    (or COMMIT PREPARED {name}: ask who prepared it; "
-                f"in database {facts.server.database})"
+            before = (
+                f"Ask who prepared it: COMMIT PREPARED {name} is the other way out. Both work in "
+                f"database {facts.server.database} alone."
             )
+            return before, f"ROLLBACK PREPARED {name};"
         case "slot" if holder.active:
-            return "SELECT * FROM pg_stat_replication;    (why does its reader lag behind?)"
+            return "Why does its reader lag behind?", "SELECT * FROM pg_stat_replication;"
         case "slot":
             return (
-                f"SELECT pg_drop_replication_slot({literal(holder.name)});    "
-                "(if its reader will not come back)"
+                "Drop it if its reader will not come back.",
+                f"SELECT pg_drop_replication_slot({literal(holder.name)});",
             )
         case "standby":
             return (
-                "ALTER SYSTEM SET hot_standby_feedback = off;    (on the standby, or end its query)"
+                "End its query, or let the standby give no feedback (to be said on the standby).",
+                "ALTER SYSTEM SET hot_standby_feedback = off; SELECT pg_reload_conf();",
             )
         case "session":
-            return f"SELECT pg_terminate_backend({holder.pid});"
+            return "", f"SELECT pg_terminate_backend({holder.pid});"

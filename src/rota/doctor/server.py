@@ -22,6 +22,12 @@ FROZEN_AGE, FROZEN_AGE_LARGE = 1_000_000_000, 1_800_000_000
 """Transactions since the oldest unfrozen one; PostgreSQL stops at 2**31: warning, critical."""
 
 
+WHO_IS_CONNECTED = (
+    "SELECT usename, application_name, state, count(*) FROM pg_stat_activity "
+    "GROUP BY 1, 2, 3 ORDER BY 4 DESC;"
+)
+
+
 def judge(facts: PostgresFacts, *, hears: bool | None) -> list[Finding]:
     """The server and this connection to it."""
     server = facts.server
@@ -39,8 +45,8 @@ def judge(facts: PostgresFacts, *, hears: bool | None) -> list[Finding]:
                 Severity.CRITICAL,
                 "server",
                 "This server is a standby and takes no writes",
-                "Jobs cannot be enqueued or claimed here.",
-                "rota doctor --url URL    (the URL of the primary)",
+                "Jobs cannot be enqueued or claimed here. Give the URL of the primary.",
+                "rota doctor --url URL",
             )
         )
     if facts.foreign:
@@ -64,8 +70,8 @@ def _version(server: ServerFacts) -> Finding:
             Severity.CRITICAL,
             "server",
             f"{name} is too old",
-            "Rota needs PostgreSQL 14 or later.",
-            "SELECT version();    (then upgrade the server)",
+            "Rota needs PostgreSQL 14 or later: upgrade the server.",
+            "SELECT version();",
         )
     if server.version >= NEWEST:
         return Finding(
@@ -88,8 +94,8 @@ def _clock(server: ServerFacts) -> Finding:
         "clock",
         f"The server's clock is {duration(off)} {way} this machine's",
         "Rota's own times are the server's; a time that a program here computes for a delayed job "
-        "is off by as much.",
-        "timedatectl status    (on both machines: is the time synchronised?)",
+        "is off by as much. Is the time synchronised? Look on both machines.",
+        "timedatectl status",
     )
 
 
@@ -107,8 +113,7 @@ def _connections(server: ServerFacts, settings: Mapping[str, str]) -> Finding | 
         "connections",
         taken,
         "Soon the server refuses new ones. Each worker has five.",
-        "SELECT usename, application_name, state, count(*) FROM pg_stat_activity "
-        "GROUP BY 1, 2, 3 ORDER BY 4 DESC;",
+        WHO_IS_CONNECTED,
     )
 
 
@@ -120,9 +125,9 @@ def _notifications(server: ServerFacts) -> Finding | None:
         "notifications",
         f"The server's queue of notifications is {server.notifications:.0%} full",
         "A session that listens is in a long transaction. When the queue is full, commits that "
-        "notify fail, and enqueueing with them.",
+        "notify fail, and enqueueing with them. The server's log names the one in front.",
         "SELECT pid, usename, xact_start, query FROM pg_stat_activity WHERE xact_start IS NOT "
-        "NULL ORDER BY xact_start;    (the server's log names the one in front)",
+        "NULL ORDER BY xact_start;",
     )
 
 
@@ -134,8 +139,8 @@ def _frozen(server: ServerFacts) -> Finding | None:
         "freeze",
         f"The oldest unfrozen transaction id of this database is {server.frozen_age:,} old",
         "At about 2,147,000,000 the server takes no more writes. Vacuum freezes, unless somebody "
-        "holds an old snapshot.",
-        "VACUUM (FREEZE);    (in this database, by its owner)",
+        "holds an old snapshot. The owner of this database may do it by hand.",
+        "VACUUM (FREEZE);",
     )
 
 
@@ -155,6 +160,7 @@ def notify(*, hears: bool | None) -> Finding:
         "notify",
         "NOTIFY does not arrive through this connection",
         "LISTEN gave no error and nothing came within a second: a pooler or a proxy swallows it. "
-        "Jobs on an idle worker start up to a second late, and other settings may leak, too.",
-        "Give workers the server's own address, or add pooler=transaction to the URL.",
+        "Jobs on an idle worker start up to a second late, and other settings may leak, too. Give "
+        "workers the server's own address, or add pooler=transaction to the URL.",
+        "rota doctor --url URL",
     )

@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from rota.doctor.amounts import size
+from rota.doctor.amounts import count, size
 from rota.doctor.finding import Finding, Severity
 from rota.doctor.work import START, alive
 from rota.store.facts import PostgresFacts, TableFacts
@@ -81,8 +81,8 @@ def _reason(ring: str, left: list[TableFacts], facts: PostgresFacts) -> tuple[Se
     if ring == "finished":
         return (
             Severity.NOTE,
-            "Every segment holds finished jobs whose retention is not over.",
-            "rota jobs list --state completed    (a shorter retention needs less space)",
+            "Every segment holds finished jobs; a shorter retention needs less space.",
+            "rota jobs list --state completed",
         )
     return (
         Severity.WARNING,
@@ -120,5 +120,7 @@ def _sizes(facts: PostgresFacts) -> Finding:
     largest = sorted(facts.tables, key=lambda one: -one.total)[:3]
     names = ", ".join(f"{one.name} {size(one.total)}" for one in largest)
     return Finding(
-        Severity.OK, "tables", f"Rota's tables take {size(total)} ({names}), {dead:,} dead rows"
+        Severity.OK,
+        "tables",
+        f"Rota's tables take {size(total)} ({names}), {count(dead, 'dead row')}",
     )

@@ -23,11 +23,12 @@ def judge(waits: tuple[WaitFacts, ...]) -> list[Finding]:
     who = ", ".join(
         f"{one.pid}{f' ({one.application})' if one.application else ''}" for one in late[:4]
     )
+    verb = "waits" if len(late) == 1 else "wait"
     return [
         Finding(
             Severity.CRITICAL if longest >= WAITS_LONG else Severity.WARNING,
             "waits",
-            f"{count(len(late), 'session')} using Rota's tables wait for locks, "
+            f"{count(len(late), 'session')} using Rota's tables {verb} for locks, "
             f"for up to {duration(longest)}",
             f"In front: {', '.join(names) or 'nobody any more'}. Waiting: {who}.",
             f"SELECT pg_terminate_backend({sessions[0]});"

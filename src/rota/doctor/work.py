@@ -44,9 +44,7 @@ def judge(work: WorkFacts, unseen: Container[str] = ()) -> list[Finding]:
     findings = []
     if "sessions" not in unseen:
         findings += _workers(work, living)
-        findings += few(
-            [_dead(one, rescuers=bool(living)) for one in dead], SHOWN, "silent workers"
-        )
+        findings += few([_dead(one, living) for one in dead], SHOWN, "silent workers")
         long = [_long(one) for one in living if (one.oldest_lease or 0) >= LONG_LEASE]
         findings += few(long, SHOWN, "workers whose jobs run for long")
     findings += few([_rescued(one) for one in work.rescued], SHOWN, "tasks whose workers died")
@@ -81,16 +79,8 @@ def _workers(work: WorkFacts, living: list[SessionFacts]) -> list[Finding]:
     ]
 
 
-def _dead(session: SessionFacts, *, rescuers: bool) -> Finding:
+def _dead(session: SessionFacts, living: list[SessionFacts]) -> Finding:
     title = f"Worker {session.worker} has been silent for {duration(session.silent)}"
-    if session.silent <= session.timeout + RESCUE_PATIENCE:
-        return Finding(
-            Severity.NOTE,
-            "sessions",
-            title,
-            f"session {session.id}; others take its {count(session.leased, 'job')} over "
-            "within seconds",
-        )
     if not session.leased:
         return Finding(
             Severity.NOTE,
@@ -98,16 +88,30 @@ def _dead(session: SessionFacts, *, rescuers: bool) -> Finding:
             title,
             f"session {session.id} holds no jobs; the next worker removes it",
         )
-    kept = "" if rescuers else " There is no other worker to take them over."
-    blocked = " Other workers are alive and do not take them over." if rescuers else ""
+    overdue = session.silent - session.timeout
+    jobs = count(session.leased, "job")
+    # Whoever has just started has not had the time yet.
+    others = max((one.open for one in living), default=None)
+    if others is not None and min(overdue, others) <= RESCUE_PATIENCE:
+        detail = f"session {session.id}; others take its {jobs} over within seconds"
+        return Finding(Severity.NOTE, "sessions", title, detail)
+    detail = f"session {session.id}; it had {duration(session.timeout)} for a sign of life. "
+    if others is None:
+        step = START
+        detail += "There is no other worker to take them over."
+    else:
+        step = f"{START} -v"
+        detail += (
+            "Other workers are alive and do not take them over. Start one with upkeep, and see "
+            "what its log says."
+        )
     return Finding(
-        Severity.CRITICAL,
+        Severity.CRITICAL if overdue > RESCUE_PATIENCE else Severity.NOTE,
         "sessions",
-        f"{title} and still holds {count(session.leased, 'job')}",
-        f"session {session.id}; it had {duration(session.timeout)} for a sign of life."
-        + kept + blocked,
-        START if not rescuers else f"{START} -v    (one with upkeep; see what its log says)",
-    )  # fmt: skip
+        f"{title} and still holds {jobs}",
+        detail,
+        step,
+    )
 
 
 def _long(session: SessionFacts) -> Finding:
@@ -121,12 +125,16 @@ def _long(session: SessionFacts) -> Finding:
 
 
 def _rescued(one: RescueFacts) -> Finding:
+    their, kills = (
+        ("its", "does this job use up memory and kill its worker?")
+        if one.jobs == 1
+        else ("their", "do these jobs use up memory and kill their workers?")
+    )
     return Finding(
         Severity.WARNING if one.jobs >= MANY_RESCUED else Severity.NOTE,
         "rescued",
-        f"{count(one.jobs, 'job')} of {one.task} lost their worker within the last hour",
-        f"the last one {duration(one.last)} ago; do these jobs use up memory and kill their "
-        "worker? (seen among the newest 1,000 jobs)",
+        f"{count(one.jobs, 'job')} of {one.task} lost {their} worker within the last hour",
+        f"the last one {duration(one.last)} ago; {kills} (seen among the newest jobs)",
         f"rota jobs list --task {quote(one.task)}",
     )
 
@@ -176,8 +184,8 @@ def _queue(lane: LaneFacts, seconds: float, *, attended: bool) -> Finding:
             "queues",
             f"Queue {queue} is behind: its next job was enqueued {ago} ago",
             f"priority {lane.priority}; workers are alive and do not keep up (a retry counts "
-            "from its first enqueue)",
-            f"{START} --queue {quote(queue)}    (one more)",
+            "from its first enqueue). Start one more.",
+            f"{START} --queue {quote(queue)}",
         )
     return Finding(Severity.OK, "queues", f"{queue}: next job enqueued {ago} ago")
 

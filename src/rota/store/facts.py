@@ -163,6 +163,15 @@ class TableFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class MissingRights:
+    """What a worker needs of Rota's schema, or of something in it, and this role may not do."""
+
+    kind: Literal["schema", "table", "view", "sequence"]
+    name: str
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class WaitFacts:
     """A session that waits for a lock while it uses Rota's tables, and who is in its way."""
 
@@ -178,6 +187,7 @@ class PostgresFacts:
 
     Attributes:
         settings: The server's settings as a new session of this role has them, in base units.
+        rights: What this role lacks to be a worker's.
         dead_rows: Rows that were updated or deleted and wait for vacuum, in all tables here.
         foreign: Whether the tables came here from another cluster, by dump and restore.
     """
@@ -188,6 +198,7 @@ class PostgresFacts:
     holders: tuple[HolderFacts, ...] = ()
     tables: tuple[TableFacts, ...] = ()
     waits: tuple[WaitFacts, ...] = ()
+    rights: tuple[MissingRights, ...] = ()
     dead_rows: int = 0
     foreign: bool = False
     unseen: Unseen = field(default_factory=dict)

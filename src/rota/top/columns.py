@@ -7,6 +7,7 @@ from typing import Generic, NamedTuple, TypeVar
 from rich.cells import cell_len, set_cell_size
 
 from rota.cli.output import harmless
+from rota.cli.tables import SHORT
 from rota.states import State
 from rota.store.facts import SessionFacts
 from rota.top.figures import age, number, rate, sparkline
@@ -101,12 +102,12 @@ def fitted(text: str, width: int, *, right: bool = False) -> str:
 # Queues ---------------------------------------------------------------------------------------
 
 
-def _jobs(state: State, style: str = "") -> Callable[[QueueRow], Cell]:
+def _jobs(state: State, rank: int, style: str = "") -> Column[QueueRow]:
     def cell(row: QueueRow) -> Cell:
         jobs = row.counts.get(state, 0)
         return Cell(number(jobs), style if jobs else "dim")
 
-    return cell
+    return Column(state.value, SHORT[state], rank, cell)
 
 
 def _came(row: QueueRow) -> Cell:
@@ -127,12 +128,12 @@ def _dim(value: float | None) -> str:
 
 QUEUES: tuple[Column[QueueRow], ...] = (
     Column("queue", "queue", 0, lambda row: Cell(row.name, "bold"), width=0),
-    Column("available", "avail.", 1, _jobs(State.AVAILABLE)),
-    Column("running", "run.", 2, _jobs(State.RUNNING, "cyan")),
-    Column("scheduled", "sched.", 8, _jobs(State.SCHEDULED)),
-    Column("retryable", "retry.", 6, _jobs(State.RETRYABLE, "yellow")),
-    Column("completed", "compl.", 9, _jobs(State.COMPLETED)),
-    Column("discarded", "disc.", 5, _jobs(State.DISCARDED, "red")),
+    _jobs(State.AVAILABLE, 1),
+    _jobs(State.RUNNING, 2, "cyan"),
+    _jobs(State.SCHEDULED, 8),
+    _jobs(State.RETRYABLE, 6, "yellow"),
+    _jobs(State.COMPLETED, 9),
+    _jobs(State.DISCARDED, 5, "red"),
     Column("in/s", "in/s", 7, _came),
     Column("out/s", "out/s", 3, _went),
     Column("oldest", "oldest", 4, lambda row: Cell(age(row.oldest))),

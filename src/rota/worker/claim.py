@@ -52,6 +52,7 @@ class Claimer:
         deliver: Callable[[list[ClaimedJob]], None],
         woken: Callable[[], None],
         dry: Callable[[], None],
+        refused: Callable[[RotaError], None],
     ) -> None:
         self._store = store
         self._config = config
@@ -63,6 +64,7 @@ class Claimer:
         self._deliver = deliver
         self._woken = woken
         self._dry = dry
+        self._refused = refused
         self._waker = store.waker(queues)
         self._connection = self._waker.connection
         self._stopping = threading.Event()
@@ -82,7 +84,7 @@ class Claimer:
 
     def start(self) -> None:
         """Begin to claim."""
-        self._thread = repeat("claimer", self._step, self._stopping, self._events)
+        self._thread = repeat("claimer", self._step, self._stopping, self._events, self._refused)
 
     def stop(self) -> None:
         """Claim no more; returns when no claim is under way."""

@@ -2,9 +2,10 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
-from rota.errors import RotaError
+from rota.errors import ConfigError, RotaError, SchemaMissing, SchemaOutdated, SchemaTooNew
 from rota.events import Events, StoreLost, StoreRecovered
 
 logger = logging.getLogger("rota")
@@ -13,26 +14,44 @@ FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
 """Seconds between two tries while the database cannot be reached."""
 
+REMINDER = 60.0
+"""Seconds between two warnings of the same trouble."""
+
+LASTING = (ConfigError, SchemaMissing, SchemaOutdated, SchemaTooNew)
+"""Errors that do not pass by themselves: no such right, no such table."""
+
 
 def repeat(
-    name: str, step: Callable[[], None], stopping: threading.Event, events: Events
+    name: str,
+    step: Callable[[], None],
+    stopping: threading.Event,
+    events: Events,
+    refused: Callable[[RotaError], None],
 ) -> threading.Thread:
     """Start a thread that calls `step` again and again until `stopping` is set.
 
-    A step waits by itself. An error of Rota's own tree is reported once and the step tried again after growing
-    pauses; any other exception is a defect of Rota's and is logged with its traceback, and the
-    thread goes on: a worker must not lose its heartbeat to a bug elsewhere.
+    A step waits by itself. If the database refuses the first one for good, `refused` is called and
+    the thread ends: it would never do any good. After a step that succeeded, an error of Rota's own
+    tree is reported, now and every minute, and the step tried again after growing pauses; somebody
+    may put it right. Any other exception is a defect of Rota's and is logged with its traceback,
+    and the thread goes on: a worker must not lose its heartbeat to a bug elsewhere.
     """
 
     def run() -> None:
-        pause = 0.0
+        pause = remind = 0.0
+        succeeded = False
         while not stopping.is_set():
             try:
                 step()
             except RotaError as error:
+                if not succeeded and isinstance(error, LASTING):
+                    refused(error)
+                    return
                 if not pause:
-                    logger.warning("%s: %s", name, error)
                     events.emit(StoreLost(error))
+                if not pause or time.monotonic() >= remind:
+                    logger.warning("%s: %s", name, error)
+                    remind = time.monotonic() + REMINDER
                 pause = min(max(pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
                 stopping.wait(pause)
             except Exception:
@@ -43,6 +62,7 @@ def repeat(
                     logger.warning("%s: the database answers again", name)
                     events.emit(StoreRecovered())
                 pause = 0.0
+                succeeded = True
 
     thread = threading.Thread(target=run, name=f"rota-{name}", daemon=True)
     thread.start()

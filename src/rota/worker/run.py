@@ -31,6 +31,9 @@ logger = logging.getLogger("rota")
 TURN = 0.005
 """Seconds after which a runner lets the rest of the event loop have its turn."""
 
+REMINDER = 60.0
+"""Seconds between two warnings of the same unknown task."""
+
 UNKNOWN_DELAY = 5.0
 """Seconds until a job of a task that this worker does not have is offered to the workers again."""
 
@@ -79,6 +82,7 @@ class Runners:
         self._runners: set[asyncio.Task[None]] = set()
         self._running: dict[JobId, Run] = {}
         self._unwanted: set[JobId] = set()
+        self._reminded: dict[str, float] = {}
         self._threads = ThreadPoolExecutor(config.concurrency, thread_name_prefix="rota-handler")
         self._children = Children(config.children)
         # Asked for once: a call per job and kind of event would cost more than a small handler.
@@ -188,7 +192,7 @@ class Runners:
         """Run one job; its settlement, or nothing where the job is somebody else's now."""
         task = self._tasks.get(job.task)
         if task is None:
-            logger.warning("no task named %r here; job %d goes back", job.task, job.id)
+            self._remind(job)
             self._events.emit(TaskUnknown(job))
             return released(job, UNKNOWN_DELAY)
         if self._unwanted and job.id in self._unwanted:
@@ -215,6 +219,13 @@ class Runners:
             del self._running[job.id]
             while run.stop is not None and run.runner.cancelling():
                 run.runner.uncancel()
+
+    def _remind(self, job: ClaimedJob) -> None:
+        """Say that a task is unknown here: once a minute, for there may be thousands of its jobs."""
+        now = time.monotonic()
+        if now >= self._reminded.get(job.task, -REMINDER) + REMINDER:
+            self._reminded[job.task] = now
+            logger.warning("no task named %r here; its jobs go back, as job %d", job.task, job.id)
 
     async def _call(self, run: Run, job: ClaimedJob, task: Task[..., Any, Any]) -> Any:
         if task.executor is Executor.PROCESS:

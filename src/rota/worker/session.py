@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from rota.config import WorkerConfig
-from rota.errors import StoreError
+from rota.errors import RotaError, StoreError
 from rota.events import Events, SessionLost
 from rota.job import JobId, SessionId, SessionInfo
 from rota.store.protocol import Store
@@ -36,6 +36,7 @@ class Session:
         *,
         lost: Callable[[SessionId], None],
         cancel: Callable[[frozenset[JobId]], None],
+        refused: Callable[[RotaError], None],
     ) -> None:
         self.current: SessionId | None = None
         self._store = store
@@ -44,6 +45,7 @@ class Session:
         self._events = events
         self._lost = lost
         self._cancel = cancel
+        self._refused = refused
         self._info = SessionInfo(socket.gethostname(), os.getpid(), queues, config.session_timeout)
         self._deadline = 0.0
         self._stopping = threading.Event()
@@ -56,7 +58,7 @@ class Session:
             StoreError: The database cannot be reached or refuses.
         """
         session = self._register()
-        self._thread = repeat("session", self._step, self._stopping, self._events)
+        self._thread = repeat("session", self._step, self._stopping, self._events, self._refused)
         return session
 
     def close(self) -> None:
@@ -68,7 +70,7 @@ class Session:
         if session is not None:
             try:
                 self._connection.run(self._store.close_session(session))
-            except StoreError as error:
+            except RotaError as error:
                 logger.warning("the session could not be closed, others will rescue it: %s", error)
         self._connection.close()
 

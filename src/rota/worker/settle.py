@@ -8,8 +8,9 @@ import logging
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 
-from rota.errors import StoreUnavailable
+from rota.errors import RotaError, StoreUnavailable
 from rota.events import Events, LeasesLost, SettlementsWritten
 from rota.job import JobId, LeaseId, SessionId
 from rota.settlement import Settlement
@@ -32,10 +33,18 @@ LARGEST = 5000
 class Settler:
     """Takes settlements from any thread and writes them."""
 
-    def __init__(self, store: Store, events: Events, leases: Leases) -> None:
+    def __init__(
+        self,
+        store: Store,
+        events: Events,
+        leases: Leases,
+        *,
+        refused: Callable[[RotaError], None],
+    ) -> None:
         self._store = store
         self._events = events
         self._leases = leases
+        self._refused = refused
         self._connection = store.connect()
         self._ended: deque[Settlement] = deque()
         self._waiting: dict[LeaseId, tuple[float, list[Settlement]]] = {}
@@ -48,7 +57,7 @@ class Settler:
 
     def start(self) -> None:
         """Begin to write."""
-        self._thread = repeat("settler", self._step, self._stopping, self._events)
+        self._thread = repeat("settler", self._step, self._stopping, self._events, self._refused)
 
     def put(self, settlement: Settlement) -> None:
         """Have a settlement written soon."""
@@ -60,7 +69,7 @@ class Settler:
         """Write everything that was put, for up to `timeout` seconds; whether all is written."""
         deadline = time.monotonic() + timeout
         self._hurry = True
-        while self._pending and time.monotonic() < deadline:
+        while self._pending and self._writes and time.monotonic() < deadline:
             self._news.set()
             time.sleep(GATHER)
         self._stopping.set()
@@ -69,6 +78,11 @@ class Settler:
             self._thread.join(max(0.1, deadline - time.monotonic()))
         self._connection.close()
         return not self._pending
+
+    @property
+    def _writes(self) -> bool:
+        """Whether there is a thread that writes; one that was refused has ended."""
+        return self._thread is not None and self._thread.is_alive()
 
     @property
     def _pending(self) -> bool:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 
 from rota.config import WorkerConfig
+from rota.errors import RotaError
 from rota.events import Events, SessionRescued
 from rota.store.protocol import Store
 from rota.worker.loop import repeat
@@ -56,6 +57,7 @@ class Upkeep:
         *,
         available: Callable[[], None],
         claimed: Callable[[], int],
+        refused: Callable[[RotaError], None],
     ) -> None:
         self._store = store
         self._config = config
@@ -63,6 +65,7 @@ class Upkeep:
         self._events = events
         self._available = available
         self._claimed = claimed
+        self._refused = refused
         self._counted = 0
         self._connection = store.connect()
         self._stopping = threading.Event()
@@ -75,7 +78,7 @@ class Upkeep:
 
     def start(self) -> None:
         """Begin."""
-        self._thread = repeat("upkeep", self._step, self._stopping, self._events)
+        self._thread = repeat("upkeep", self._step, self._stopping, self._events, self._refused)
 
     def stop(self) -> None:
         """End; returns when nothing is under way."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rota.app import Rota
 from rota.config import WorkerConfig
-from rota.errors import ConfigError
+from rota.errors import ConfigError, RotaError
 from rota.events import WorkerStarted, WorkerStopped
 from rota.job import JobFilter, JobId, SessionId
 from rota.settlement import released
@@ -75,6 +75,7 @@ class Worker:
 
         Raises:
             StoreError: The database cannot be used at the start.
+            ConfigError: The database refuses the role, or what a worker needs to do first.
         """
         asyncio.run(self.arun())
 
@@ -111,7 +112,13 @@ class Worker:
         await asyncio.to_thread(app.ready)
         loop = asyncio.get_running_loop()
         leases = Leases()
-        settler = Settler(app.store, app.events, leases)
+        refusals: list[RotaError] = []
+
+        def refused(error: RotaError) -> None:
+            refusals.append(error)
+            self.abort()
+
+        settler = Settler(app.store, app.events, leases, refused=refused)
 
         def lost(_: SessionId) -> None:
             loop.call_soon_threadsafe(lose)
@@ -122,7 +129,9 @@ class Worker:
         def cancel(jobs: frozenset[JobId]) -> None:
             loop.call_soon_threadsafe(runners.cancel, jobs)
 
-        session = Session(app.store, config, self._queues, app.events, lost=lost, cancel=cancel)
+        session = Session(
+            app.store, config, self._queues, app.events, lost=lost, cancel=cancel, refused=refused
+        )
         upkeep = Upkeep(
             app.store,
             config,
@@ -130,6 +139,7 @@ class Worker:
             app.events,
             available=lambda: claimer.wake(),  # noqa: PLW0108 - made below
             claimed=lambda: claimer.claimed,
+            refused=refused,
         )
         claimer = Claimer(
             app.store,
@@ -142,9 +152,15 @@ class Worker:
             deliver=lambda jobs: runners.deliver(jobs),  # noqa: PLW0108 - made below
             woken=upkeep.nudge,
             dry=self._dry if config.drain else _nothing,
+            refused=refused,
         )
         runners = Runners(app.tasks, config, app.events, settler.put, claimer.ended)
-        number = await asyncio.to_thread(session.open)
+        try:
+            number = await asyncio.to_thread(session.open)
+        except RotaError:
+            session.close()
+            claimer.stop()
+            raise
         app.events.emit(WorkerStarted(number, self._queues))
         logger.info("worker started: session %d, queues %s", number, ", ".join(self._queues))
         settler.start()
@@ -160,6 +176,8 @@ class Worker:
             count = await self._wind_down(abort, parts)
             app.events.emit(WorkerStopped(number, count))
             logger.info("worker stopped: session %d, %d job(s) given back", number, count)
+        if refusals:
+            raise refusals[0]
 
     async def _wind_down(self, abort: asyncio.Event, parts: "Parts") -> int:
         """Stop claiming, give back, let finish, write the rest, close the session."""

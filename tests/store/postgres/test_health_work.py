@@ -11,6 +11,7 @@ from rota.store.postgres import health, segments
 from tests.store.factories import until
 from tests.store.postgres.database import Database, begin, explained
 from tests.store.postgres.examining import findings, look
+from tests.store.postgres.test_plans import rows_read
 
 # Rings --------------------------------------------------------------------------------------------
 
@@ -97,20 +98,37 @@ def test_a_dead_worker(db: Database) -> None:
 
 
 def test_rescued_jobs(db: Database) -> None:
-    """Jobs that lost their worker are found where they run again, and where they ended."""
+    """Jobs that lost their worker are found where they wait, run again, and ended; each once."""
     first = db.session(timeout=5.0)
     db.enqueue(2, task="shop.render", max_attempts=2)
     db.enqueue(1, task="shop.export", max_attempts=1)
     db.claim(first)
     db.sql("UPDATE rota.heartbeat SET at = now() - interval '1 hour'")
     db.own.run(db.store.rescue())
-    assert {one.task: one.jobs for one in look(db).work.rescued} == {"shop.export": 1}
-    again = db.claim(db.session())
+    found = {"shop.export": 1, "shop.render": 2}
+    assert {one.task: one.jobs for one in look(db).work.rescued} == found
+    session = db.session()
+    again = db.claim(session)
     assert len(again) == 2
-    assert {one.task: one.jobs for one in look(db).work.rescued} == {
-        "shop.export": 1,
-        "shop.render": 2,
-    }
+    assert {one.task: one.jobs for one in look(db).work.rescued} == found
+    db.settle(session, again)
+    assert {one.task: one.jobs for one in look(db).work.rescued} == found
+
+
+def test_rescued_jobs_under_a_backlog(db: Database) -> None:
+    """What was claimed before it is found behind what waits; a long log is read at its end only."""
+    first = db.session(timeout=5.0)
+    db.enqueue(1, task="shop.render")
+    db.claim(first)
+    db.enqueue(20_000)
+    db.sql("UPDATE rota.heartbeat SET at = now() - interval '1 hour'")
+    db.own.run(db.store.rescue())
+    assert {one.task: one.jobs for one in look(db).work.rescued} == {"shop.render": 1}
+    raw = db.bare(autocommit=True)
+    begin(raw, Begin.HASTY)
+    plan = explained(raw, health.RESCUED())
+    raw.execute("ROLLBACK")
+    assert 1000 <= rows_read(plan, "log_") <= 2000
 
 
 def test_the_oldest_available_job(db: Database) -> None:

@@ -3,10 +3,13 @@
 import re
 import secrets
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from rota.doctor.examine import examine
+from rota.doctor.finding import Finding, Severity
 from rota.errors import ConfigError
 from rota.job import SessionInfo
 from rota.settlement import Settlement
@@ -80,3 +83,45 @@ def test_each_of_them_is_needed(
             db.sql(grant.replace(" TO app;", f" TO {role}"))
     with pytest.raises(ConfigError, match="permission denied"):
         db.enqueue(1, on=own)
+    one = finding(db, role)
+    assert one.severity is Severity.WARNING
+    assert one.advice == GRANTS[left_out].replace(" TO app;", f' TO "{role}";')
+
+
+def test_the_doctor_on_rights(db: Database, role: str) -> None:
+    """All is well, one is gone, only reading is left: each with the statement that helps."""
+    for grant in GRANTS:
+        db.sql(grant.replace(" TO app;", f" TO {role}"))
+    assert finding(db, role).severity is Severity.OK
+    db.sql(f"REVOKE DELETE, TRUNCATE ON rota.lease_0, rota.lease_1 FROM {role}")
+    db.sql(f"REVOKE UPDATE ON SEQUENCE rota.log_turn FROM {role}")
+    db.sql(f"REVOKE SELECT ON rota.counter FROM {role}")
+    one = finding(db, role)
+    assert one.severity is Severity.WARNING
+    assert "Missing: UPDATE on sequence log_turn; DELETE, TRUNCATE on table" in one.detail
+    assert "on table lease_0, lease_1; SELECT on view counter." in one.detail
+    for grant in GRANTS[1:]:
+        db.sql(grant.replace(" TO app;", f" TO {role}"))
+    assert finding(db, role).severity is Severity.OK
+    db.sql(f"REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON ALL TABLES IN SCHEMA rota FROM {role}")
+    db.sql(f"REVOKE USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA rota FROM {role}")
+    one = finding(db, role)
+    assert (one.severity, one.title) == (Severity.NOTE, f"Role {role} may only read")
+    assert one.advice == " ".join(
+        grant.replace(" TO app;", f' TO "{role}";') for grant in GRANTS[1:]
+    )
+    db.sql(f"GRANT INSERT, UPDATE, DELETE, TRUNCATE ON rota.queue TO {role}")
+    assert finding(db, role).severity is Severity.WARNING
+    db.sql(f"REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON rota.queue FROM {role}")
+    db.sql(f"REVOKE SELECT ON rota.timer FROM {role}")
+    assert finding(db, role).severity is Severity.WARNING
+
+
+def finding(db: Database, role: str) -> Finding:
+    """What the doctor says about a role's rights."""
+    separator = "&" if "?" in db.url else "?"
+    store = PostgresStore(f"{db.url}{separator}options=-c%20role%3D{role}")
+    with closing(store.connect()) as connection:
+        found = examine(store, connection).findings
+    [one] = [one for one in found if one.subject == "rights"]
+    return one

@@ -145,18 +145,21 @@ class PostgresStore:
 
 
 def _read(url: str) -> tuple[str, bool]:
+    """The URL as libpq shall have it, and whether it says that there is a pooler.
+
+    What is libpq's own stays as it was written: put together again from its parts, a URL without a
+    host would have lost its slashes.
+    """
     try:
-        parts = urllib.parse.urlsplit(url)
-        _ = parts.port
+        _ = urllib.parse.urlsplit(url).port
     except ValueError as error:
         message = f"{shown(url)!r} cannot be read as a URL: {error}"
         raise ConfigError(message) from error
-    query = urllib.parse.parse_qsl(parts.query, keep_blank_values=True)
-    pooled = [value for key, value in query if key == "pooler"]
+    head, _, query = url.partition("?")
+    parameters = [one.partition("=") for one in query.split("&") if one]
+    pooled = [value for name, _, value in parameters if name == "pooler"]
     if pooled not in ([], ["transaction"]):
         message = f"pooler={pooled[-1]}: only `transaction` is possible; leave it out otherwise"
         raise ConfigError(message)
-    kept = [(key, value) for key, value in query if key != "pooler"]
-    # libpq reads %20 as a space, and + as a plus.
-    rest = urllib.parse.urlencode(kept, quote_via=urllib.parse.quote)
-    return parts._replace(query=rest).geturl(), bool(pooled)
+    kept = "&".join("".join(one) for one in parameters if one[0] != "pooler")
+    return f"{head}?{kept}" if kept else head, bool(pooled)

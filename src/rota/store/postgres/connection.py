@@ -220,11 +220,12 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: PLR0911 - a
             return LockTimeout(said)
         case pg.ReadOnlySqlTransaction():
             return StoreError(f"{shown(url)} takes no writes: {said}. Use the primary server's URL")
+        case pg.InsufficientPrivilege():
+            return ConfigError(
+                f"{shown(url)} refuses: {said}; `rota doctor` says which rights a worker needs"
+            )
         case (
-            pg.InvalidPassword()
-            | pg.InvalidAuthorizationSpecification()
-            | pg.InvalidCatalogName()
-            | pg.InsufficientPrivilege()
+            pg.InvalidPassword() | pg.InvalidAuthorizationSpecification() | pg.InvalidCatalogName()
         ):
             return ConfigError(f"{shown(url)} refuses: {said}")
         case (

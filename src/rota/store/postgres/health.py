@@ -14,6 +14,7 @@ from rota.store.facts import (
     Facts,
     HolderFacts,
     LaneFacts,
+    MissingRights,
     PostgresFacts,
     RescueFacts,
     ServerFacts,
@@ -35,6 +36,7 @@ HOLDERS = sql("health_holders")
 TABLES = sql("health_tables")
 WAITS = sql("health_waits")
 DEAD_ROWS = sql("health_dead_rows")
+RIGHTS = sql("health_rights")
 SESSIONS = sql("health_sessions")
 LANES = sql("health_lanes")
 OVERDUE = sql("health_overdue")
@@ -58,6 +60,7 @@ def health(*, pooled: bool) -> Steps[Facts]:
     holders = yield from _part(unseen, "horizon", _rows(HOLDERS))
     waits = yield from _part(unseen, "waits", _rows(WAITS))
     tables = yield from _part(unseen, "tables", _rows(TABLES))
+    rights = yield from _part(unseen, "rights", _rows(RIGHTS))
     dead = yield from _part(unseen, "dead rows", _rows(DEAD_ROWS))
     work = yield from _work(unseen)
     foreign = False
@@ -76,6 +79,7 @@ def health(*, pooled: bool) -> Steps[Facts]:
             WaitFacts(pid, application, seconds, tuple(blockers))
             for pid, application, seconds, blockers in waits
         ),
+        rights=tuple(MissingRights(kind, name, tuple(missing)) for kind, name, missing in rights),
         dead_rows=sum(row[0] for row in dead),
         foreign=foreign,
         unseen=unseen,

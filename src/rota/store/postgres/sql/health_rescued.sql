@@ -1,10 +1,12 @@
--- Tasks whose jobs lost their worker within the last hour, among the 1,000 newest finished jobs and
--- up to 1,000 that run: a rescue leaves its mark in a job's errors and nowhere else. Walks
--- finished_job backwards, and log_job for what is leased.
+-- Tasks whose jobs lost their worker within the last hour, among the 1,000 newest finished jobs, up
+-- to 1,000 that run, and the 1,000 entries at the end of each lane, where a rescue puts what shall run
+-- again: it leaves its mark in a job's errors and nowhere else. A job that is seen more than once
+-- counts once. Locks nothing. Walks finished_job and log_order backwards, and log_job for what is
+-- leased.
 WITH seen AS (
-    (SELECT task, errors FROM rota.finished ORDER BY id DESC LIMIT 1000)
+    (SELECT id, task, errors FROM rota.finished ORDER BY id DESC LIMIT 1000)
     UNION ALL
-    (SELECT job.task, job.errors
+    (SELECT held.id, job.task, job.errors
      FROM rota.lease
      CROSS JOIN LATERAL unnest(lease.jobs) AS held (id)
      CROSS JOIN LATERAL (
@@ -12,12 +14,19 @@ WITH seen AS (
          ORDER BY entry.id DESC, entry.entry DESC LIMIT 1
      ) AS job
      LIMIT 1000)
+    UNION ALL
+    SELECT job.id, job.task, job.errors
+    FROM rota.lane
+    CROSS JOIN LATERAL (
+        SELECT entry.id, entry.task, entry.errors FROM rota.log AS entry WHERE entry.lane = lane.id
+        ORDER BY entry.lane DESC, entry.xid DESC, entry.id DESC LIMIT 1000
+    ) AS job
 )
-SELECT task, count(*), min(extract(epoch FROM clock_timestamp()
-                                  - (errors -> -1 ->> 'at')::timestamptz))::float8
+SELECT task, count(DISTINCT id), min(extract(epoch FROM clock_timestamp()
+                                           - (errors -> -1 ->> 'at')::timestamptz))::float8
 FROM seen
 WHERE errors -> -1 ->> 'exception' = 'rota.WorkerDied'
   AND (errors -> -1 ->> 'at')::timestamptz > clock_timestamp() - interval '1 hour'
 GROUP BY task
-ORDER BY count(*) DESC
+ORDER BY count(DISTINCT id) DESC
 LIMIT 20
