@@ -14,11 +14,11 @@ import psutil
 import psycopg
 import pytest
 
-from rota.bench.progress import Silent
-from rota.bench.report import Result
 from rota.bench.scratch import scratch
 from rota.bench.soak import soak
 from rota.bench.steady import Course
+from rota.reports.progress import Silent
+from rota.reports.report import Result
 from tests.cli.calling import ROTA, environment
 from tests.fixtures.workers import LONG, until
 

@@ -12,9 +12,9 @@ from rota.cli.exits import INTERRUPTED, Failure, complain
 from rota.cli.output import say, say_json, table
 
 if TYPE_CHECKING:
-    from rota.bench.progress import Progress
-    from rota.bench.report import Report, Result, Value
     from rota.bench.scratch import Scratch
+    from rota.reports.progress import Progress
+    from rota.reports.report import Report, Result, Value
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -66,8 +66,8 @@ def measure(module: str, where: Where, run: "Callable[[Scratch, Progress], Resul
     """
     import importlib
 
-    from rota.bench.report import report
     from rota.bench.scratch import scratch
+    from rota.reports.report import report
 
     _check_files(where)
     question = (importlib.import_module(f"rota.bench.{module}").__doc__ or "").splitlines()[0]
@@ -101,7 +101,7 @@ def _parameters() -> "Mapping[str, Value]":
 def _check_files(where: Where) -> None:
     """Say now, and not after an hour, that the report cannot be written."""
     if where["html"] is not None:
-        from rota.bench import charts
+        from rota.reports import charts
 
         charts.check()
     file = where["json"]
@@ -120,7 +120,7 @@ def _show(made: "Report", result: "Result", where: Where) -> None:
     if file not in {None, STDOUT}:
         _write(Path(str(file)), msgspec.json.format(msgspec.json.encode(made), indent=2))
     if where["html"] is not None:
-        from rota.bench.html import page
+        from rota.reports.html import page
 
         _write(where["html"], page(made, result.charts).encode())
     if file == STDOUT:
@@ -137,7 +137,7 @@ def _write(path: Path, text: bytes) -> None:
 
 
 def _tables(made: "Report") -> None:
-    from rota.bench.grids import grids, surroundings
+    from rota.reports.grids import grids, surroundings
 
     say(f"rota bench {made.name}: {made.question}", bold=True)
     for grid in [*grids(made.figures), *surroundings(made)]:
@@ -163,7 +163,7 @@ def _bar() -> "Iterator[Progress]":
         TimeRemainingColumn,
     )
 
-    from rota.bench.progress import Silent
+    from rota.reports.progress import Silent
 
     console = Console(stderr=True)
     if not console.is_terminal:

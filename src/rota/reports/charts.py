@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rota.bench.report import Bars, Lines, Series
 from rota.errors import ConfigError
+from rota.reports.report import Bars, Lines, Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

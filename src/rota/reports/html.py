@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from html import escape
 
-from rota.bench.charts import draw, legend
-from rota.bench.grids import Grid, grids, surroundings
-from rota.bench.report import Bars, Lines, Report
+from rota.reports.charts import draw, legend
+from rota.reports.grids import Grid, grids, surroundings
+from rota.reports.report import Bars, Lines, Report
 
 STYLE = """
 :root { color-scheme: light dark; --page: #ffffff; --card: #f7f8fa; --ink: #1b1f24;

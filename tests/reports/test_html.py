@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from rota.bench.charts import draw
-from rota.bench.html import page as written
-from rota.bench.report import Bars, Lines, Result, Series, report
+from rota.reports.charts import draw
+from rota.reports.html import page as written
+from rota.reports.report import Bars, Lines, Result, Series, report
 from tests.cli.calling import refused, rota
 
 LINES = Lines("Flat is good <here>", "seconds", "jobs per second", ("done", "offered"))
