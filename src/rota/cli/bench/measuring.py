@@ -1,15 +1,14 @@
 """What all benchmarks have in common: where they measure, progress, and how the report is shown."""
 
-import contextlib
-import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
 from rota.cli.exits import INTERRUPTED, Failure, complain
 from rota.cli.output import say, say_json, table
+from rota.cli.progress import bar, ending
 
 if TYPE_CHECKING:
     from rota.bench.scratch import Scratch
@@ -68,13 +67,15 @@ def measure(module: str, where: Where, run: "Callable[[Scratch, Progress], Resul
 
     from rota.bench.scratch import scratch
     from rota.reports.report import report
+    from rota.reports.surroundings import rota_surroundings
 
     _check_files(where)
     question = (importlib.import_module(f"rota.bench.{module}").__doc__ or "").splitlines()[0]
-    with _sigterm(), scratch(where["url"], private=where["private"]) as place:
-        with _bar() as progress:
+    with ending(), scratch(where["url"], private=where["private"]) as place:
+        with bar() as progress:
             result = run(place, progress)
-        made = report(module, question, place.server or "sqlite", _parameters(), result)
+        where_measured = rota_surroundings(place.server or "sqlite")
+        made = report(module, question, _parameters(), result, where_measured)
     _show(made, result, where)
     if result.partial:
         complain("stopped by Ctrl-C; the report is of what was measured by then")
@@ -148,56 +149,3 @@ def _tables(made: "Report") -> None:
     for note in made.notes:
         say()
         say(note, dim=True)
-
-
-@contextlib.contextmanager
-def _bar() -> "Iterator[Progress]":
-    """A bar on a terminal, nothing elsewhere."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    from rota.reports.progress import Silent
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield Silent()
-        return
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-        TimeElapsedColumn(), TimeRemainingColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=console, transient=True) as shown:
-        line = shown.add_task("", total=None)
-
-        class Bar:
-            def begin(self, what: str, total: float) -> None:
-                shown.reset(line, description=what, total=round(total))
-
-            def at(self, done: float) -> None:
-                shown.update(line, completed=int(done))
-
-        yield Bar()
-
-
-@contextlib.contextmanager
-def _sigterm() -> Iterator[None]:
-    """Let SIGTERM, and a terminal that goes away, be like Ctrl-C: what was made is removed."""
-
-    def stop(_number: int, _frame: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    # Windows has no SIGHUP.
-    ends = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
-    before = {number: signal.signal(number, stop) for number in ends}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
