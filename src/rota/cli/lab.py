@@ -1,5 +1,7 @@
 """`rota lab`: the queue designs of five articles, side by side with Rota's own store."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,10 +133,10 @@ def run(
     asked = find(experiment)
     charts.check("lab")
     form = running.form(asked, strategies, quick=quick, given=dict(map(_setting, given)))
-    folder = _folder(out or Path(f"lab-{experiment}"))
-    with ending(), Servers(databases) as servers, bar() as progress:
-        outcome = running.run(asked, strategies, servers, form, progress)
-    _write(folder, asked, outcome)
+    with _folder(out or Path(f"lab-{experiment}")) as folder:
+        with ending(), Servers(databases) as servers, bar() as progress:
+            outcome = running.run(asked, strategies, servers, form, progress)
+        _write(folder, asked, outcome)
     if as_json:
         say_json(outcome.report)
     else:
@@ -164,15 +166,25 @@ def _setting(given: str) -> tuple[str, float]:
         raise ConfigError(f"--set {given}: write it as name=number, such as seconds=60") from error
 
 
-def _folder(folder: Path) -> Path:
-    """Make it now, so that a place that cannot be written to is known before the measurement."""
+@contextlib.contextmanager
+def _folder(folder: Path) -> Iterator[Path]:
+    """Make it now, so that a place that cannot be written to is known before the measurement.
+
+    Where nothing was written in the end, it is removed again.
+    """
+    made = not folder.exists()
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise Failure(
             f"{folder} cannot be made: {error.strerror}; choose another folder with --out"
         ) from error
-    return folder
+    try:
+        yield folder
+    finally:
+        if made:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
 
 def _write(folder: Path, asked: "Experiment[Any]", outcome: "Outcome") -> None:

@@ -59,9 +59,14 @@ def _produce(line: Line[Sent], load: Load) -> None:
         jobs, told = sent - told, sent
         return Sent(jobs, error)
 
-    line.ready()
-    line.begin(take, stopping.set)
     with contextlib.closing(one):
+        try:
+            one.open()
+        except RotaError as lost:
+            error = str(lost)
+            stopping.set()
+        line.ready()
+        line.begin(take, stopping.set)
         due = time.monotonic()
         for number in itertools.count(1):
             if stopping.is_set():

@@ -116,20 +116,14 @@ def run(
 
     Raises:
         ConfigError: It cannot be run as asked for.
+        StoreUnavailable: A server cannot be reached at the beginning.
     """
     settings = form.settings
+    trials, left_out = _trials(experiment, names, servers, settings)
     taken: dict[str, list[Any]] = {}
-    left_out: dict[str, str] = {}
     error: BaseException | None = None
     try:
-        for one, database in choose(experiment, names, servers.databases):
-            trial = Trial(one, database, settings, servers)
-            missing = servers.missing(database, redis=one.redis)
-            if missing is not None:
-                if names:
-                    raise ConfigError(f"{trial.label} cannot run: {missing}")
-                left_out[trial.label] = missing
-                continue
+        for trial in trials:
             samples = taken.setdefault(trial.label, [])
             progress.begin(trial.label, experiment.samples(settings))
             with contextlib.closing(experiment.measure(trial)) as measured:
@@ -138,8 +132,6 @@ def run(
                     progress.at(len(samples))
     except (KeyboardInterrupt, StoreUnavailable, ProcessEnded) as ended:
         error = ended
-    if not taken and error is None:
-        raise ConfigError("no strategy can run here: " + "; ".join(left_out.values()))
     result = experiment.result(taken, settings)
     notes = [*result.notes, *(f"{name} is left out: {why}" for name, why in left_out.items())]
     if isinstance(error, RotaError):
@@ -153,3 +145,26 @@ def run(
         surroundings(*servers.facts()),
     )
     return Outcome(result, made, left_out, error)
+
+
+def _trials(
+    experiment: Experiment[Any],
+    names: Sequence[str],
+    servers: Servers,
+    settings: Mapping[str, float],
+) -> tuple[list[Trial], dict[str, str]]:
+    """What is to be run, and what cannot be run and why; starts the private servers."""
+    trials: list[Trial] = []
+    left_out: dict[str, str] = {}
+    for one, database in choose(experiment, names, servers.databases):
+        trial = Trial(one, database, settings, servers)
+        missing = servers.missing(database, redis=one.redis)
+        if missing is None:
+            trials.append(trial)
+        elif names:
+            raise ConfigError(f"{trial.label} cannot run: {missing}")
+        else:
+            left_out[trial.label] = missing
+    if not trials:
+        raise ConfigError("no strategy can run here: " + "; ".join({*left_out.values()}))
+    return trials, left_out

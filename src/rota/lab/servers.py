@@ -70,7 +70,12 @@ class Servers:
         return frozenset(named or Database)
 
     def missing(self, database: Database, *, redis: bool) -> str | None:
-        """Why a database of that kind cannot be had; starts what must be started."""
+        """Why a database of that kind cannot be had; starts what must be started.
+
+        Raises:
+            ConfigError: A server that was given cannot be used.
+            StoreUnavailable: It cannot be reached.
+        """
         for name in (database.value, *([REDIS] if redis else [])):
             try:
                 self._url(name)
@@ -115,11 +120,12 @@ class Servers:
             raise ConfigError(self._missing[name])
         if name not in self.used:
             try:
-                self.used[name] = self._urls.get(name) or self._start(name)
+                url = self._urls.get(name) or self._start(name)
+                _check(name, url)
             except (ConfigError, StoreUnavailable) as error:
                 self._missing[name] = str(error)
                 raise
-            _check(name, self.used[name])
+            self.used[name] = url
         return self.used[name]
 
     def _start(self, name: str) -> str:

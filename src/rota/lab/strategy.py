@@ -69,6 +69,10 @@ class Strategy(ABC):
         """The connection of this process."""
         return self.place.connect()
 
+    def open(self) -> None:
+        """Connect, before a shift begins, so that it is not measured."""
+        _ = self.db
+
     def close(self) -> None:
         """Close what is open."""
         if "db" in vars(self):

@@ -99,17 +99,24 @@ def _work(line: Line[Told], plan: Plan) -> None:
     logging.getLogger("rota").setLevel(logging.CRITICAL)
     one = strategy(plan.strategy)(plan.place, plan.settings)
     shift = Shift(plan.work, drain=plan.drain)
-    line.ready()
-    line.begin(shift.told, shift.end)
     with contextlib.closing(one):
-        try:
-            if plan.attend:
-                one.attend(shift)
-            else:
-                one.run(shift)
-        except RotaError as error:
-            shift.error = str(error)
+        with _telling(shift):
+            one.open()
+        line.ready()
+        line.begin(shift.told, shift.end)
+        with _telling(shift):
+            if shift.error is None:
+                (one.attend if plan.attend else one.run)(shift)
     shift.ended = time.time()
     # Whoever asks until then shall hear of everything.
     shift.over.wait()
     line.end(shift.told())
+
+
+@contextlib.contextmanager
+def _telling(shift: Shift) -> Iterator[None]:
+    """An error ends the shift, and whoever asks is told of it."""
+    try:
+        yield
+    except RotaError as error:
+        shift.error = str(error)

@@ -174,6 +174,8 @@ def _lines(axes: "Axes", chart: Lines, series: Mapping[str, Series]) -> None:
         highest = max((y for name in chart.series for y in series[name].y if y), default=0.0)
         axes.set_ylim(0, highest * 1.08 or 1)
         axes.margins(x=0.02)
+        if len(at := sorted(set(at))) <= FEW and all(x == round(x) for x in at):
+            axes.set_xticks(at)
     axes.xaxis.set_major_formatter("{x:,.10g}")
     axes.yaxis.set_major_formatter("{x:,.10g}")
 

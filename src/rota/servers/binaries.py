@@ -11,6 +11,9 @@ from pathlib import Path
 from rota.errors import ConfigError
 
 VARIABLE = "ROTA_TEST_POSTGRES_BIN"
+FURTHER = ("/usr/sbin", "/usr/local/sbin")
+"""Where servers are that are not on everybody's PATH."""
+
 DEBIAN = Path("/usr/lib/postgresql")
 
 
@@ -41,12 +44,12 @@ def find_binaries() -> Path:
 
 
 def find_program(*names: str) -> str:
-    """Find a program by the first of its names that is there: on the PATH, else in /usr/sbin.
+    """Find a program by the first of its names that is there: on the PATH, else in `FURTHER`.
 
     Raises:
         ConfigError: There is none.
     """
-    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"])
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *FURTHER])
     for name in names:
         if (found := shutil.which(name, path=path)) is not None:
             return found

@@ -5,6 +5,7 @@ import importlib.metadata
 import secrets
 import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, LiteralString
 
 from rota.errors import ConfigError, StoreUnavailable
@@ -106,6 +107,8 @@ class MariaDBKind(Kind):
 def _connect(url: str) -> "pymysql.Connection[pymysql.cursors.Cursor]":
     parts = urllib.parse.urlsplit(url)
     options = dict(urllib.parse.parse_qsl(parts.query))
+    if (path := options.get("unix_socket")) is not None and not Path(path).is_socket():
+        raise StoreUnavailable(f"MariaDB is not to be reached: there is no socket {path}")
     return pymysql.connect(
         host=parts.hostname or "localhost",
         port=parts.port or 3306,

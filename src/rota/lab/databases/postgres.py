@@ -86,7 +86,8 @@ class PostgresKind(Kind):
         return Look(*connection.rows(LOOK)[0])
 
     def facts(self, url: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        settings = dict(postgres_settings(url))
+        with _translated():
+            settings = postgres_settings(url)
         versions = {
             "postgresql": settings.pop("server_version"),
             "psycopg": importlib.metadata.version("psycopg"),

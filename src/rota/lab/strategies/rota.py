@@ -50,6 +50,9 @@ class RotaStore(Strategy):
 
         return work
 
+    def open(self) -> None:
+        self.app.ready()
+
     def close(self) -> None:
         if "app" in vars(self):
             self.app.close()
