@@ -93,7 +93,7 @@ def list_(*, as_json: bool) -> None:
 @click.option("--strategy", "strategies", metavar="NAME", multiple=True,
               help="Only this one; may be repeated.  [default: all that suit]")  # fmt: skip
 @click.option(
-    "--database", "databases", metavar="URL", multiple=True,
+    "--database", "--url", "databases", metavar="URL", multiple=True,
     help="A server to make databases on, or the SQLite file's folder; or postgres, mariadb, sqlite, "
     "redis for a private one. One of each kind.  [default: private ones, as far as they are needed]",
 )  # fmt: skip

@@ -81,4 +81,6 @@ def _produce(line: Line[Sent], load: Load) -> None:
             # One that has fallen behind does not pause: it tries to catch up.
             if (pause := due - time.monotonic()) > 0:
                 stopping.wait(pause)
+        # Whoever asks until then shall hear of everything.
+        stopping.wait()
     line.end(take())
