@@ -4,13 +4,14 @@ PYTHON ?= python3
 UV ?= 0.13.9
 WORKERS ?= 2
 ARGS ?=
+SUDO ?=
 
 BIN := .venv/bin
 STAMP := .venv/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-postgres check bench lock clean
+.PHONY: help demo test test-postgres check bench lab lab-servers lock clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +33,17 @@ check: $(STAMP) ## format, lint, types, import rules
 
 bench: $(STAMP) ## measure (ARGS="--private": on a PostgreSQL of its own)
 	@$(BIN)/rota bench $(ARGS)
+
+lab: $(STAMP) ## run an experiment (ARGS="run parallel --quick")
+	@$(BIN)/rota lab $(ARGS)
+
+lab-servers: ## install MariaDB and Redis for the lab, on Debian (SUDO=sudo: as root)
+	@command -v apt-get >/dev/null || { \
+	  echo "This is not Debian: install mariadb-server and redis-server with your system's packages." >&2; \
+	  exit 1; }
+	@command -v mariadbd >/dev/null && command -v redis-server >/dev/null || \
+	  { $(SUDO) apt-get update && $(SUDO) env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
+	    apt-get install --yes --no-install-recommends mariadb-server redis-server; }
 
 lock: ## write requirements.lock anew (ARGS=--upgrade: with the newest versions)
 	@test -x .cache/uv-$(UV)/bin/uv || { $(PYTHON) -m venv .cache/uv-$(UV) && \

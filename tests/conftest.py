@@ -8,5 +8,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 pytest_plugins = [
     "tests.fixtures.postgres",
     "tests.fixtures.stores",
+    "tests.fixtures.others",
     "tests.fixtures.report",
 ]

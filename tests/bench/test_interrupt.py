@@ -17,11 +17,11 @@ import pytest
 from psycopg import sql
 
 from rota.bench import scratch as scratches
-from rota.bench.progress import Silent
-from rota.bench.report import Result
 from rota.bench.scratch import left_behind, scratch
 from rota.bench.soak import soak
 from rota.bench.steady import Course
+from rota.reports.progress import Silent
+from rota.reports.report import Result
 from tests.cli.calling import ROTA, environment, rota
 from tests.fixtures.workers import LONG, until
 

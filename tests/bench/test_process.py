@@ -13,9 +13,9 @@ from rota import Rota
 from rota.bench import tasks
 from rota.bench.crew import Crew, Plan, Told, _work
 from rota.bench.drain import run_dry
-from rota.bench.process import Child, Line, ProcessEnded, emptied
 from rota.bench.producer import Load, Producers, Sent
-from rota.bench.progress import Silent
+from rota.processes import Child, Line, ProcessEnded, emptied
+from rota.reports.progress import Silent
 from tests.fixtures.workers import until
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from rota.bench.progress import Silent, about
 from rota.bench.scale import expected, scale
 from rota.bench.scratch import Scratch
 from rota.bench.soak import soak
 from rota.bench.steady import Course
+from rota.reports.progress import Silent, about
 
 
 class Stopping(Silent):

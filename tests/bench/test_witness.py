@@ -10,11 +10,11 @@ import pytest
 from rota.bench.crew import Told
 from rota.bench.drain import _drained, steps_of_workers
 from rota.bench.observer import Observer, Tables
-from rota.bench.progress import Silent
 from rota.bench.scratch import Scratch
 from rota.bench.steady import Course, Sample, Steady, blocks_per_job, increase
 from rota.bench.witness import Look, Witness, increases, medians, piece
 from rota.errors import RotaError
+from rota.reports.progress import Silent
 from rota.servers import PostgresServer
 from rota.store.migrate import migrate
 from rota.store.opening import open_store

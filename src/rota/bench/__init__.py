@@ -5,11 +5,12 @@ processes, and reports what it measured together with the machine, the versions 
 Machines are noisy: compare within one run, not across runs.
 
 drain, enqueue, latency, hold, delayed, retries, soak, scale, idle, counts: one question each
-report    the form of an answer; figures makes numbers of measurements
+figures   numbers of measurements
 crew      workers in processes of their own, and what they have seen; producer the same for producers
-process   how a parent asks its children
 steady    a steady load with a sample every second: what hold and soak have in common
 holder    the long transaction; observer what the database knows about itself
 scratch   where databases are made; tasks what the workers run
-grids     figures as tables; charts and html the page
+
+The form of an answer, its tables and its page are in `rota.reports`; `rota.processes` is how a parent
+asks its children.
 """

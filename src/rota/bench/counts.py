@@ -9,9 +9,9 @@ from rota.bench import tasks
 from rota.bench.crew import Crew, Plan
 from rota.bench.drain import run_dry
 from rota.bench.figures import ratio
-from rota.bench.progress import Progress
-from rota.bench.report import Figures, Lines, Result, Series, Value
 from rota.bench.scratch import Scratch
+from rota.reports.progress import Progress
+from rota.reports.report import Figures, Lines, Result, Series, Value
 
 TRIES = 5
 """So often each is measured, in turns; the median counts."""

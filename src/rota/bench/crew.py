@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from rota.bench import tasks
 from rota.bench.figures import Step
-from rota.bench.process import Group, Line, emptied
 from rota.config import WorkerConfig
 from rota.events import JobsClaimed, SettlementsWritten, WorkerStarted
+from rota.processes import Group, Line, emptied
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from rota.bench import tasks
 from rota.bench.crew import Crew, Plan, Told
 from rota.bench.drain import LOOK
 from rota.bench.figures import Step, distribution, percentiles
-from rota.bench.progress import Progress
-from rota.bench.report import Lines, Result, Series
 from rota.bench.scratch import Scratch
+from rota.reports.progress import Progress
+from rota.reports.report import Lines, Result, Series
 
 STEPS_PER_SECOND = 10
 """Due times of the jobs: jobs of the same tenth of a second are due at the same moment."""

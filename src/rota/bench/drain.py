@@ -11,10 +11,10 @@ from rota.bench.crew import Crew, Plan, Told
 from rota.bench.figures import Curve, Step, ends_of_parts, ratio, tenths
 from rota.bench.holder import held
 from rota.bench.observer import PAGE, Observer, Wal, observing
-from rota.bench.progress import Progress
-from rota.bench.report import Bars, Figures, Lines, Result, Series, Value
 from rota.bench.scratch import Scratch
 from rota.bench.witness import Witness, increases, medians
+from rota.reports.progress import Progress
+from rota.reports.report import Bars, Figures, Lines, Result, Series, Value
 
 if TYPE_CHECKING:
     from rota.task import Task

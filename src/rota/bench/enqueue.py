@@ -9,9 +9,9 @@ from statistics import median
 from rota.bench import tasks
 from rota.bench.figures import percentiles, ratio
 from rota.bench.producer import Load, Producers
-from rota.bench.progress import Progress
-from rota.bench.report import Bars, Figures, Result
 from rota.bench.scratch import Scratch
+from rota.reports.progress import Progress
+from rota.reports.report import Bars, Figures, Result
 
 BLOCK = 50
 """Enqueues and bare INSERTs take turns in blocks of so many, so that both meet the same machine."""

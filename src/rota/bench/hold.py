@@ -12,12 +12,12 @@ from rota.bench import tasks
 from rota.bench.figures import milliseconds, percentiles, ratio
 from rota.bench.holder import held
 from rota.bench.observer import Tables, observing
-from rota.bench.progress import Progress
-from rota.bench.report import Bars, Figures, Lines, Result, Value
 from rota.bench.scratch import Scratch
 from rota.bench.steady import Course, Ran, Sample, Steady, arrivals, blocks_per_job, series
 from rota.bench.waiting import waiting
 from rota.errors import ConfigError
+from rota.reports.progress import Progress
+from rota.reports.report import Bars, Figures, Lines, Result, Value
 
 WINDOW = 60.0
 """Seconds of the parts that are compared: the first minute and the last."""

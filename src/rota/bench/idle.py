@@ -5,9 +5,9 @@ import time
 from rota.bench.crew import Crew, Plan
 from rota.bench.lanes import Lanes
 from rota.bench.observer import Observer, observing
-from rota.bench.progress import Progress
-from rota.bench.report import Result
 from rota.bench.scratch import Scratch
+from rota.reports.progress import Progress
+from rota.reports.report import Result
 
 REPORTED = 10.0
 """Seconds before the watch, at least. A session of PostgreSQL that falls silent reports what it

@@ -3,7 +3,7 @@
 from itertools import islice, product
 
 from rota.bench import tasks
-from rota.bench.progress import Progress
+from rota.reports.progress import Progress
 
 WIDE = 32
 """Queues at most; more lanes than that are made with more priorities."""

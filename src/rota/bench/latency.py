@@ -10,10 +10,10 @@ from rota.bench.drain import LOOK
 from rota.bench.figures import distribution, percentiles, ratio
 from rota.bench.observer import observing
 from rota.bench.producer import Load, Producers
-from rota.bench.progress import Progress
-from rota.bench.report import Figures, Lines, Result, Series
 from rota.bench.scratch import Scratch
 from rota.bench.steady import Course, Steady
+from rota.reports.progress import Progress
+from rota.reports.report import Figures, Lines, Result, Series
 
 SHORTEST_GAP = 0.04
 LONGEST_GAP = 0.12

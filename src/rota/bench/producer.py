@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 
 from rota.bench import tasks
-from rota.bench.process import Group, Line, emptied
+from rota.processes import Group, Line, emptied
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from rota.bench import tasks
 from rota.bench.crew import Crew, Plan, Told
 from rota.bench.drain import run_dry
 from rota.bench.figures import distribution, percentiles, ratio
-from rota.bench.progress import Progress
-from rota.bench.report import Bars, Lines, Result, Series
 from rota.bench.scratch import Scratch
+from rota.reports.progress import Progress
+from rota.reports.report import Bars, Lines, Result, Series
 
 
 def retries(

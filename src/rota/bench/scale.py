@@ -8,10 +8,10 @@ from rota.bench.figures import ratio
 from rota.bench.idle import watch
 from rota.bench.lanes import Lanes
 from rota.bench.observer import observing
-from rota.bench.progress import Progress
-from rota.bench.report import Bars, Figures, Result
 from rota.bench.scratch import Scratch
 from rota.bench.steady import ENDING, STARTING
+from rota.reports.progress import Progress
+from rota.reports.report import Bars, Figures, Result
 
 
 def scale(

@@ -3,10 +3,10 @@
 from rota.bench.figures import growth, percentiles
 from rota.bench.hold import dead_rows
 from rota.bench.observer import observing
-from rota.bench.progress import Progress
-from rota.bench.report import Figures, Lines, Result
 from rota.bench.scratch import Scratch
 from rota.bench.steady import Course, Steady, arrivals, series
+from rota.reports.progress import Progress
+from rota.reports.report import Figures, Lines, Result
 
 
 def soak(scratch: Scratch, course: Course, progress: Progress) -> Result:

@@ -15,9 +15,9 @@ from rota.bench.crew import Crew, Plan, Told
 from rota.bench.figures import milliseconds, ratio
 from rota.bench.observer import Observer, Tables
 from rota.bench.producer import Load, Producers, Sent
-from rota.bench.progress import Progress
-from rota.bench.report import Figures, Series
 from rota.bench.witness import piece
+from rota.reports.progress import Progress
+from rota.reports.report import Figures, Series
 
 PATIENCE = 30.0
 """Seconds that the workers have for what is left when the producer has ended."""

@@ -5,8 +5,8 @@ import time
 from rota.bench import tasks
 from rota.bench.figures import percentiles, ratio
 from rota.bench.holder import held
-from rota.bench.progress import Progress
-from rota.bench.report import Figures
+from rota.reports.progress import Progress
+from rota.reports.report import Figures
 
 BLOCK = 50
 """Enqueues with and without the open producer take turns in blocks of so many."""

@@ -21,6 +21,7 @@ COMMANDS = {
     ),
     "supervise": Lazy("rota.cli.supervise:supervise", "End transactions that are open too long."),
     "bench": Lazy("rota.cli.bench.command:bench", "Measure how fast it is on your database."),
+    "lab": Lazy("rota.cli.lab:lab", "Run the queue designs of five articles, and Rota's."),
 }
 
 

@@ -1,9 +1,16 @@
-"""Private database servers, for tests and benchmarks: started from binaries, gone with their owner.
+"""Private database servers, for tests and measurements: started from binaries, gone with their owner.
 
 Rota never starts a server for an application: it uses the database that is there. What is here
 needs no installation, no root and no service manager, and imports nothing of Rota but its errors.
+
+owner      what all of them have in common
+postgres, mariadb, redis   one server each
+binaries   where their programs are
+supervise  the process that runs a server and removes it
 """
 
+from rota.servers.mariadb import MariaDBServer
 from rota.servers.postgres import PostgresServer, find_binaries
+from rota.servers.redis import RedisServer
 
-__all__ = ["PostgresServer", "find_binaries"]
+__all__ = ["MariaDBServer", "PostgresServer", "RedisServer", "find_binaries"]

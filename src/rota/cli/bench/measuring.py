@@ -1,7 +1,6 @@
 """What all benchmarks have in common: where they measure, progress, and how the report is shown."""
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
@@ -9,14 +8,15 @@ import click
 from click.core import ParameterSource
 
 from rota.cli.bench import files
-from rota.cli.bench.signals import stoppable
 from rota.cli.exits import INTERRUPTED, USAGE, Failure, complain
 from rota.cli.output import say, say_json, table
+from rota.cli.progress import bar
+from rota.cli.stopping import stoppable
 
 if TYPE_CHECKING:
-    from rota.bench.progress import Progress
-    from rota.bench.report import Report, Result, Value
     from rota.bench.scratch import Scratch
+    from rota.reports.progress import Progress
+    from rota.reports.report import Report, Result, Value
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,16 +69,18 @@ def measure(module: str, where: Where, run: "Callable[[Scratch, Progress], Resul
     """
     import importlib
 
-    from rota.bench.report import report
     from rota.bench.scratch import scratch
+    from rota.reports.report import report
+    from rota.reports.surroundings import rota_surroundings
 
     _check(where)
     question = (importlib.import_module(f"rota.bench.{module}").__doc__ or "").splitlines()[0]
     with stoppable(), scratch(where["url"], private=where["private"]) as place:
         _say_left_behind(place)
-        with _bar() as progress:
+        with bar() as progress:
             result = run(place, progress)
-        made = report(module, question, place.server or "sqlite", _parameters(), result)
+        where_measured = rota_surroundings(place.server or "sqlite")
+        made = report(module, question, _parameters(), result, where_measured)
     _show(made, result, where)
     if result.stopped_by:
         complain(f"stopped by {result.stopped_by}; the report is of what was measured by then")
@@ -112,7 +114,7 @@ def _check(where: Where) -> None:
             "out --url to measure on the private one, or --private to measure on that one"
         )
     if where["html"] is not None:
-        from rota.bench import charts
+        from rota.reports import charts
 
         charts.check()
     written = {option: path for option, path in _files(where).items() if path is not None}
@@ -153,7 +155,7 @@ def _show(made: "Report", result: "Result", where: Where) -> None:
     if json is not None:
         files.write(json, msgspec.json.format(msgspec.json.encode(made), indent=2))
     if html is not None:
-        from rota.bench.html import page
+        from rota.reports.html import page
 
         files.write(html, page(made, result.charts).encode())
     if where["json"] == STDOUT:
@@ -163,7 +165,7 @@ def _show(made: "Report", result: "Result", where: Where) -> None:
 
 
 def _tables(made: "Report") -> None:
-    from rota.bench.grids import grids, surroundings
+    from rota.reports.grids import grids, surroundings
 
     say(f"rota bench {made.name}: {made.question}", bold=True)
     for grid in [*grids(made.figures), *surroundings(made)]:
@@ -174,42 +176,3 @@ def _tables(made: "Report") -> None:
     for note in made.notes:
         say()
         say(note, dim=True)
-
-
-@contextlib.contextmanager
-def _bar() -> "Iterator[Progress]":
-    """A bar on a terminal, nothing elsewhere."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    from rota.bench.progress import Silent, about
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield Silent()
-        return
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-        TimeElapsedColumn(), TimeRemainingColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=console, transient=True) as shown:
-        line = shown.add_task("", total=None)
-
-        class Bar:
-            def expect(self, seconds: float) -> None:
-                shown.console.print(f"This takes about {about(seconds)}.", highlight=False)
-
-            def begin(self, what: str, total: float) -> None:
-                shown.reset(line, description=what, total=round(total))
-
-            def at(self, done: float) -> None:
-                shown.update(line, completed=int(done))
-
-        yield Bar()

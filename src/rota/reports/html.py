@@ -1,11 +1,16 @@
 """A report as one HTML file that needs nothing else: no network, no scripts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
-from rota.bench.charts import draw, legend
-from rota.bench.grids import Grid, grids, surroundings
-from rota.bench.report import Bars, Lines, Report
+from rota.reports.charts import Key, draw, legend
+from rota.reports.grids import Grid, grids, surroundings
+from rota.reports.report import Bars, Lines, Report
+
+DATABASES = {
+    "postgresql": "PostgreSQL", "mariadb": "MariaDB", "sqlite": "SQLite", "redis": "Redis",
+}  # fmt: skip
+"""What they are called in versions, and for people."""
 
 STYLE = """
 :root { color-scheme: light dark; --page: #ffffff; --card: #f7f8fa; --ink: #1b1f24;
@@ -35,8 +40,20 @@ th:first-child, td:first-child { text-align: left; }
 """
 
 
-def page(report: Report, charts: Sequence[Lines | Bars]) -> str:
+def page(
+    report: Report,
+    charts: Sequence[Lines | Bars],
+    *,
+    program: str = "rota bench",
+    sections: Mapping[str, Sequence[str]] | None = None,
+) -> str:
     """The page.
+
+    Args:
+        report: What was measured.
+        charts: Those of the result.
+        program: Who has measured it.
+        sections: Paragraphs under headings, to come before the charts.
 
     Raises:
         ConfigError: matplotlib is not installed.
@@ -45,6 +62,10 @@ def page(report: Report, charts: Sequence[Lines | Bars]) -> str:
         f"<figure><figcaption>{escape(chart.title)}</figcaption>"
         f"{_legend(chart)}{draw(chart, report.series, number)}</figure>\n"
         for number, chart in enumerate(charts)
+    )
+    before = "".join(
+        f"<h2>{escape(heading)}</h2>" + "".join(f"<p>{escape(one)}</p>\n" for one in paragraphs)
+        for heading, paragraphs in (sections or {}).items()
     )
     partial = (
         '<p class="partial">Interrupted: this is what was measured by then.</p>'
@@ -57,14 +78,15 @@ def page(report: Report, charts: Sequence[Lines | Bars]) -> str:
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>rota bench {escape(report.name)}</title>
+<title>{escape(program)} {escape(report.name)}</title>
 <style>{STYLE}</style>
 </head>
 <body>
-<h1>rota bench {escape(report.name)}</h1>
+<h1>{escape(program)} {escape(report.name)}</h1>
 <p>{escape(report.question)}</p>
 <p class="quiet">{escape(_who(report))}</p>
 {partial}
+{before}
 {f"<h2>Charts</h2>{drawn}" if drawn else ""}
 <h2>Figures</h2>
 {"".join(map(_table, grids(report.figures)))}
@@ -77,17 +99,28 @@ def page(report: Report, charts: Sequence[Lines | Bars]) -> str:
 
 
 def _who(report: Report) -> str:
-    database = report.settings.get("server_version")
-    kind = f"PostgreSQL {database}" if database else f"SQLite {report.versions.get('sqlite')}"
-    return f"{report.when} · {kind} · {report.machine['cores']} cores · commit {report.commit}"
+    versions = {"postgresql": report.settings.get("server_version"), **report.versions}
+    databases = ", ".join(f"{title} {one}" for key, title in DATABASES.items()
+                          if (one := versions.get(key)))  # fmt: skip
+    cores = report.machine["cores"]
+    return f"{report.when} · {databases} · {cores} cores · commit {report.commit}"
 
 
 def _legend(chart: Lines | Bars) -> str:
     names = "".join(
-        f'<span><i style="background: {colour}"></i>{escape(name)}</span>'
-        for name, colour in legend(chart)
+        f'<span><i style="{_swatch(key)}"></i>{escape(key.name)}</span>' for key in legend(chart)
     )
     return f'<div class="legend">{names}</div>' if names else ""
+
+
+def _swatch(key: Key) -> str:
+    if key.dashes == "-":
+        return f"background: {key.colour}"
+    share = 60 if key.dashes == "--" else 30
+    return (
+        f"background: repeating-linear-gradient(90deg, {key.colour} 0 {share}%,"
+        f" transparent {share}% 100%) 0 / 50%"
+    )
 
 
 def _table(grid: Grid, *, plain: bool = False) -> str:

@@ -1,25 +1,28 @@
-"""Charts as SVG, drawn by matplotlib: lines for what changes over time, bars for what is compared.
+"""Charts drawn by matplotlib: lines for what changes over time, bars for what is compared.
 
-Colours of text, grid and background are left to the page (`var(--…)`), so that a chart fits a
-light page and a dark one.
+As SVG in a page, colours of text, grid and background are left to the page (`var(--…)`), so that a
+chart fits a light page and a dark one. As PNG, a chart has title and legend of its own.
 """
 
 import io
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from rota.bench.report import Bars, Lines, Series
 from rota.errors import ConfigError
+from rota.reports.report import Bars, Lines, Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SIZE = (7.6, 3.3)
 """Inches."""
 
 COLOURS = ("#3b7dd8", "#e07b39", "#3a9d6e", "#a463c9", "#c94f6d", "#8a8f3c", "#4aa3a8", "#9a7b5f")
 """Of lines and bars: in between, so that they stand out on white and on black."""
+
+DASHES: tuple[Literal["-", "--", ":"], ...] = ("-", "--", ":")
 
 INK = {"#010101": "var(--ink)", "#020202": "var(--quiet)", "#030303": "var(--grid)"}
 """What matplotlib is told, and what the page decides."""
@@ -55,8 +58,15 @@ FAR_APART = 50
 """Sizes that differ by so much need a logarithmic scale to be seen."""
 
 
-def check() -> None:
-    """Say now, and not after an hour, that charts cannot be drawn.
+PAPER = {"#010101": "#1b1f24", "#020202": "#59636e", "#030303": "#d5dae0"}
+"""The same where there is no page: the colours of a light one."""
+
+DOTS = 150
+"""Per inch of a PNG."""
+
+
+def check(extra: str = "bench") -> None:
+    """Say now, and not after an hour, that charts cannot be drawn; `extra` is who needs them.
 
     Raises:
         ConfigError: matplotlib is not installed.
@@ -65,8 +75,8 @@ def check() -> None:
         import matplotlib as mpl
     except ImportError as error:
         message = (
-            "the charts of --html are drawn by matplotlib, which is not installed: "
-            "pip install 'rota[bench]'; or leave --html out"
+            "the charts are drawn by matplotlib, which is not installed: "
+            f"pip install 'rota[{extra}]'"
         )
         raise ConfigError(message) from error
     del mpl
@@ -75,41 +85,85 @@ def check() -> None:
 def draw(chart: Lines | Bars, series: Mapping[str, Series], number: int) -> str:
     """One chart as an SVG element; `number` keeps its inner names apart from other charts'."""
     import matplotlib as mpl
-    from matplotlib.figure import Figure
 
     with mpl.rc_context({**STYLE, "svg.hashsalt": f"chart {number}"}):
-        width, height = SIZE
-        if isinstance(chart, Bars) and _lying(chart):
-            height = 1 + 0.32 * sum(map(len, chart.groups.values()))
-        figure = Figure(figsize=(width, height), layout="constrained")
-        axes = figure.add_subplot()
-        match chart:
-            case Lines():
-                _lines(axes, chart, series)
-            case Bars():
-                _bars(axes, chart)
+        figure = _figure(chart, series)
         text = io.StringIO()
         nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
         figure.savefig(text, format="svg", metadata=nothing)
     return _inline(text.getvalue())
 
 
-def legend(chart: Lines | Bars) -> list[tuple[str, str]]:
-    """What the colours of a chart mean: names and colours; nothing where there is only one.
+def picture(chart: Lines | Bars, series: Mapping[str, Series]) -> bytes:
+    """One chart as a PNG that can be read without a page."""
+    import matplotlib as mpl
+
+    style = {key: PAPER.get(value, value) if isinstance(value, str) else value
+             for key, value in STYLE.items()}  # fmt: skip
+    with mpl.rc_context({**style, "savefig.facecolor": "#ffffff"}):
+        figure = _figure(chart, series)
+        figure.suptitle(chart.title, fontsize=11)
+        if names := legend(chart):
+            from matplotlib.lines import Line2D
+
+            keys = [Line2D([], [], color=one.colour, linestyle=one.dashes) for one in names]
+            figure.legend(
+                keys, [one.name for one in names], loc="outside lower center",
+                ncols=min(4, len(names)), frameon=False,
+            )  # fmt: skip
+            width, height = figure.get_size_inches()
+            figure.set_size_inches(width, height + 0.5 + 0.2 * (len(names) // 4))
+        data = io.BytesIO()
+        figure.savefig(data, format="png", dpi=DOTS, metadata={"Software": None})
+    return data.getvalue()
+
+
+def _figure(chart: Lines | Bars, series: Mapping[str, Series]) -> "Figure":
+    from matplotlib.figure import Figure
+
+    width, height = SIZE
+    if isinstance(chart, Bars) and _lying(chart):
+        height = 1 + 0.32 * sum(map(len, chart.groups.values()))
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.add_subplot()
+    match chart:
+        case Lines():
+            _lines(axes, chart, series)
+        case Bars():
+            _bars(axes, chart)
+    return figure
+
+
+class Key(NamedTuple):
+    """What a line or a bar looks like."""
+
+    name: str
+    colour: str
+    dashes: Literal["-", "--", ":"]
+
+
+def legend(chart: Lines | Bars) -> list[Key]:
+    """What the colours of a chart mean; nothing where there is only one.
 
     The page shows it, because there it can take as many lines as it needs.
     """
-    names = list(chart.series if isinstance(chart, Lines) else chart.groups)
-    return list(zip(names, _colours(len(names)), strict=True)) if len(names) > 1 else []
+    if isinstance(chart, Lines):
+        names = [chart.names.get(name, name) for name in chart.series]
+    else:
+        names = list(chart.groups)
+    return _keys(names) if len(names) > 1 else []
 
 
 def _lines(axes: "Axes", chart: Lines, series: Mapping[str, Series]) -> None:
-    for name, colour in zip(chart.series, _colours(len(chart.series)), strict=True):
-        one = series[name]
+    for key in _keys(chart.series):
+        one = series[key.name]
         y = [float("nan") if value is None else value for value in one.y]
         marker = "o" if len(one.x) <= FEW else ""
         # Not clipped: a line at zero would lose its lower half.
-        axes.plot(one.x, y, clip_on=False, color=colour, linewidth=1.8, marker=marker, markersize=4)
+        axes.plot(
+            one.x, y, clip_on=False, color=key.colour, linestyle=key.dashes, linewidth=1.8,
+            marker=marker, markersize=4,
+        )  # fmt: skip
     axes.set_xlabel(chart.x)
     axes.set_ylabel(chart.y)
     at = [x for name in chart.series for x in series[name].x if x > 0]
@@ -120,6 +174,8 @@ def _lines(axes: "Axes", chart: Lines, series: Mapping[str, Series]) -> None:
         highest = max((y for name in chart.series for y in series[name].y if y), default=0.0)
         axes.set_ylim(0, highest * 1.08 or 1)
         axes.margins(x=0.02)
+        if len(at := sorted(set(at))) <= FEW and all(x == round(x) for x in at):
+            axes.set_xticks(at)
     axes.xaxis.set_major_formatter("{x:,.10g}")
     axes.yaxis.set_major_formatter("{x:,.10g}")
 
@@ -128,13 +184,13 @@ def _bars(axes: "Axes", chart: Bars) -> None:
     labels = _labels(chart)
     lying = _lying(chart)
     width = 0.8 / max(1, len(chart.groups))
-    for number, (group, colour) in enumerate(
-        zip(chart.groups.values(), _colours(len(chart.groups)), strict=True)
+    for number, (group, key) in enumerate(
+        zip(chart.groups.values(), _keys(list(chart.groups)), strict=True)
     ):
         places = [n + (number - (len(chart.groups) - 1) / 2) * width for n in range(len(labels))]
         values = [group.get(label, 0.0) for label in labels]
         draw_bars = axes.barh if lying else axes.bar
-        drawn = draw_bars(places, values, width * 0.92, color=colour)
+        drawn = draw_bars(places, values, width * 0.92, color=key.colour)
         if lying or len(labels) * len(chart.groups) <= FEW:
             axes.bar_label(drawn, list(map(_short, values)), padding=3, fontsize=8.5)
     if lying:
@@ -166,8 +222,13 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004
 
 
-def _colours(count: int) -> list[str]:
-    return [COLOURS[n % len(COLOURS)] for n in range(count)]
+def _keys(names: Sequence[str]) -> list[Key]:
+    """Colours in their order; where they begin again, lines are dashed."""
+    count = len(COLOURS)
+    return [
+        Key(name, COLOURS[n % count], DASHES[n // count % len(DASHES)])
+        for n, name in enumerate(names)
+    ]
 
 
 def _inline(svg: str) -> str:

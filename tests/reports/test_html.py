@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from rota.bench.charts import draw
-from rota.bench.html import page as written
-from rota.bench.report import Bars, Lines, Result, Series, report
+from rota.reports.charts import draw
+from rota.reports.html import page as written
+from rota.reports.report import Bars, Lines, Result, Series, report
+from rota.reports.surroundings import rota_surroundings
 from tests.cli.calling import refused, rota
 
 LINES = Lines("Flat is good <here>", "seconds", "jobs per second", ("done", "offered"))
@@ -50,7 +51,10 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def page() -> str:
     """A page with both kinds of charts."""
-    return written(report("hold", "Does it <hold>?", "sqlite", {"jobs": 1}, RESULT), RESULT.charts)
+    return written(
+        report("hold", "Does it <hold>?", {"jobs": 1}, RESULT, rota_surroundings("sqlite")),
+        RESULT.charts,
+    )
 
 
 def test_needs_nothing_else(page: str) -> None:

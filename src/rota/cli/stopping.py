@@ -1,4 +1,4 @@
-"""What stops a benchmark before its end: Ctrl-C, SIGTERM, or a terminal that goes away."""
+"""What stops a long command before its end: Ctrl-C, SIGTERM, or a terminal that goes away."""
 
 import contextlib
 import signal

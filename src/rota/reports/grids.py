@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rota.bench.report import Figures, Report, Value
+from rota.reports.report import Figures, Report, Value
 
 WIDEST = 6
 """Things side by side at most; more stand below each other, with the figures side by side."""

@@ -1,0 +1,228 @@
+"""`rota lab`: the queue designs of five articles, side by side with Rota's own store."""
+
+import contextlib
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rota.cli.exits import INTERRUPTED, Failure, complain, exit_code
+from rota.cli.options import json_option
+from rota.cli.output import say, say_json, table
+from rota.cli.progress import bar
+from rota.cli.stopping import stoppable
+from rota.errors import ConfigError, RotaError
+
+if TYPE_CHECKING:
+    from rota.lab.experiment import Experiment
+    from rota.lab.run import Outcome
+    from rota.reports.report import Report
+
+
+@click.group()
+def lab() -> None:
+    """Run the queue designs of five articles side by side with Rota's own.
+
+    \b
+    Examples:
+      rota lab list
+      rota lab run parallel --quick
+      rota lab run mvcc --strategy skip-locked --strategy rota --out mvcc
+    """
+
+
+@lab.command("list")
+@json_option
+def list_(*, as_json: bool) -> None:
+    """Explain each strategy and each experiment in two sentences.
+
+    \b
+    Example:
+      rota lab list
+    """
+    from rota.lab.experiment import experiments
+    from rota.lab.strategy import strategies
+
+    if as_json:
+        say_json(
+            {
+                "strategies": [
+                    {
+                        "name": one.name,
+                        "summary": one.summary,
+                        "articles": one.articles,
+                        "databases": [*one.databases, *(["redis"] if one.redis else [])],
+                        "variant": one.variant,
+                        "settings": one.defaults,
+                    }
+                    for one in strategies().values()
+                ],
+                "experiments": [
+                    {
+                        "name": asked.name,
+                        "question": asked.question,
+                        "summary": asked.summary,
+                        "article": asked.article,
+                        "databases": asked.databases,
+                        "full": asked.full,
+                        "quick": {**asked.full, **asked.quick},
+                    }
+                    for asked in experiments().values()
+                ],
+            }
+        )
+        return
+    rows = [
+        [one.name, _articles(one.articles),
+         ", ".join([*(each.title for each in one.databases), *(["Redis"] if one.redis else [])]),
+         one.summary]
+        for one in strategies().values()
+    ]  # fmt: skip
+    table(["strategy", "article", "databases", "what it does"], rows, nothing="nothing")
+    say()
+    rows = [
+        [asked.name, _articles((asked.article,)),
+         ", ".join(each.title for each in asked.databases), f"{asked.question} {asked.summary}"]
+        for asked in experiments().values()
+    ]  # fmt: skip
+    table(["experiment", "article", "databases", "what it asks"], rows, nothing="nothing")
+
+
+@lab.command()
+@click.argument("experiment")
+@click.option("--strategy", "strategies", metavar="NAME", multiple=True,
+              help="Only this one; may be repeated.  [default: all that suit]")  # fmt: skip
+@click.option(
+    "--database", "--url", "databases", metavar="URL", multiple=True,
+    help="A server to make databases on, or the SQLite file's folder; or postgres, mariadb, sqlite, "
+    "redis for a private one. One of each kind.  [default: private ones, as far as they are needed]",
+)  # fmt: skip
+@click.option("--quick/--full", default=False, help="Seconds for each strategy, or minutes.  "
+              "[default: --full]")  # fmt: skip
+@click.option("--set", "given", metavar="NAME=NUMBER", multiple=True,
+              help="Another setting of the experiment, or of strategies.")  # fmt: skip
+@click.option("--out", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path),
+              help="Where the report is written.  [default: lab-EXPERIMENT]")  # fmt: skip
+@json_option
+def run(
+    *,
+    experiment: str,
+    strategies: tuple[str, ...],
+    databases: tuple[str, ...],
+    quick: bool,
+    given: tuple[str, ...],
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Ask an EXPERIMENT's question of strategies, and write result.json and report.html.
+
+    Everything happens in databases that are made for it and removed at the end. Ctrl-C ends it
+    early with a report of what was measured by then.
+
+    \b
+    Examples:
+      rota lab run parallel --quick
+      rota lab run mvcc --strategy rota --set seconds=60 --out mvcc
+      rota lab run parallel --database postgresql:///postgres --database mariadb
+    """
+    from rota.lab import run as running
+    from rota.lab.experiment import experiment as find
+    from rota.lab.servers import Servers
+    from rota.reports import charts
+
+    asked = find(experiment)
+    charts.check("lab")
+    form = running.form(asked, strategies, quick=quick, given=dict(map(_setting, given)))
+    with _folder(out or Path(f"lab-{experiment}")) as folder:
+        with stoppable(), Servers(databases) as servers, bar() as progress:
+            outcome = running.run(asked, strategies, servers, form, progress)
+        _write(folder, asked, outcome)
+    if as_json:
+        say_json(outcome.report)
+    else:
+        _tables(outcome.report)
+        say()
+        say(f"The report is {folder / 'report.html'}", fg="green")
+    if outcome.error is not None:
+        complain(
+            f"stopped by {outcome.result.stopped_by}; the report is of what was measured by then"
+        )
+        error = outcome.error
+        code = exit_code(error) if isinstance(error, RotaError) else INTERRUPTED
+        click.get_current_context().exit(code)
+
+
+def _setting(given: str) -> tuple[str, float]:
+    name, _, value = given.partition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ConfigError(f"--set {given}: write it as name=number, such as seconds=60")
+    return name.strip(), number
+
+
+@contextlib.contextmanager
+def _folder(folder: Path) -> Iterator[Path]:
+    """Make it now, so that a place that cannot be written to is known before the measurement.
+
+    Where nothing was written in the end, it is removed again.
+    """
+    made = not folder.exists()
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise Failure(
+            f"{folder} cannot be made: {error.strerror}; choose another folder with --out"
+        ) from error
+    try:
+        yield folder
+    finally:
+        if made:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+
+def _write(folder: Path, asked: "Experiment[Any]", outcome: "Outcome") -> None:
+    import msgspec
+
+    from rota.reports.charts import picture
+    from rota.reports.html import page
+
+    charts = outcome.result.charts
+    sections = {
+        "What to see": [asked.see],
+        f"What article {asked.article} says": [asked.said],
+    }
+    try:
+        (folder / "result.json").write_bytes(
+            msgspec.json.format(msgspec.json.encode(outcome.report), indent=2)
+        )
+        for number, chart in enumerate(charts, 1):
+            drawn = picture(chart, outcome.report.series)
+            (folder / f"{asked.name}-{number}.png").write_bytes(drawn)
+        text = page(outcome.report, charts, program="rota lab", sections=sections)
+        (folder / "report.html").write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Failure(
+            f"{folder} cannot be written to: {error.strerror}; choose another folder with --out"
+        ) from error
+
+
+def _tables(made: "Report") -> None:
+    from rota.reports.grids import grids
+
+    say(f"rota lab {made.name}: {made.question}", bold=True)
+    for grid in grids(made.figures):
+        say()
+        table(grid.headings, grid.rows, nothing="nothing")
+    for note in made.notes:
+        say()
+        say(note, dim=True)
+
+
+def _articles(numbers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, numbers))

@@ -1,0 +1,127 @@
+"""Workers in threads of the test, and what the database says about them."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, LiteralString, Self
+
+from rota.lab.place import Database
+from rota.lab.queue import Queue
+from rota.lab.shift import Shift
+from rota.lab.work import nothing
+from tests.fixtures.workers import LONG
+
+if TYPE_CHECKING:
+    from rota.lab.databases import Connection
+
+WAITING: Mapping[Database, LiteralString] = {
+    Database.POSTGRES: "select count(*) from pg_stat_activity"
+    " where datname = current_database() and wait_event_type = 'Lock'",
+    # Of the whole server; innodb_trx is not renewed for who asks it often.
+    Database.MARIADB: "select variable_value from information_schema.global_status"
+    " where variable_name = 'INNODB_ROW_LOCK_CURRENT_WAITS'",
+}
+SESSIONS: Mapping[Database, LiteralString] = {
+    Database.POSTGRES: "select count(*) from pg_stat_activity"
+    " where datname = current_database() and backend_type = 'client backend'",
+    Database.MARIADB: "select count(*) from information_schema.processlist where db = database()",
+}
+
+
+class Bystander:
+    """Looks at the queue's database from outside."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._kind = queue.place.database
+        self._connection: Connection = queue.place.connect()
+
+    def waiting(self) -> int:
+        """How many sessions wait for a lock; SQLite does not tell."""
+        return self._count(WAITING)
+
+    def sessions(self) -> int:
+        """How many sessions there are; SQLite has none."""
+        return self._count(SESSIONS)
+
+    def hold(self, sql: LiteralString) -> None:
+        """Lock rows until `release`."""
+        self._connection.begin()
+        self._connection.rows(sql)
+
+    def release(self) -> None:
+        """Let go of them."""
+        self._connection.rollback()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _count(self, queries: Mapping[Database, LiteralString]) -> int:
+        if self._kind not in queries:
+            return 0
+        return int(self._connection.rows(queries[self._kind])[0][0])
+
+
+class Hand:
+    """A worker in a thread; `holds` says whether it keeps the first job until it is released."""
+
+    def __init__(self, queue: Queue, *, holds: bool = False) -> None:
+        self.worked: list[str] = []
+        self.at_work = threading.Event()
+        self.released = threading.Event()
+        if not holds:
+            self.released.set()
+        self._strategy = type(queue.strategy)(queue.place, queue.strategy.settings)
+        self.shift = Shift(self._work, drain=True)
+        self._thread = threading.Thread(target=self._run)
+        self._errors: list[BaseException] = []
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has found nothing any more."""
+        return not self._thread.is_alive()
+
+    def start(self) -> Self:
+        """Begin."""
+        self._thread.start()
+        return self
+
+    def join(self) -> None:
+        """Wait for its end; what went wrong in it is raised here."""
+        self.released.set()
+        self._thread.join(LONG)
+        if self._thread.is_alive():
+            self.shift.end()
+            raise AssertionError("the worker has not ended")
+        for error in self._errors:
+            raise error
+
+    def _work(self, text: str) -> None:
+        self.worked.append(text)
+        self.at_work.set()
+        assert self.released.wait(LONG)
+
+    def _run(self) -> None:
+        try:
+            with closing(self._strategy):
+                self._strategy.run(self.shift)
+        except BaseException as error:  # noqa: BLE001 - raised again in the test
+            self._errors.append(error)
+
+
+@contextmanager
+def attended(queue: Queue) -> Iterator[None]:
+    """The attending process of a design that has one, as a thread."""
+    if not queue.strategy.attended:
+        yield
+        return
+    attending = type(queue.strategy)(queue.place, queue.strategy.settings)
+    shift = Shift(nothing)
+    thread = threading.Thread(target=attending.attend, args=(shift,))
+    thread.start()
+    try:
+        yield
+    finally:
+        shift.end()
+        thread.join(LONG)
+        attending.close()

@@ -1,0 +1,136 @@
+"""What each strategy promises and what it is known to do wrong, in a table; each is tried."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import LiteralString
+
+import pytest
+
+from rota.lab.place import Database
+from rota.lab.queue import Queue, Trial
+from rota.lab.strategy import Job, strategies, strategy
+from rota.processes import ProcessEnded
+from tests.fixtures.workers import LONG, until
+from tests.lab.bystander import Bystander, Hand, attended
+
+
+@dataclass(frozen=True)
+class Row:
+    """A strategy.
+
+    Attributes:
+        twice: Two workers get the same job, although none has failed.
+        serial: A worker waits while another one is at work.
+        loses: A job is lost when its worker is killed at work.
+        ordered: One worker alone takes jobs in the order in which they were enqueued.
+        race: Rows to be held while two workers claim, where `twice` needs them to meet in a claim.
+        settings: Those without which a test would take long.
+    """
+
+    name: str
+    twice: bool = False
+    serial: bool = False
+    loses: bool = False
+    ordered: bool = True
+    race: LiteralString | None = None
+    settings: Mapping[str, float] = field(default_factory=dict)
+
+
+TABLE = [
+    # Article 1
+    # Article 2
+    Row("skip-locked"),
+    # Article 3
+    # Article 4
+    Row("select-delete", twice=True),
+    Row("for-update", serial=True),
+    # Article 5
+    # Rota: one job at a time, so that the second worker finds one that the first has not claimed.
+    Row("rota", settings={"concurrency": 1, "prefetch": 0, "session_timeout": 1}),
+]
+
+CASES = [
+    pytest.param(row, database, id=f"{row.name}-{database}")
+    for row in TABLE
+    for database in strategy(row.name).databases
+]
+
+
+@pytest.fixture
+def queue(row: Row, database: Database, trial: Callable[..., Trial]) -> Iterator[Queue]:
+    """The strategy's queue, empty."""
+    with trial(row.name, database, **row.settings).fresh() as queue, attended(queue):
+        yield queue
+
+
+@pytest.fixture
+def bystander(queue: Queue) -> Iterator[Bystander]:
+    """Somebody who looks at it."""
+    with closing(Bystander(queue)) as one:
+        yield one
+
+
+def test_the_table_is_complete() -> None:
+    """Each strategy has a row, and one only."""
+    assert sorted(row.name for row in TABLE) == sorted(strategies())
+
+
+@pytest.mark.parametrize(("row", "database"), CASES)
+def test_two_workers(row: Row, queue: Queue, bystander: Bystander) -> None:
+    """Who comes second gets the same job, or waits, or gets another one, as the table says."""
+    queue.strategy.enqueue([Job("1"), Job("2")])
+    if row.race is not None:
+        bystander.hold(row.race)
+        first, second = Hand(queue).start(), Hand(queue).start()
+        until(lambda: bystander.waiting() == 2, "both workers to wait")
+        bystander.release()
+        waits = False
+    else:
+        first = Hand(queue, holds=True).start()
+        assert first.at_work.wait(LONG)
+        second = Hand(queue).start()
+        until(lambda: second.worked or bystander.waiting() or second.ended, "the second worker")
+        waits = bool(bystander.waiting()) and not second.worked
+    first.join()
+    second.join()
+    assert {*first.worked, *second.worked} == {"1", "2"}
+    assert (bool({*first.worked} & {*second.worked}), waits) == (row.twice, row.serial)
+    assert queue.strategy.left() == 0
+
+
+@pytest.mark.parametrize(("row", "database"), CASES)
+def test_a_worker_is_killed(row: Row, queue: Queue, bystander: Bystander) -> None:
+    """The job that a killed worker was at is worked by the next one, or not, as the table says."""
+    queue.strategy.enqueue([Job("1"), Job("2"), Job("3")])
+    before = bystander.sessions()
+    with queue.workers(1, die) as workers:
+        workers.go()
+        with pytest.raises(ProcessEnded):
+            until(lambda: not workers.tell())
+        until(lambda: bystander.sessions() <= before, "the server to notice")
+        next_one = Hand(queue).start()
+        next_one.join()
+    assert {"2", "3"} <= {*next_one.worked}
+    assert ("1" not in next_one.worked) is row.loses
+
+
+@pytest.mark.parametrize(("row", "database"), CASES)
+def test_one_worker(row: Row, queue: Queue) -> None:
+    """All jobs are worked once, in order or not, as the table says."""
+    texts = [str(number) for number in range(30)]
+    queue.strategy.enqueue([Job(text) for text in texts])
+    assert queue.strategy.left() == len(texts)
+    hand = Hand(queue).start()
+    hand.join()
+    assert sorted(hand.worked) == sorted(texts)
+    assert (hand.worked == texts) is row.ordered
+    assert queue.strategy.left() == 0
+
+
+def die(text: str) -> None:
+    """What a worker does that is killed."""
+    assert text == "1"
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,58 @@
+"""The table of who worked what: it outlives a worker that is killed and a design that rolls back."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import closing
+
+import pytest
+
+from rota.lab.place import Database
+from rota.lab.protocol import Noting, make_protocol, read_protocol
+from rota.lab.queue import Trial
+from rota.lab.strategy import Job
+from rota.processes import ProcessEnded
+from tests.fixtures.workers import until
+
+
+@pytest.mark.parametrize(
+    ("name", "database"),
+    [("skip-locked", Database.POSTGRES), ("skip-locked", Database.MARIADB), ("rota", Database.SQLITE)],
+)  # fmt: skip
+def test_entries(name: str, database: Database, trial: Callable[..., Trial]) -> None:
+    """One for each time that a job was begun, also by a worker that was killed at it."""
+    with trial(name, database, session_timeout=1).fresh() as queue:
+        make_protocol(queue.place)
+        queue.strategy.enqueue([Job("1"), Job("2")])
+        before = time.time()
+        with queue.workers(1, Noting(queue.place, die)) as workers:
+            workers.go()
+            with pytest.raises(ProcessEnded):
+                until(lambda: not workers.tell())
+        [killed] = read_protocol(queue.place)
+        with queue.workers(1, Noting(queue.place), drain=True) as workers:
+            workers.go()
+            list(workers.until_ended())
+        entries = read_protocol(queue.place)
+    assert killed.job == "1"
+    assert entries[0] == killed
+    assert sorted(one.job for one in entries) == ["1", "1", "2"]
+    assert [one.id for one in entries] == sorted(one.id for one in entries)
+    assert before - 1 < killed.at < time.time() + 1
+    assert len({one.worker for one in entries}) == 2
+    assert os.getpid() not in {one.worker for one in entries}
+
+
+def test_in_this_process(trial: Callable[..., Trial]) -> None:
+    """It can be used without a process, and closed."""
+    with trial("rota", Database.SQLITE).fresh() as queue:
+        make_protocol(queue.place)
+        with closing(Noting(queue.place)) as noting:
+            noting("7")
+        assert [(one.job, one.worker) for one in read_protocol(queue.place)] == [("7", os.getpid())]
+
+
+def die(_text: str) -> None:
+    """What a worker does that is killed."""
+    os.kill(os.getpid(), signal.SIGKILL)

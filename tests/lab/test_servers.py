@@ -1,0 +1,64 @@
+"""Where the lab makes databases, and that it removes what it has made."""
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import LiteralString
+
+import pytest
+import redis
+
+from rota.errors import StoreUnavailable
+from rota.lab.databases import kind
+from rota.lab.place import Database
+from rota.lab.servers import Servers, _check
+
+NAMES: dict[Database, LiteralString] = {
+    Database.POSTGRES: "select datname from pg_database",
+    Database.MARIADB: "select schema_name from information_schema.schemata",
+}
+
+
+@pytest.mark.parametrize("database", Database)
+def test_databases_are_removed(database: Database, server_url: Callable[[str], str]) -> None:
+    """Also while somebody is connected."""
+    url = server_url(database)
+    with Servers([url]) as servers:
+        with servers.fresh(database) as place:
+            left_open = place.connect()
+            left_open.execute("create table queue (job int)")
+        left_open.close()
+        with servers.fresh(database) as place, closing(place.connect()) as connection:
+            # Another one, and empty.
+            connection.execute("create table queue (job int)")
+    if database in NAMES:
+        name = place.url.partition("?")[0].rpartition("/")[2]
+        with closing(kind(database).connect(url)) as connection:
+            names = [row[0] for row in connection.rows(NAMES[database])]
+        assert name not in names
+
+
+def test_keys_are_removed(redis_url: str, server_url: Callable[[str], str]) -> None:
+    """Those with the prefix, and no others."""
+    client = redis.Redis.from_url(redis_url)
+    with closing(client), Servers([server_url("sqlite"), redis_url]) as servers:
+        client.set("theirs", 1)
+        with servers.fresh(Database.SQLITE, redis=True) as place:
+            assert place.redis == redis_url
+            assert place.prefix
+            client.set(f"{place.prefix}queue", 1)
+            assert {"redis", "sqlite"} <= set(servers.facts()[0])
+        assert client.keys("*") == [b"theirs"]
+        client.delete("theirs")
+
+
+@pytest.mark.parametrize("name", ["postgres", "mariadb", "redis"])
+def test_private_servers_end(name: str, server_url: Callable[[str], str]) -> None:
+    """One that is started by name is gone after the block."""
+    if name != "postgres":
+        server_url(name)  # skips where there is none
+    database = Database.SQLITE if name == "redis" else Database(name)
+    with Servers([name, database] if name == "redis" else [name]) as servers:
+        assert servers.missing(database, redis=name == "redis") is None
+        url = servers.used[name]
+    with pytest.raises(StoreUnavailable):
+        _check(name, url)

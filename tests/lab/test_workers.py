@@ -1,0 +1,62 @@
+"""The lab's processes: what they tell when they lose their database, and when they end."""
+
+from collections.abc import Callable
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from rota.errors import StoreUnavailable
+from rota.lab.place import Database
+from rota.lab.queue import Queue, Trial
+from rota.lab.strategy import Job
+from tests.fixtures.workers import until
+from tests.lab.bystander import Bystander
+
+
+def cut_off(queue: Queue) -> None:
+    """End all sessions in the queue's database that are not idle observers of this process."""
+    with closing(psycopg.connect(queue.place.url, autocommit=True)) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+@pytest.mark.parametrize("name", ["skip-locked", "rota"])
+def test_workers_that_are_cut_off(name: str, trial: Callable[..., Trial]) -> None:
+    """They say so when they are asked, and the error names the strategy."""
+    with trial(name, Database.POSTGRES).fresh() as queue, queue.workers(1) as workers:
+        workers.go()
+        queue.strategy.enqueue([Job("1")])
+        until(lambda: any(one.worked for one in workers.tell()), "the first job")
+        cut_off(queue)
+        with pytest.raises(StoreUnavailable, match=f"^{name}: "):
+            until(lambda: workers.tell() is None, "the error")
+
+
+def test_a_producer_that_is_cut_off(trial: Callable[..., Trial]) -> None:
+    """It says so when it is asked."""
+    with trial("skip-locked", Database.POSTGRES).fresh() as queue, queue.producer(50) as producer:
+        producer.go()
+        until(producer.sent, "the first job")
+        cut_off(queue)
+        with pytest.raises(StoreUnavailable, match=r"^the producer: "):
+            until(lambda: producer.sent() < 0, "the error")
+
+
+def test_workers_stop_when_they_are_told(trial: Callable[..., Trial]) -> None:
+    """Without `drain` they wait for more; the last words have what was not told before."""
+    with (
+        trial("skip-locked", Database.POSTGRES).fresh() as queue,
+        closing(Bystander(queue)) as bystander,
+        queue.workers(2) as workers,
+    ):
+        workers.go()
+        queue.strategy.enqueue([Job(str(number)) for number in range(20)])
+        until(lambda: queue.strategy.left() == 0, "all jobs")
+        told = workers.stop()
+        assert sum(len(one.worked) for one in told) == 20
+        assert sum(len(one.claims) for one in told) == 20
+        assert all(one.ended for one in told)
+        until(lambda: bystander.sessions() == 3, "the workers' sessions to end")
