@@ -3,12 +3,12 @@
 import contextlib
 import secrets
 import tempfile
-import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from rota.errors import ConfigError, StoreUnavailable
+from rota.servers.addresses import of_database
 from rota.store import migrate
 from rota.store.opening import open_store, shown
 
@@ -110,7 +110,7 @@ def _postgres(server: str) -> Iterator[str]:
     import psycopg
 
     name = f"rota_bench_{secrets.token_hex(4)}"
-    url = urllib.parse.urlsplit(server)._replace(path=f"/{name}").geturl()
+    url = of_database(server, name)
     with contextlib.ExitStack() as sessions:
         connection = sessions.enter_context(_connected(server))
         # A Ctrl-C may come in the very moment in which it is made.

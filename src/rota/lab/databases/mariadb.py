@@ -10,6 +10,7 @@ from typing import Any, LiteralString
 
 from rota.errors import ConfigError, StoreUnavailable
 from rota.lab.databases import Connection, Deadlock, Kind, Look, row_type
+from rota.servers.addresses import of_database
 
 try:
     import pymysql
@@ -81,7 +82,7 @@ class MariaDBKind(Kind):
         with _admin(server) as admin:
             admin.execute(f"create database {name} character set utf8mb4")
         try:
-            yield urllib.parse.urlsplit(server)._replace(path=f"/{name}").geturl()
+            yield of_database(server, name)
         finally:
             # Another connection: the first one may not have lived for hours.
             with contextlib.suppress(StoreUnavailable), _admin(server) as admin:

@@ -3,13 +3,13 @@
 import contextlib
 import importlib.metadata
 import secrets
-import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, LiteralString
 
 from rota.errors import ConfigError, StoreUnavailable
 from rota.lab.databases import Connection, Deadlock, Kind, Look
 from rota.reports.surroundings import postgres_settings
+from rota.servers.addresses import of_database
 
 try:
     import psycopg
@@ -67,7 +67,7 @@ class PostgresKind(Kind):
         with _admin(server) as admin:
             admin.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
         try:
-            yield urllib.parse.urlsplit(server)._replace(path=f"/{name}").geturl()
+            yield of_database(server, name)
         finally:
             # Another connection: the first one may not have lived for hours.
             with contextlib.suppress(StoreUnavailable), _admin(server) as admin:
