@@ -57,6 +57,10 @@ class Strategy(ABC):
     attended: ClassVar[bool] = False
     """Whether a process of its own calls `attend` while there are workers."""
 
+    patient: ClassVar[bool] = False
+    """Whether a job may be claimed later that cannot be now, without anybody enqueueing: because
+    a claim of it expires, or because it is on its way. Workers that drain wait for those."""
+
     defaults: ClassVar[Mapping[str, float]] = {}
     """Its settings."""
 
@@ -118,7 +122,7 @@ class Strategy(ABC):
                 continue
             if found:
                 shift.claimed()
-            elif shift.drain:
+            elif shift.drain and not (self.patient and self.left()):
                 return
             else:
                 shift.rest()
