@@ -45,6 +45,7 @@ TABLE = [
     # Article 1
     # Article 2
     Row("skip-locked"),
+    Row("skip-locked-2pc", loses=True),
     # Article 3
     # Article 4
     Row("select-delete", twice=True),
