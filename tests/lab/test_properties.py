@@ -47,6 +47,7 @@ TABLE = [
     Row("skip-locked"),
     Row("skip-locked-2pc", loses=True),
     # Article 3
+    Row("fetchq", expire="update tasks set next_iteration = now() where attempts = 1"),
     # Article 4
     Row("select-delete", twice=True),
     Row("for-update", serial=True),
