@@ -28,6 +28,12 @@ SESSIONS: Mapping[Database, LiteralString] = {
 }
 
 
+WAITS: LiteralString = (
+    "select variable_value from information_schema.global_status"
+    " where variable_name = 'INNODB_ROW_LOCK_WAITS'"
+)
+
+
 class Bystander:
     """Looks at the queue's database from outside."""
 
@@ -40,6 +46,10 @@ class Bystander:
     def waiting(self) -> int:
         """How many sessions wait for a lock; SQLite does not tell."""
         return self._count(WAITING)
+
+    def waits(self) -> int:
+        """How often a session has begun to wait for a lock, since MariaDB was started."""
+        return int(self._looking.rows(WAITS)[0][0])
 
     def sessions(self) -> int:
         """How many sessions there are; SQLite has none."""
