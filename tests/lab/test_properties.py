@@ -45,6 +45,7 @@ EXPIRE: LiteralString = "update jobs set reserved_at = reserved_at - 90"
 
 TABLE = [
     # Article 1
+    Row("redis-drain", loses=True),
     # Article 2
     Row("skip-locked"),
     Row("skip-locked-2pc", loses=True),
