@@ -8,7 +8,8 @@ measurement (Laravel's own is 90). Its remedies are settings, and the ones it me
 - `delete_attempts`: how often a delete is tried, 1 in Laravel 5.5, 5 as a remedy;
 - `delete_mark`: a job is marked before it is deleted, and who gets a marked one deletes it;
 - `queue_index`: 0 leaves the index out;
-- `select_before_delete`: 1 as in Laravel 5.5, though "the fetch part is redundant".
+- `select_before_delete`: 1 as in Laravel 5.5, though "the fetch part is redundant";
+- `force_queue_index`: 1 has MariaDB's claims walk the index on `queue`, as the article's MySQL did.
 
 Filled in: whole seconds come from the worker's clock, as in Laravel's code, where the article
 writes NOW(). The article's limit of attempts is not in its statements, and is left out. Where work
@@ -17,12 +18,17 @@ here a transaction is a writer's from its beginning, because otherwise one of tw
 
 Where the deadlock is, on MariaDB: a claim walks the index and locks each entry of it, then its
 row, also those of reserved jobs that it does not take, and keeps them until it commits. A delete
-locks its row, then the entry. A third transaction, of which the article speaks, is not needed.
-"MySQL usually picks the delete" holds for claims that have waited: the victim is the transaction
-with the fewest locks and changes. One that waits for the first time loses against the delete, as
-in the article's own listing, and nothing comes of it. Where the planner lets the claim walk the
-primary key, as it does after many deletes, there is no deadlock at all; nor on PostgreSQL, whose
-indexes have no locks, nor on SQLite, which has one writer.
+locks its row, then the entry. The third transaction of which the article speaks is not needed; a
+select before the delete makes it likelier, as it keeps the row locked for a round trip. The victim
+is the transaction with fewer locks and changes. "MySQL usually picks the delete" holds for claims
+that have met other reserved jobs before; a claim that meets the delete first of all is the victim
+itself, as in the article's own listing, and nothing comes of that.
+
+What does not hold: that the deadlock comes by itself. MariaDB 10.11 mostly has the claim of one
+job "order by id" walk the primary key, where nothing crosses, and takes the index on `queue` when
+few jobs are left. With 8 workers in threads, 500 jobs were worked 501 times, with 5 deadlocks; with
+the index forced, 829 times, with 362. There is none on PostgreSQL, whose indexes have no locks,
+and none on SQLite, which has one writer.
 """
 
 import time
@@ -91,6 +97,7 @@ class Laravel(Strategy):
         "delete_mark": 0,
         "queue_index": 1,
         "select_before_delete": 1,
+        "force_queue_index": 0,
     }
 
     def make(self) -> None:
@@ -140,8 +147,11 @@ class Laravel(Strategy):
                 self.db.execute("delete from jobs where id = %s", job.id)
 
     def _next(self, now: int) -> Any | None:
-        sql: LiteralString = (
-            "select * from jobs where queue = %s"
+        sql: LiteralString = "select * from jobs"
+        if self.settings["force_queue_index"] and self.place.database is Database.MARIADB:
+            sql += " force index (jobs_queue_index)"
+        sql += (
+            " where queue = %s"
             " and ((reserved_at is null and available_at <= %s) or (reserved_at <= %s))"
             " order by id asc limit 1"
         )
