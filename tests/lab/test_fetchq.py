@@ -18,6 +18,11 @@ from tests.lab.bystander import Bystander, Hand
 if TYPE_CHECKING:
     from rota.lab.databases import Connection
 
+COUNTING = (
+    "select from pg_stat_activity where datname = current_database()"
+    " and pid <> pg_backend_pid() and query like 'select count(*) from tasks%'"
+)
+
 PRINTED_COMPLETE: LiteralString = """
     WITH
     completed_tasks AS (
@@ -149,6 +154,17 @@ def test_an_upsert_counts_by_what_was_and_what_is(queue: Queue, db: "Connection"
     assert counted(db) == {"pnd": 1, "pln": 1}
     queue.strategy.enqueue([Job("1"), Job("2"), Job("3")])
     assert counted(db) == {"pnd": 3}
+
+
+def test_a_drain_waits_for_what_expires(queue: Queue, db: "Connection") -> None:
+    """A worker that finds nothing stays while a task is picked, and gets it when it is due again."""
+    queue.strategy.enqueue([Job("1")])
+    db.row(PICK, 300.0)
+    hand = Hand(queue).start()
+    until(lambda: hand.ended or db.rows(COUNTING), "the worker to find nothing")
+    db.execute("update tasks set next_iteration = now()")
+    hand.join()
+    assert hand.worked == ["1"]
 
 
 def test_five_attempts_are_all(queue: Queue, db: "Connection") -> None:

@@ -16,6 +16,10 @@ from rota.lab.work import nothing
 from tests.fixtures.workers import LONG, until
 from tests.lab.bystander import Bystander, Hand, attended
 
+BETWEEN = (
+    "select from pg_stat_activity where datname = current_database()"
+    " and state = 'idle in transaction'"
+)
 REFUSED = (
     "select from pg_stat_activity where datname = current_database()"
     " and state = 'idle' and query like 'select pg_try_advisory_lock%'"
@@ -66,16 +70,21 @@ def test_a_drainer_that_dies_hands_out_twice_and_loses_nothing(queue: Queue) -> 
 
 
 def test_what_commits_late_is_not_missed(queue: Queue) -> None:
-    """A job whose transaction began first, and committed after a later one was drained."""
+    """A job of a transaction that began first, and commits between the drainer's two statements."""
+    assert isinstance(queue.strategy, RedisDrain)
+    client = queue.strategy.client
     with closing(Bystander(queue)) as bystander:
         bystander.hold("insert into pending_jobs (job) values ('1') returning id")
-        with attended(queue):
-            queue.strategy.enqueue([Job("2")])
-            until(lambda: listed(queue) == ["2"], "the drainer")
-            until(lambda: queue.strategy.left() == 1, "the drainer to commit")
-            bystander.change("commit")
-            until(lambda: listed(queue) == ["1", "2"], "the drainer")
-            until(lambda: queue.strategy.left() == 2, "the drainer to commit")
+        queue.strategy.enqueue([Job("2")])
+        client.client_pause(int(LONG * 1000), all=False)
+        try:
+            with attended(queue):
+                until(lambda: len(queue.strategy.db.rows(BETWEEN)) == 2, "the drainer to push")
+                bystander.change("commit")
+                client.client_unpause()
+                until(lambda: listed(queue) == ["1", "2"], "the drainer")
+        finally:
+            client.client_unpause()
 
 
 def test_there_is_one_drainer(queue: Queue) -> None:
