@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -11,6 +12,8 @@ from rota.lab.queue import Queue, Trial
 from rota.lab.shift import Failed, Shift
 from rota.lab.strategy import Job
 from rota.processes import ProcessEnded
+from rota.servers import PostgresServer
+from tests.cli.calling import answer, refused, rota
 from tests.fixtures.workers import LONG, until
 from tests.lab.bystander import Bystander, Hand
 from tests.lab.test_properties import die
@@ -98,3 +101,14 @@ def test_a_database_with_something_prepared_is_removed(
     with closing(psycopg.connect(postgres_url)) as connection:
         found = connection.execute("select from pg_database where datname = %s", [name])
         assert found.rowcount == 0
+
+
+def test_a_server_that_prepares_nothing(tmp_path: Path) -> None:
+    """PostgreSQL's own default: the strategy is left out, or refused if it was asked for."""
+    words = ("lab", "run", "parallel", "--quick", "--set=rows=5", "--set=processes=1")
+    with PostgresServer.start(settings={"max_prepared_transactions": "0"}) as server:
+        run = (*words, f"--database={server.url}", "--out", tmp_path)
+        asked = rota(*run, "--strategy=skip-locked-2pc")
+        refused(asked, 2, "skip-locked-2pc cannot run", "set max_prepared_transactions")
+        report = answer(*run)
+    assert any(note.startswith("skip-locked-2pc is left out") for note in report["notes"])

@@ -8,7 +8,7 @@ import importlib
 import inspect
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import ClassVar, NamedTuple
 
@@ -63,6 +63,16 @@ class Strategy(ABC):
 
     defaults: ClassVar[Mapping[str, float]] = {}
     """Its settings."""
+
+    @classmethod
+    def lacking(cls, server: Callable[[], Connection]) -> str | None:
+        """What a server lacks that the design needs, and what to do; nothing if it lacks nothing.
+
+        Args:
+            server: Connects to it.
+        """
+        del server
+        return None
 
     def __init__(self, place: Place, settings: Mapping[str, float] | None = None) -> None:
         self.place = place

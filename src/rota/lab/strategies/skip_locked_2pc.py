@@ -14,10 +14,11 @@ is younger. `recover = 1` decides for "not happened": who finds nothing to claim
 the dead have prepared, and the effect may happen a second time.
 """
 
+import contextlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from rota.errors import ConfigError
+from rota.lab.databases import Connection
 from rota.lab.place import Database
 from rota.lab.shift import Failed, Shift
 from rota.lab.strategy import Job, Strategy
@@ -35,12 +36,17 @@ class SkipLocked2PC(Strategy):
     databases = (Database.POSTGRES,)
     defaults = {"recover": 0}
 
+    @classmethod
+    def lacking(cls, server: Callable[[], Connection]) -> str | None:
+        with contextlib.closing(server()) as connection:
+            if int(connection.rows("show max_prepared_transactions")[0][0]):
+                return None
+        return (
+            "PostgreSQL prepares no transactions; set max_prepared_transactions to the number of"
+            " workers or more, and restart it"
+        )
+
     def make(self) -> None:
-        if not int(self.db.rows("show max_prepared_transactions")[0][0]):
-            raise ConfigError(
-                f"{self.name} needs prepared transactions: set max_prepared_transactions to the"
-                " number of workers or more and restart PostgreSQL, or leave the strategy out"
-            )
         self.db.execute(
             "create table queue (itemid integer primary key generated always as identity, job text)"
         )
