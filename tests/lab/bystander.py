@@ -28,38 +28,55 @@ SESSIONS: Mapping[Database, LiteralString] = {
 }
 
 
+WAITS: LiteralString = (
+    "select variable_value from information_schema.global_status"
+    " where variable_name = 'INNODB_ROW_LOCK_WAITS'"
+)
+
+
 class Bystander:
     """Looks at the queue's database from outside."""
 
     def __init__(self, queue: Queue) -> None:
         self._kind = queue.place.database
         self._connection: Connection = queue.place.connect()
+        # In a transaction that holds something PostgreSQL would always give its first answer.
+        self._looking: Connection = queue.place.connect()
 
     def waiting(self) -> int:
         """How many sessions wait for a lock; SQLite does not tell."""
         return self._count(WAITING)
 
+    def waits(self) -> int:
+        """How often a session has begun to wait for a lock, since MariaDB was started."""
+        return int(self._looking.rows(WAITS)[0][0])
+
     def sessions(self) -> int:
         """How many sessions there are; SQLite has none."""
         return self._count(SESSIONS)
 
-    def hold(self, sql: LiteralString) -> None:
+    def change(self, sql: LiteralString, *parameters: object) -> int:
+        """Change something; how many rows."""
+        return self._connection.execute(sql, *parameters)
+
+    def hold(self, sql: LiteralString, *parameters: object) -> None:
         """Lock rows until `release`."""
         self._connection.begin()
-        self._connection.rows(sql)
+        self._connection.rows(sql, *parameters)
 
     def release(self) -> None:
         """Let go of them."""
         self._connection.rollback()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
         self._connection.close()
+        self._looking.close()
 
     def _count(self, queries: Mapping[Database, LiteralString]) -> int:
         if self._kind not in queries:
             return 0
-        return int(self._connection.rows(queries[self._kind])[0][0])
+        return int(self._looking.rows(queries[self._kind])[0][0])
 
 
 class Hand:
@@ -117,6 +134,8 @@ def attended(queue: Queue) -> Iterator[None]:
         return
     attending = type(queue.strategy)(queue.place, queue.strategy.settings)
     shift = Shift(nothing)
+    # Now, so that a test that counts sessions counts this one.
+    attending.open()
     thread = threading.Thread(target=attending.attend, args=(shift,))
     thread.start()
     try:

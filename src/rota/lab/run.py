@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from rota.errors import ConfigError, RotaError, StoreUnavailable
@@ -159,7 +160,9 @@ def _trials(
     left_out: dict[str, str] = {}
     for one, database in choose(experiment, names, servers.databases):
         trial = Trial(one, database, settings, servers)
-        missing = servers.missing(database, redis=one.redis)
+        missing = servers.missing(database, redis=one.redis) or one.lacking(
+            partial(servers.connect, database)
+        )
         if missing is None:
             trials.append(trial)
         elif names:

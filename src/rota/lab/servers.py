@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from rota.errors import ConfigError, StoreUnavailable
-from rota.lab.databases import kind
+from rota.lab.databases import Connection, kind
 from rota.lab.place import Database, Place
 from rota.servers import MariaDBServer, PostgresServer, RedisServer
 
@@ -84,6 +84,15 @@ class Servers:
                     raise
                 return str(error)
         return None
+
+    def connect(self, database: Database) -> Connection:
+        """Connect to the server itself, to ask what it can do.
+
+        Raises:
+            ConfigError: It cannot be had.
+            StoreUnavailable: The server is gone.
+        """
+        return kind(database).connect(self._url(database.value))
 
     @contextlib.contextmanager
     def fresh(self, database: Database, *, redis: bool = False) -> Iterator[Place]:

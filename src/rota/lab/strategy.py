@@ -8,7 +8,7 @@ import importlib
 import inspect
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import ClassVar, NamedTuple
 
@@ -57,8 +57,22 @@ class Strategy(ABC):
     attended: ClassVar[bool] = False
     """Whether a process of its own calls `attend` while there are workers."""
 
+    patient: ClassVar[bool] = False
+    """Whether a job may be claimed later that cannot be now, without anybody enqueueing: because
+    a claim of it expires, or because it is on its way. Workers that drain wait for those."""
+
     defaults: ClassVar[Mapping[str, float]] = {}
     """Its settings."""
+
+    @classmethod
+    def lacking(cls, server: Callable[[], Connection]) -> str | None:
+        """What a server lacks that the design needs, and what to do; nothing if it lacks nothing.
+
+        Args:
+            server: Connects to it.
+        """
+        del server
+        return None
 
     def __init__(self, place: Place, settings: Mapping[str, float] | None = None) -> None:
         self.place = place
@@ -118,7 +132,7 @@ class Strategy(ABC):
                 continue
             if found:
                 shift.claimed()
-            elif shift.drain:
+            elif shift.drain and not (self.patient and self.left()):
                 return
             else:
                 shift.rest()

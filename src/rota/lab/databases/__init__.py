@@ -43,6 +43,10 @@ class Connection(ABC):
     def rows(self, sql: LiteralString, *parameters: object) -> list[Any]:
         """Run a statement that gives rows."""
 
+    def command(self, sql: LiteralString, *parameters: object) -> None:
+        """Run a statement that takes no parameters: the driver quotes them into its text."""
+        self.execute(sql, *parameters)
+
     @abstractmethod
     def close(self) -> None:
         """Close the connection; what is not committed is undone."""

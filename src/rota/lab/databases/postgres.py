@@ -47,6 +47,10 @@ class Postgres(Connection):
         with _translated():
             return self._connection.execute(sql, parameters or None).fetchall()
 
+    def command(self, sql: LiteralString, *parameters: object) -> None:
+        with _translated():
+            psycopg.ClientCursor(self._connection).execute(sql, parameters or None)
+
     def rollback(self) -> None:
         with contextlib.suppress(psycopg.Error):
             self._connection.rollback()
@@ -66,10 +70,13 @@ class PostgresKind(Kind):
         name = f"rota_lab_{secrets.token_hex(4)}"
         with _admin(server) as admin:
             admin.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+        url = of_database(server, name)
         try:
-            yield of_database(server, name)
+            yield url
         finally:
-            # Another connection: the first one may not have lived for hours.
+            # Other connections: the first one may not have lived for hours.
+            with contextlib.suppress(StoreUnavailable):
+                _forget_prepared(url)
             with contextlib.suppress(StoreUnavailable), _admin(server) as admin:
                 drop = sql.SQL("drop database if exists {} with (force)")
                 admin.execute(drop.format(sql.Identifier(name)))
@@ -93,6 +100,15 @@ class PostgresKind(Kind):
             "psycopg": importlib.metadata.version("psycopg"),
         }
         return versions, settings
+
+
+def _forget_prepared(url: str) -> None:
+    """Roll back transactions that were left prepared: a database with one cannot be dropped."""
+    with contextlib.closing(Postgres(url)) as connection:
+        for row in connection.rows(
+            "select gid from pg_prepared_xacts where database = current_database()"
+        ):
+            connection.command("rollback prepared %s", row.gid)
 
 
 @contextlib.contextmanager
