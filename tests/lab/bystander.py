@@ -34,6 +34,8 @@ class Bystander:
     def __init__(self, queue: Queue) -> None:
         self._kind = queue.place.database
         self._connection: Connection = queue.place.connect()
+        # In a transaction that holds something PostgreSQL would always give its first answer.
+        self._looking: Connection = queue.place.connect()
 
     def waiting(self) -> int:
         """How many sessions wait for a lock; SQLite does not tell."""
@@ -53,13 +55,14 @@ class Bystander:
         self._connection.rollback()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
         self._connection.close()
+        self._looking.close()
 
     def _count(self, queries: Mapping[Database, LiteralString]) -> int:
         if self._kind not in queries:
             return 0
-        return int(self._connection.rows(queries[self._kind])[0][0])
+        return int(self._looking.rows(queries[self._kind])[0][0])
 
 
 class Hand:
@@ -117,6 +120,8 @@ def attended(queue: Queue) -> Iterator[None]:
         return
     attending = type(queue.strategy)(queue.place, queue.strategy.settings)
     shift = Shift(nothing)
+    # Now, so that a test that counts sessions counts this one.
+    attending.open()
     thread = threading.Thread(target=attending.attend, args=(shift,))
     thread.start()
     try:

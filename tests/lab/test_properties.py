@@ -105,7 +105,8 @@ def test_two_workers(row: Row, queue: Queue, bystander: Bystander) -> None:
 def test_a_worker_is_killed(row: Row, queue: Queue, bystander: Bystander) -> None:
     """The job that a killed worker was at is worked by the next one, or not, as the table says."""
     queue.strategy.enqueue([Job("1"), Job("2"), Job("3")])
-    before = bystander.sessions()
+    # The attending process lives on, with a session of its own.
+    before = bystander.sessions() + queue.strategy.attended
     with queue.workers(1, die) as workers:
         workers.go()
         with pytest.raises(ProcessEnded):
