@@ -41,6 +41,7 @@ class Row:
 
 TABLE = [
     # Article 1
+    Row("queue-classic", ordered=False),
     # Article 2
     Row("skip-locked"),
     # Article 3
