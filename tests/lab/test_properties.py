@@ -42,6 +42,9 @@ class Row:
 TABLE = [
     # Article 1
     Row("queue-classic", ordered=False),
+    Row("que"),
+    Row("que-last-id"),
+    Row("que-many"),
     # Article 2
     Row("skip-locked"),
     # Article 3
