@@ -47,6 +47,8 @@ TABLE = [
     Row("que-many"),
     # Article 2
     Row("skip-locked"),
+    Row("for-update-subselect", serial=True),
+    Row("unlocked-subselect", twice=True, serial=True),
     # Article 3
     # Article 4
     Row("select-delete", twice=True),
