@@ -49,6 +49,8 @@ TABLE = [
     Row("skip-locked"),
     Row("for-update-subselect", serial=True),
     Row("unlocked-subselect", twice=True, serial=True),
+    Row("sequence", loses=True),
+    Row("sequence-requeued", settings={"too_long": 2}),
     # Article 3
     # Article 4
     Row("select-delete", twice=True),
