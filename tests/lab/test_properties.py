@@ -55,6 +55,7 @@ TABLE = [
     # Article 4
     Row("select-delete", twice=True),
     Row("for-update", serial=True),
+    Row("claimed-by-pid"),
     # Article 5
     # Rota: one job at a time, so that the second worker finds one that the first has not claimed.
     Row("rota", settings={"concurrency": 1, "prefetch": 0, "session_timeout": 1}),
