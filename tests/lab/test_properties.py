@@ -56,6 +56,10 @@ TABLE = [
     Row("select-delete", twice=True),
     Row("for-update", serial=True),
     Row("claimed-by-pid"),
+    Row("advisory-xact"),
+    Row("advisory-xact-no-key"),
+    # It hands out twice what goes between a snapshot and a lock: see test_snapshots.py.
+    Row("advisory-xact-alone"),
     # Article 5
     # Rota: one job at a time, so that the second worker finds one that the first has not claimed.
     Row("rota", settings={"concurrency": 1, "prefetch": 0, "session_timeout": 1}),
