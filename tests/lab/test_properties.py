@@ -45,15 +45,28 @@ EXPIRE: LiteralString = "update jobs set reserved_at = reserved_at - 90"
 
 TABLE = [
     # Article 1
+    Row("queue-classic", ordered=False),
+    Row("que"),
+    Row("que-last-id"),
+    Row("que-many"),
     Row("redis-drain", loses=True),
     # Article 2
     Row("skip-locked"),
     Row("skip-locked-2pc", loses=True),
+    Row("for-update-subselect", serial=True),
+    Row("unlocked-subselect", twice=True, serial=True),
+    Row("sequence", loses=True),
+    Row("sequence-requeued", settings={"too_long": 2}),
     # Article 3
     Row("fetchq", expire="update tasks set next_iteration = now() where attempts = 1"),
     # Article 4
     Row("select-delete", twice=True),
     Row("for-update", serial=True),
+    Row("claimed-by-pid"),
+    Row("advisory-xact"),
+    Row("advisory-xact-no-key"),
+    # It hands out twice what goes between a snapshot and a lock: see test_snapshots.py.
+    Row("advisory-xact-alone"),
     # Article 5
     Row("laravel", settings={"retry_after": 90}, expire=EXPIRE),
     Row("laravel-retry", settings={"retry_after": 90}, expire=EXPIRE),
