@@ -133,6 +133,8 @@ def run(
     asked = find(experiment)
     charts.check("lab")
     form = running.form(asked, strategies, quick=quick, given=dict(map(_setting, given)))
+    if warning := asked.beforehand(form.settings):
+        click.echo(warning, err=True)
     with _folder(out or Path(f"lab-{experiment}")) as folder:
         with ending(), Servers(databases) as servers, bar() as progress:
             outcome = running.run(asked, strategies, servers, form, progress)

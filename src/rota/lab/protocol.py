@@ -112,9 +112,7 @@ def read_protocol(place: Place) -> list[Entry]:
                     " from protocol order by id"
                 )
             case Database.SQLITE:
-                rows = connection.rows(
-                    "select id, at, job, worker, what from protocol order by id"
-                )
+                rows = connection.rows("select id, at, job, worker, what from protocol order by id")
         return [Entry(*row) for row in rows]
 
 

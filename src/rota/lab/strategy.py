@@ -8,7 +8,7 @@ import importlib
 import inspect
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import ClassVar, NamedTuple
 
@@ -90,6 +90,10 @@ class Strategy(ABC):
     @abstractmethod
     def left(self) -> int:
         """How many jobs are there that no worker has finished, those at work among them."""
+
+    def counts(self) -> Mapping[str, Callable[[], object]]:
+        """How one finds out how many jobs there are, by the names of the ways; for `counting`."""
+        return {"SELECT COUNT(*)": self.left}
 
     def step(self, shift: Shift) -> bool:
         """Claim, work, finish, once, in the order and the transactions of the design.

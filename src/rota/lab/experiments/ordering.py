@@ -5,6 +5,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rota.lab.experiment import Experiment
+from rota.lab.expiry import EXPIRY, QUICK_EXPIRY
 from rota.lab.protocol import BEGUN, Noting, make_protocol, read_protocol, until_done
 from rota.lab.queue import Trial
 from rota.lab.strategy import Job
@@ -58,8 +59,8 @@ class Ordering(Experiment[Protocol]):
         " Optimistic locking with a window of 1: very similar, with slightly more jobs shifted."
         " With a window of N: slightly higher, but bounded by 70 in all 10 test runs."
     )
-    full = {"jobs": 10_000, "workers": 10, "patience": 120, "session_timeout": 5}
-    quick = {"jobs": 60, "workers": 2, "patience": 4, "session_timeout": 1}
+    full = {"jobs": 10_000, "workers": 10, "patience": 100, **EXPIRY}
+    quick = {"jobs": 60, "workers": 2, "patience": 5, **QUICK_EXPIRY}
 
     def samples(self, settings: Mapping[str, float]) -> int:
         del settings
