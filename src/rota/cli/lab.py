@@ -123,6 +123,7 @@ def run(
     Examples:
       rota lab run parallel --quick
       rota lab run mvcc --strategy rota --set seconds=60 --out mvcc
+      rota lab run exactly-once --quick --strategy select-delete --strategy rota
       rota lab run parallel --database postgresql:///postgres --database mariadb
     """
     from rota.lab import run as running
