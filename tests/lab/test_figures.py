@@ -42,7 +42,7 @@ def test_tally() -> None:
 def test_exactly_once_result() -> None:
     """Parts are stacked by strategy, and each has a row."""
     samples = [
-        Sample(part, 10, Tally(again, again, lost, 0, 0), 3)
+        Sample(part, 10, Tally(again, again, lost, 0, 0), 1, 3)
         for part, again, lost in [("races", 4, 0), ("failures", 0, 2), ("crashes", 1, 0)]
     ]
     result = ExactlyOnce().result({"bad": samples, "stopped": samples[:1], "none": []}, {})
@@ -57,7 +57,8 @@ def test_exactly_once_result() -> None:
     assert isinstance(rows, dict)
     assert list(rows) == ["bad, races", "bad, failures", "bad, crashes", "stopped, races"]
     assert rows["bad, races"]["done_again"] == 4
-    assert rows["bad, failures"]["lost_jobs"] == 2
+    assert rows["bad, failures"]["never_done"] == 2
+    assert rows["bad, failures"]["left_in_the_queue"] == 1
     assert rows["bad, failures"]["deadlocks"] == 3
 
 

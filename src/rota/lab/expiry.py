@@ -10,12 +10,12 @@ EXPIRY: Mapping[str, float] = {
     "session_timeout": 5,  # rota
     "lock_seconds": 10,  # fetchq
     "too_long": 5,  # sequence-requeued
-    "expiry": 4,  # laravel, as in article 5
+    "retry_after": 4,  # laravel, as in article 5
 }
 
 QUICK_EXPIRY: Mapping[str, float] = {
     "session_timeout": 1,
     "lock_seconds": 2,
     "too_long": 2,
-    "expiry": 2,
+    "retry_after": 2,
 }

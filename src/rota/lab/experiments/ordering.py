@@ -59,6 +59,7 @@ class Ordering(Experiment[Protocol]):
         " Optimistic locking with a window of 1: very similar, with slightly more jobs shifted."
         " With a window of N: slightly higher, but bounded by 70 in all 10 test runs."
     )
+    variants = ("laravel-retry", "laravel-optimistic-first")
     full = {"jobs": 10_000, "workers": 10, "patience": 100, **EXPIRY}
     quick = {"jobs": 60, "workers": 2, "patience": 5, **QUICK_EXPIRY}
 

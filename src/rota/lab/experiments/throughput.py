@@ -31,6 +31,20 @@ PUBLISHED: Mapping[str, tuple[float, float]] = {
 }
 """Jobs per second in the article, on Forpsi and on c4.large, by its names for the methods."""
 
+PUBLISHED_AS: Mapping[str, str] = {
+    "laravel-retry, MariaDB": "DBP-mysql-0-0-5",
+    "laravel-mark, MariaDB": "DBP-mysql-1-0-1",
+    "laravel-unindexed, MariaDB": "DBP-mysql-noindex",
+    "laravel-optimistic-first, MariaDB": "DBO-mysql-0",
+    "laravel-optimistic, MariaDB": "DBO-mysql-1",
+    "laravel-retry, PostgreSQL": "DBP-pgsql-0-0-5",
+    "laravel-mark, PostgreSQL": "DBP-pgsql-1-0-1",
+    "laravel-unindexed, PostgreSQL": "DBP-pgsql-noindex",
+    "laravel-optimistic-first, PostgreSQL": "DBO-pgsql-0",
+    "laravel-optimistic, PostgreSQL": "DBO-pgsql-1",
+}
+"""Trials that are one of the article's methods."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -76,6 +90,9 @@ class Throughput(Experiment[Run]):
         " MySQL 90.33 and 386.42, PostgreSQL 54.1 and 180.41; with a window of N: MySQL 210.06 and"
         " 644.52, PostgreSQL 201.06 and 468.33."
     )
+    variants = (
+        "laravel-retry", "laravel-mark", "laravel-unindexed", "laravel-optimistic-first",
+    )  # fmt: skip
     full = {"jobs": 10_000, "workers": 10, "patience": 120}
     quick = {"jobs": 200, "workers": 2, "patience": 4}
 
@@ -158,7 +175,3 @@ def over_time(firsts: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, 
         tuple(round((start + end) / 2, 2) for start, end in pairwise(edges)),
         tuple(round(number / length, 2) for number in within),
     )
-
-
-PUBLISHED_AS: Mapping[str, str] = {}
-"""Trials that are one of the article's methods."""
