@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rota.lab.experiment import Experiment
+from rota.lab.place import Database
 from rota.lab.queue import Trial
 from rota.lab.strategy import Job
 from rota.reports.report import Bars, Figures, Lines, Result, Series
@@ -14,7 +15,7 @@ from rota.reports.report import Bars, Figures, Lines, Result, Series
 LOOK = 0.1
 """Seconds between two looks at what was worked."""
 
-POINTS = 50
+POINTS = 20
 """Intervals that a run is cut into, about, for its series."""
 
 PUBLISHED: Mapping[str, tuple[float, float]] = {
@@ -51,6 +52,7 @@ class Run:
     """What the workers have done.
 
     Attributes:
+        database: Where.
         jobs: How many there were.
         firsts: When each job was worked for the first time, in seconds since the beginning, in
             order.
@@ -58,6 +60,7 @@ class Run:
         deadlocks: How often a worker was a deadlock's victim.
     """
 
+    database: Database
     jobs: int
     firsts: tuple[float, ...]
     again: int
@@ -117,13 +120,14 @@ class Throughput(Experiment[Run]):
                         moved = time.monotonic()
                         seen[text] = min(at, seen.get(text, math.inf))
         firsts = tuple(sorted(at - began for at in seen.values()))
-        yield Run(count, firsts, worked - len(seen), deadlocks)
+        yield Run(trial.database, count, firsts, worked - len(seen), deadlocks)
 
     def result(self, taken: Mapping[str, Sequence[Run]], settings: Mapping[str, float]) -> Result:
         del settings
         figures: dict[str, Figures] = {}
         series: dict[str, Series] = {}
         rates: dict[str, float] = {}
+        drawn: dict[Database, list[str]] = {}
         for name, [one] in ((name, runs) for name, runs in taken.items() if runs):
             rates[name] = rate(one.firsts)
             method = PUBLISHED_AS.get(name)
@@ -139,14 +143,20 @@ class Throughput(Experiment[Run]):
             }
             at, y = over_time(one.firsts)
             series[name] = Series("jobs/s", at, y, "%")
+            drawn.setdefault(one.database, []).append(name)
         article = {
             name: {"Forpsi": forpsi, "c4.large": c4} for name, (forpsi, c4) in PUBLISHED.items()
         }
-        charts = (
+        charts: tuple[Lines | Bars, ...] = (
             Bars("Jobs per second: the longer, the better", "jobs per second", {"rate": rates}),
-            Lines(
-                "Over the run: flat means that it lasts, falling that claims get slower",
-                "percent of the run's time", "jobs per second", tuple(series), spread=True,
+            *(
+                Lines(
+                    f"{kind.title}, over the run: flat means that it lasts, falling that claims"
+                    " get slower",
+                    "percent of the run's time", "jobs per second", tuple(names),
+                    {name: name.partition(", ")[0] for name in names}, spread=True,
+                )
+                for kind, names in drawn.items()
             ),
         )  # fmt: skip
         return Result(
