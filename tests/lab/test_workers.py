@@ -88,3 +88,17 @@ def test_jobs_that_nobody_does(trial: Callable[..., Trial]) -> None:
         looks = sum(1 for _ in until_done(queue.strategy, 0.3))
         assert queue.strategy.left() == 1
     assert 2 < looks < 10
+
+
+def test_patience_begins_again_with_each_entry(trial: Callable[..., Trial]) -> None:
+    """As long as something happens one waits, however long it takes in all."""
+    with trial("skip-locked", Database.POSTGRES).fresh() as queue:
+        make_protocol(queue.place)
+        queue.strategy.enqueue([Job("1")])
+        with closing(Noting(queue.place)) as noting:
+            looks = 0
+            for _ in until_done(queue.strategy, 0.35):
+                looks += 1
+                if looks < 10:
+                    noting("1")
+    assert looks > 10

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from rota.reports.charts import LINE, STEPS, _apart, _keys, draw, legend, picture
+from rota.reports.charts import LINE, STEPS, _apart, _figure, _keys, draw, legend, picture
 from rota.reports.report import Bars, Lines, Series
 
 
@@ -93,3 +93,13 @@ def test_parts_of_a_whole_need_no_sum() -> None:
     shares = {"a": {"x": 40.0, "y": 10.0}, "b": {"x": 60.0, "y": 90.0}}
     svg = draw(Bars("T", "percent", shares, stacked=True), {}, 0)
     assert svg.count(">100<") == 1  # the axis
+
+
+@pytest.mark.parametrize("label", ["x", "a name that is too long to stand beside others " * 2])
+def test_each_part_begins_where_the_one_before_ends(label: str) -> None:
+    """In bars that stand and in bars that lie."""
+    chart = Bars("T", "jobs", {"a": {label: 2.0}, "b": {label: 3.0}, "c": {label: 4.0}}, True)
+    [axes] = _figure(chart, {}).axes
+    boxes = [patch.get_bbox() for patch in axes.patches]
+    side = 0 if len(label) > 1 else 1
+    assert [(box.min[side], box.max[side]) for box in boxes] == [(0, 2), (2, 5), (5, 9)]
