@@ -100,6 +100,7 @@ def test_each_part_begins_where_the_one_before_ends(label: str) -> None:
     """In bars that stand and in bars that lie."""
     chart = Bars("T", "jobs", {"a": {label: 2.0}, "b": {label: 3.0}, "c": {label: 4.0}}, True)
     [axes] = _figure(chart, {}).axes
-    boxes = [patch.get_bbox() for patch in axes.patches]
+    boxes = [patch.get_extents().transformed(axes.transData.inverted()) for patch in axes.patches]
     side = 0 if len(label) > 1 else 1
-    assert [(box.min[side], box.max[side]) for box in boxes] == [(0, 2), (2, 5), (5, 9)]
+    edges = [edge for box in boxes for edge in (box.min[side], box.max[side])]
+    assert edges == pytest.approx([0, 2, 2, 5, 5, 9], abs=1e-6)
