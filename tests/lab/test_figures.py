@@ -182,6 +182,7 @@ def test_counting_result() -> None:
     [chart] = result.charts
     assert isinstance(chart, Lines)
     assert chart.x == "jobs"
+    assert chart.spread
 
 
 def test_counting_says_what_it_takes() -> None:

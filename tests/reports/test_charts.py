@@ -104,3 +104,11 @@ def test_each_part_begins_where_the_one_before_ends(label: str) -> None:
     side = 0 if len(label) > 1 else 1
     edges = [edge for box in boxes for edge in (box.min[side], box.max[side])]
     assert edges == pytest.approx([0, 2, 2, 5, 5, 9], abs=1e-6)
+
+
+def test_numbers_of_jobs_that_are_to_be_far_apart() -> None:
+    """Both axes are logarithmic, also where there are few sizes."""
+    series = {"a": Series("ms", (10_000.0, 100_000.0), (1.0, 300.0), "jobs")}
+    said = scale(Lines("T", "jobs", "ms", ("a",), spread=True), series)
+    assert {"10,000", "100,000", "1", "10", "100"} <= set(said)
+    assert "10" not in scale(Lines("T", "jobs", "ms", ("a",)), series)

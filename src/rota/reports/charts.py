@@ -121,6 +121,8 @@ def picture(chart: Lines | Bars, series: Mapping[str, Series]) -> bytes:
         if names := legend(chart):
             from matplotlib.lines import Line2D
 
+            longest = max(len(one.name) for one in names)
+            columns = max(1, min(4, len(names), TITLE // (longest + 8)))
             width = 7.0 if isinstance(chart, Bars) else 1.8
             keys = [
                 Line2D([], [], color=one.colour, linestyle=one.dashes, linewidth=width)
@@ -128,10 +130,10 @@ def picture(chart: Lines | Bars, series: Mapping[str, Series]) -> bytes:
             ]
             figure.legend(
                 keys, [one.name for one in names], loc="outside lower center",
-                ncols=min(4, len(names)), frameon=False,
+                ncols=columns, frameon=False,
             )  # fmt: skip
             wide, high = figure.get_size_inches()
-            figure.set_size_inches(wide, high + 0.5 + 0.2 * (len(names) // 4))
+            figure.set_size_inches(wide, high + 0.5 + 0.2 * ((len(names) - 1) // columns))
         data = io.BytesIO()
         figure.savefig(data, format="png", dpi=DOTS, metadata={"Software": None})
     return data.getvalue()
@@ -194,7 +196,7 @@ def _lines(axes: "Axes", chart: Lines, series: Mapping[str, Series]) -> None:
     axes.set_xlabel(chart.x)
     axes.set_ylabel(chart.y)
     at = [x for name in chart.series for x in series[name].x if x > 0]
-    if at and chart.x == "jobs" and max(at) / min(at) >= FAR_APART:
+    if at and chart.x == "jobs" and (chart.spread or max(at) / min(at) >= FAR_APART):
         axes.set_xscale("log")
         axes.set_yscale("log")
     else:

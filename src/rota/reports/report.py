@@ -33,7 +33,7 @@ class Lines:
     Attributes:
         names: What the lines are called in the legend, where not like their series.
         spread: Whether some lines may lie far above others. Where they do, the axis is
-            logarithmic.
+            logarithmic; by numbers of jobs both axes are, in any case.
     """
 
     title: str

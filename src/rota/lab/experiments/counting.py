@@ -107,7 +107,7 @@ class Counting(Experiment[Count]):
                 }
         chart = Lines(
             "Counting rows takes ten times as long for ten times the rows; counters do not",
-            "jobs", "milliseconds", tuple(series),
+            "jobs", "milliseconds", tuple(series), spread=True,
         )  # fmt: skip
         fills = {
             name: {f"{one.rows:,} rows, s": round(one.fill, 2) for one in counts}
