@@ -79,6 +79,11 @@ class Child(Generic[T]):
         answer: T = self._receive()
         return answer
 
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.is_alive()
+
     def stop(self) -> None:
         """Tell it to end in order."""
         self._send("stop")
@@ -155,6 +160,18 @@ class Group(Generic[T]):
             child.go()
         for child in self._children:
             child.begun()
+
+    def replace(self) -> int:
+        """Start another process in place of each that has ended by itself; how many there were."""
+        gone = [number for number, child in enumerate(self._children) if not child.alive]
+        for number in gone:
+            self._children[number].kill()
+            self._children[number] = Child(self._main, self._plan)
+        for number in gone:
+            self._children[number].prepared()
+            self._children[number].go()
+            self._children[number].begun()
+        return len(gone)
 
     def tell(self) -> list[T]:
         """What each has seen since the last time."""

@@ -7,10 +7,12 @@ import psycopg
 import pytest
 
 from rota.errors import StoreUnavailable
+from rota.lab.experiments.exactly_once import CRASHES, Accident, tally
 from rota.lab.place import Database
+from rota.lab.protocol import Noting, make_protocol, read_protocol, until_done
 from rota.lab.queue import Queue, Trial
 from rota.lab.strategy import Job
-from tests.fixtures.workers import until
+from tests.fixtures.workers import LONG, until
 from tests.lab.bystander import Bystander
 
 
@@ -60,3 +62,43 @@ def test_workers_stop_when_they_are_told(trial: Callable[..., Trial]) -> None:
         assert sum(len(one.claims) for one in told) == 20
         assert all(one.ended for one in told)
         until(lambda: bystander.sessions() == 3, "the workers' sessions to end")
+
+
+def test_killed_workers_are_replaced(trial: Callable[..., Trial]) -> None:
+    """One alone that is killed at each job: the next one does what it has left."""
+    with trial("skip-locked", Database.POSTGRES).fresh() as queue:
+        make_protocol(queue.place)
+        queue.strategy.enqueue([Job("1"), Job("2")])
+        with queue.workers(1, Accident(Noting(queue.place), CRASHES, 1)) as workers:
+            workers.go()
+            assert until(workers.replace, "the first death") == 1
+            assert until(workers.replace, "the second death") == 1
+            for _ in until_done(queue.strategy, LONG):
+                assert workers.replace() == 0
+            workers.stop()
+        found = tally(["1", "2"], read_protocol(queue.place))
+    assert (found.killed, found.lost, found.again) == (2, 0, 0)
+
+
+def test_jobs_that_nobody_does(trial: Callable[..., Trial]) -> None:
+    """One gives up on them when nothing has happened for as long as one has patience."""
+    with trial("skip-locked", Database.POSTGRES).fresh() as queue:
+        make_protocol(queue.place)
+        queue.strategy.enqueue([Job("1")])
+        looks = sum(1 for _ in until_done(queue.strategy, 0.3))
+        assert queue.strategy.left() == 1
+    assert 2 < looks < 10
+
+
+def test_patience_begins_again_with_each_entry(trial: Callable[..., Trial]) -> None:
+    """As long as something happens one waits, however long it takes in all."""
+    with trial("skip-locked", Database.POSTGRES).fresh() as queue:
+        make_protocol(queue.place)
+        queue.strategy.enqueue([Job("1")])
+        with closing(Noting(queue.place)) as noting:
+            looks = 0
+            for _ in until_done(queue.strategy, 0.35):
+                looks += 1
+                if looks < 10:
+                    noting("1")
+    assert looks > 10

@@ -125,6 +125,7 @@ def run(
     Examples:
       rota lab run parallel --quick
       rota lab run mvcc --strategy rota --set seconds=60 --out mvcc
+      rota lab run exactly-once --quick --strategy select-delete --strategy rota
       rota lab run parallel --database postgresql:///postgres --database mariadb
     """
     from rota.lab import run as running
@@ -135,6 +136,8 @@ def run(
     asked = find(experiment)
     charts.check("lab")
     form = running.form(asked, strategies, quick=quick, given=dict(map(_setting, given)))
+    if warning := asked.beforehand(form.settings):
+        click.echo(warning, err=True)
     with _folder(out or Path(f"lab-{experiment}")) as folder:
         with stoppable(), Servers(databases) as servers, bar() as progress:
             outcome = running.run(asked, strategies, servers, form, progress)

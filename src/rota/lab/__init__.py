@@ -10,6 +10,7 @@ servers       where databases are made: servers that are given, or private ones
 queue         one strategy's queue in a database of its own, and who works on it
 workers       worker processes; producers, the process that enqueues
 shift         what a worker does with its jobs, and what is told of it
+expiry        how long designs wait until they take a job away from its worker
 protocol      who worked which job when, in a table
 run           an experiment on strategies and databases, to a report
 """

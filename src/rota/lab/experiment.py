@@ -47,6 +47,9 @@ class Experiment(ABC, Generic[S]):
     variants: ClassVar[tuple[str, ...]] = ()
     """The variants of strategies that take part without being asked for."""
 
+    usual: ClassVar[tuple[str, ...]] = ()
+    """The strategies that take part without being asked for; where there are none, all that suit."""
+
     full: ClassVar[Mapping[str, float]]
     """The settings of the full form."""
 
@@ -56,6 +59,11 @@ class Experiment(ABC, Generic[S]):
     def suits(self, strategy: type[Strategy]) -> bool:
         """Whether the question makes sense for a strategy, on some database of both."""
         return not set(self.databases).isdisjoint(strategy.databases)
+
+    def beforehand(self, settings: Mapping[str, float]) -> str | None:
+        """What one should know before it begins, such as how long it takes."""
+        del settings
+        return None
 
     @abstractmethod
     def samples(self, settings: Mapping[str, float]) -> int:

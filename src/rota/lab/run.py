@@ -84,7 +84,9 @@ def choose(
         chosen = [
             one
             for one in strategies().values()
-            if experiment.suits(one) and (not one.variant or one.name in experiment.variants)
+            if experiment.suits(one)
+            and (not one.variant or one.name in experiment.variants)
+            and (not experiment.usual or one.name in experiment.usual)
         ]
     found = []
     for one in chosen:

@@ -105,6 +105,10 @@ class Strategy(ABC):
     def left(self) -> int:
         """How many jobs are there that no worker has finished, those at work among them."""
 
+    def counts(self) -> Mapping[str, Callable[[], object]]:
+        """How one finds out how many jobs there are, by the names of the ways; for `counting`."""
+        return {"SELECT COUNT(*)": self.left}
+
     def step(self, shift: Shift) -> bool:
         """Claim, work, finish, once, in the order and the transactions of the design.
 

@@ -81,6 +81,13 @@ class Workers:
                 return
             time.sleep(LOOK)
 
+    def replace(self) -> int:
+        """Start another worker in place of each that was killed; how many there were.
+
+        What a killed one has not told by then is lost.
+        """
+        return self._workers.replace()
+
     def stop(self) -> list[Told]:
         """Let all end in order; what each worker has done since the last time."""
         told = self._workers.stop()

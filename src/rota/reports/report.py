@@ -32,6 +32,8 @@ class Lines:
 
     Attributes:
         names: What the lines are called in the legend, where not like their series.
+        spread: Whether some lines may lie far above others. Where they do, the axis is
+            logarithmic; by numbers of jobs both axes are, in any case.
     """
 
     title: str
@@ -39,15 +41,21 @@ class Lines:
     y: str
     series: tuple[str, ...]
     names: Mapping[str, str] = field(default_factory=dict)
+    spread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """A chart that compares: for each label one bar of each group."""
+    """A chart that compares: for each label one bar of each group.
+
+    Attributes:
+        stacked: Whether the groups of a label add up, and so are parts of one bar.
+    """
 
     title: str
     y: str
     groups: Mapping[str, Mapping[str, float]]
+    stacked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,9 +91,11 @@ class Mvcc(Experiment[Sample]):
                     drawn.setdefault((quantity, beside), []).append(key)
         charts = [
             Lines(
-                f"{QUANTITIES[quantity]}, {'beside a long transaction' if beside else 'without one'}",
+                f"{QUANTITIES[quantity][0]} {'beside a long transaction' if beside else 'without one'}"
+                f"{QUANTITIES[quantity][1] if beside else ': flat'}",
                 "seconds", series[keys[0]].unit, tuple(keys),
                 {key: key.partition(", ")[0] for key in keys},
+                spread=True,
             )
             for quantity in QUANTITIES
             for beside in (True, False)
@@ -103,13 +105,13 @@ class Mvcc(Experiment[Sample]):
 
 
 QUANTITIES = {
-    "depth": "Jobs in the queue",
-    "claim p50": "Time of a claim, median",
-    "claim p95": "Time of a claim, 95 % are within",
-    "dead tuples": "Dead tuples",
-    "oldest transaction": "Age of the oldest transaction",
+    "depth": ("Jobs in the queue", ": who rises does not keep up any more"),
+    "claim p50": ("Median time of a claim", ": who rises walks over dead rows"),
+    "claim p95": ("Time of slow claims (95th percentile)", ": who rises walks over dead rows"),
+    "dead tuples": ("Dead tuples", ": they pile up with each job that is worked"),
+    "oldest transaction": ("Age of the oldest transaction", ": it is never over"),
 }
-"""What is drawn, each in charts of its own."""
+"""What is drawn, each in charts of its own, and what one sees beside a long transaction."""
 
 
 def _load(trial: Trial, *, beside: bool) -> Generator[Sample, None, None]:

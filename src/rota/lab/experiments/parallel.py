@@ -123,12 +123,12 @@ class Parallel(Experiment[Drained]):
             charts=(
                 Lines(
                     "Time until all rows are worked: falling means that more processes help",
-                    "processes", "seconds", tuple(taken),
+                    "processes", "seconds", tuple(taken), spread=True,
                 ),
                 Lines(
                     "Rows that were worked although they had been worked already",
                     "processes", "rows", tuple(f"{name}: worked again" for name in taken),
-                    {f"{name}: worked again": name for name in taken},
+                    {f"{name}: worked again": name for name in taken}, spread=True,
                 ),
             ),
         )  # fmt: skip

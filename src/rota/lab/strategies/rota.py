@@ -9,7 +9,7 @@ import json
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -81,6 +81,13 @@ class RotaStore(Strategy):
             for state, count in queue["jobs"].items()
             if not State(state).finished
         )
+
+    def counts(self) -> Mapping[str, Callable[[], object]]:
+        return {
+            # What the command asks; without the time that a program takes to start.
+            "counters": lambda: self.app.run(self.app.store.queues()),
+            "counters, by the command": self.left,
+        }
 
     def run(self, shift: Shift) -> None:
         self.shift = shift
