@@ -52,16 +52,17 @@ def test_workers_stop_when_they_are_told(trial: Callable[..., Trial]) -> None:
     with (
         trial("skip-locked", Database.POSTGRES).fresh() as queue,
         closing(Bystander(queue)) as bystander,
-        queue.workers(2) as workers,
     ):
-        workers.go()
-        queue.strategy.enqueue([Job(str(number)) for number in range(20)])
-        until(lambda: queue.strategy.left() == 0, "all jobs")
-        told = workers.stop()
-        assert sum(len(one.worked) for one in told) == 20
-        assert sum(len(one.claims) for one in told) == 20
-        assert all(one.ended for one in told)
-        until(lambda: bystander.sessions() == 3, "the workers' sessions to end")
+        before = bystander.sessions()
+        with queue.workers(2) as workers:
+            workers.go()
+            queue.strategy.enqueue([Job(str(number)) for number in range(20)])
+            until(lambda: queue.strategy.left() == 0, "all jobs")
+            told = workers.stop()
+            assert sum(len(one.worked) for one in told) == 20
+            assert sum(len(one.claims) for one in told) == 20
+            assert all(one.ended for one in told)
+            until(lambda: bystander.sessions() == before, "the workers' sessions to end")
 
 
 def test_killed_workers_are_replaced(trial: Callable[..., Trial]) -> None:

@@ -27,7 +27,7 @@ What does not hold:
   (`time_index = 1` makes one).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import LiteralString
 
 from rota.lab.place import Database
@@ -246,6 +246,12 @@ class FetchQ(Strategy):
                 " where iterations = 0 and (attempts < 5 or next_iteration > now())"
             )[0][0]
         )
+
+    def counts(self) -> Mapping[str, Callable[[], object]]:
+        return {
+            **super().counts(),
+            "counters": lambda: self.db.rows("select metric, amount from metrics"),
+        }
 
     def step(self, shift: Shift) -> bool:
         with shift.claiming():
