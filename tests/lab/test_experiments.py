@@ -4,6 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from rota.lab.experiment import Experiment, experiments
+from rota.lab.strategy import strategies
 from tests.lab.test_run import lab
 
 
@@ -80,3 +84,15 @@ def test_counting(postgres_url: str, tmp_path: Path) -> None:
         "skip-locked, PostgreSQL: SELECT COUNT(*)", "rota, PostgreSQL: counters",
         "rota, PostgreSQL: counters, by the command",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", experiments().values(), ids=lambda asked: asked.name)
+def test_what_an_experiment_names_is_there(asked: Experiment[Any]) -> None:
+    """A strategy or a setting that is spelt wrong would be left out without a word."""
+    known = strategies()
+    assert {*asked.variants, *asked.usual} <= known.keys()
+    assert all(known[name].variant for name in asked.variants)
+    own = {"jobs", "rows", "rate", "workers", "processes", "seconds", "every", "patience",
+           "failing_every", "killing_every"}  # fmt: skip
+    of_strategies = {name for one in known.values() for name in one.defaults}
+    assert {*asked.full, *asked.quick} - own <= of_strategies
