@@ -3,7 +3,7 @@
 Reproduced: the table with its index on `queue`; the claim (select for update, then update) in a
 transaction; the work outside of it; the delete in another transaction. A reserved job that is
 still there after `retry_after` seconds is available again; that is 4, as in the article's
-measurement (Laravel's own is 90). Its remedies are settings, and the ones it measures are variants:
+measurement of repeated jobs (its example is 90). Its remedies are settings, and the ones it measures are variants:
 
 - `delete_attempts`: how often a delete is tried, 1 in Laravel 5.5, 5 as a remedy;
 - `delete_mark`: a job is marked before it is deleted, and who gets a marked one deletes it;
@@ -24,11 +24,12 @@ is the transaction with fewer locks and changes. "MySQL usually picks the delete
 that have met other reserved jobs before; a claim that meets the delete first of all is the victim
 itself, as in the article's own listing, and nothing comes of that.
 
-What does not hold: that the deadlock comes by itself. MariaDB 10.11 mostly has the claim of one
-job "order by id" walk the primary key, where nothing crosses, and takes the index on `queue` when
-few jobs are left. With 8 workers in threads, 500 jobs were worked 501 times, with 5 deadlocks; with
-the index forced, 829 times, with 362. And five attempts are a good chance, no promise: with 8
-processes and the index forced, one job of 300 was still worked twice, in 95 deadlocks. There is none on PostgreSQL, whose indexes have no locks,
+What does not hold: that the deadlock comes by itself. Whether MariaDB 10.11 has a claim walk the
+index or the primary key, where nothing crosses, depends on its statistics: with 500 jobs it was
+often the primary key, with few left the index. One run each, with 8 workers in threads: 500 jobs
+were worked 501 times, with 5 deadlocks; with the index forced, 829 times, with 362. And five
+attempts are a good chance, no promise: with 8 processes and the index forced, one job of 300 was
+still worked twice, in 95 deadlocks. There is none on PostgreSQL, whose indexes have no row locks,
 and none on SQLite, which has one writer.
 """
 

@@ -5,7 +5,8 @@ without locks, then an update that asks for the version that was read); who has 
 preempted and selects again; the optimization that selects as many jobs as there are workers and
 picks one of them at random; the delete as a single statement.
 
-Filled in from the package's source: the table's index on `queue`, and the pick, which is uniform.
+Filled in from the source of the article's benchmark: the table's index on `queue`, and that all of
+a window are picked with the same chance.
 `retry_after` is as in `laravel`. What fails is left to expire.
 
 "No DB lock so no deadlocks" holds for what the article means: an update locks one row and no
