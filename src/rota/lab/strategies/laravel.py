@@ -189,7 +189,7 @@ class LaravelRetry(Laravel):
     name = "laravel-retry"
     summary = (
         "The queue of laravel, with a delete that is tried five times and selects nothing before."
-        " A delete that was a deadlock's victim repeats no job any more."
+        " A delete that was a deadlock's victim is tried again, so few jobs are repeated."
     )
     variant = True
     defaults = {**Laravel.defaults, "delete_attempts": 5, "select_before_delete": 0}
