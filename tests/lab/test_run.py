@@ -12,7 +12,9 @@ from typing import Any
 import psutil
 import psycopg
 import pytest
+from click.testing import CliRunner
 
+from rota.cli.lab import lab as lab_commands
 from rota.lab.experiment import experiments
 from rota.lab.strategy import strategies
 from rota.servers import PostgresServer
@@ -259,3 +261,14 @@ def partial(folder: Path, how: str) -> Any:
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "Interrupted: this is what was measured by then." in page
     return report
+
+
+def test_the_list_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences are wrapped at words, within the width of the terminal."""
+    monkeypatch.setattr("rota.cli.lab.on_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    said = CliRunner().invoke(lab_commands, ["list"]).output
+    assert all(len(line) <= 80 for line in said.splitlines())
+    assert "for-update  (articles 4, 2; PostgreSQL, MariaDB)" in said
+    for one in strategies().values():
+        assert one.summary in " ".join(said.split())

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import click
 
 from rota.cli.exits import INTERRUPTED, Failure, complain, exit_code
 from rota.cli.options import json_option
-from rota.cli.output import say, say_json, table
+from rota.cli.output import on_terminal, say, say_json, table
 from rota.cli.progress import bar
 from rota.cli.stopping import stoppable
 from rota.errors import ConfigError, RotaError
@@ -80,14 +81,27 @@ def list_(*, as_json: bool) -> None:
          one.summary]
         for one in strategies().values()
     ]  # fmt: skip
-    table(["strategy", "article", "databases", "what it does"], rows, nothing="nothing")
+    _explain(["strategy", "article", "databases", "what it does"], rows)
     say()
     rows = [
         [asked.name, _articles((asked.article,)),
          ", ".join(each.title for each in asked.databases), f"{asked.question} {asked.summary}"]
         for asked in experiments().values()
     ]  # fmt: skip
-    table(["experiment", "article", "databases", "what it asks"], rows, nothing="nothing")
+    _explain(["experiment", "article", "databases", "what it asks"], rows)
+
+
+def _explain(headings: list[str], rows: list[list[str]]) -> None:
+    """A table in a pipe; on a terminal, which is too narrow for sentences in a column, a glossary."""
+    if not on_terminal():
+        table(headings, rows, nothing="nothing")
+        return
+    for name, articles, databases, text in rows:
+        word = "articles" if "," in articles else "article"
+        source = f"{word} {articles}; {databases}" if articles else databases
+        say(f"{click.style(name, bold=True)}  ({source})")
+        width = shutil.get_terminal_size().columns
+        say(click.wrap_text(text, width, initial_indent="  ", subsequent_indent="  "))
 
 
 @lab.command()
