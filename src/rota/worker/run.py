@@ -25,14 +25,12 @@ from rota.outcome import Discard, Outcome
 from rota.settlement import Settlement, cancelled, completed, decide, released
 from rota.task import Executor, Task
 from rota.worker.executors.process import Child, Children, UnstorableResult
+from rota.worker.loop import REMINDER
 
 logger = logging.getLogger("rota")
 
 TURN = 0.005
 """Seconds after which a runner lets the rest of the event loop have its turn."""
-
-REMINDER = 60.0
-"""Seconds between two warnings of the same unknown task."""
 
 UNKNOWN_DELAY = 5.0
 """Seconds until a job of a task that this worker does not have is offered to the workers again."""

@@ -81,3 +81,12 @@ def test_nothing_is_claimed_without_the_lock(db: Database) -> None:
         rows = raw.execute(claim.CLAIM.text, {"lane": lane, "session": session, "size": 9})
         assert rows.fetchall() == []
     assert ids(db.claim(session)) == [job]
+
+
+def test_a_look_at_the_session_writes_nothing(db: Database) -> None:
+    """A claim looks for each lane that it does not get; with a lock each look would be flushed."""
+    session = db.session()
+    with db.bare() as raw:
+        assert raw.execute(claim.SESSION_ALIVE.text, {"session": session}).fetchall()
+        [(xid,)] = raw.execute("SELECT pg_current_xact_id_if_assigned()").fetchall()
+    assert xid is None

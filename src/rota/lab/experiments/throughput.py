@@ -79,7 +79,7 @@ class Throughput(Experiment[Run]):
     see = (
         "Jobs do nothing, so this is what the design itself costs: commits, locks, conflicts. Each"
         " job counts when its work begins for the first time, so that repeating jobs does not make"
-        " a design fast; what is recorded after the last one is not in the time.  The second chart is to be flat; a line that falls means that claims get"
+        " a design fast; what is recorded after the last one is not in the time. The second chart is to be flat; a line that falls means that claims get"
         " slower the more rows were deleted. Compare designs with each other, and not with the"
         " article's machines, whose disks and processors were others; the order of designs is what"
         " can be compared."

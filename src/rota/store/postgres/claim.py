@@ -36,7 +36,7 @@ CLAIM_PROBE = sql("claim_probe")
 CLAIM_LOCK = sql("claim_lock")
 CLAIM_TRY_LOCK = sql("claim_try_lock")
 CLAIM = sql("claim")
-SESSION_LOCK = sql("session_lock")
+SESSION_ALIVE = sql("session_alive")
 
 
 FEW_LANES = 4
@@ -126,7 +126,7 @@ def _claimed(found: Sequence[Rows]) -> list[ClaimedJob] | None:
     ]
 
 
-@operation(Begin.NOTHING)
+@operation(Begin.READING)
 def is_alive(session: SessionId) -> Steps[bool]:
     """Whether the session was not declared dead."""
-    return bool((yield SESSION_LOCK(session=session)))
+    return bool((yield SESSION_ALIVE(session=session)))

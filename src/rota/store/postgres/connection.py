@@ -47,8 +47,8 @@ PLANNER = (
     # statement a claim that waited for its turn would hand out again what was handed out then.
     "SET default_transaction_isolation = 'read committed'; "
     "SET default_transaction_read_only = off; "
-    # A worker that is frozen or cut off in the middle of a claim holds the lane, and nobody may
-    # declare its session dead meanwhile: the server has to end that transaction by itself.
+    # A worker that is frozen or cut off in the middle of a transaction holds its locks, such as a
+    # lane where a claim cannot go to the server at once; the server has to end it by itself.
     "SET idle_in_transaction_session_timeout = '5s'"
 )
 HASTY: LiteralString = "SET LOCAL synchronous_commit = off"
