@@ -56,7 +56,8 @@ def test_each_experiment_in_its_quick_form(name: str, postgres_url: str, tmp_pat
     some = tuple(
         one for one in ("skip-locked", "rota") if asked.suits(strategies()[one])
     )  # fmt: skip
-    report = lab(tmp_path, name, databases=[postgres_url], strategies=some)
+    folder = tmp_path / "reports" / name
+    report = lab(folder, name, databases=[postgres_url], strategies=some)
     assert report["figures"]
 
 

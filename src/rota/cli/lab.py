@@ -190,7 +190,7 @@ def _folder(folder: Path) -> Iterator[Path]:
     """
     made = not folder.exists()
     try:
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Failure(
             f"{folder} cannot be made: {error.strerror}; choose another folder with --out"
