@@ -52,3 +52,18 @@ def test_another_scheme(url: str) -> None:
     """The message says what to write."""
     with pytest.raises(ConfigError, match=r"use postgresql://user@host/database"):
         open_store(url)
+
+
+def test_a_pooler_that_the_url_does_not_name(db: Database) -> None:
+    """Its next connection has somebody else's prepared statements; the message says what to add."""
+    with closing(open_store(db.url)) as store, closing(store.connect()) as connection:
+        for _ in range(10):
+            connection.run(store.queues())
+        raw = connection.raw()  # type: ignore[attr-defined]  # the driver's
+        prepared = raw.execute("SELECT name FROM pg_prepared_statements", prepare=False).fetchall()
+        assert prepared
+        for (name,) in prepared:
+            # Through the protocol, as another client would: the driver does not notice.
+            raw.pgconn.exec_(f'DEALLOCATE "{name}"'.encode())
+        with pytest.raises(ConfigError, match="pooler=transaction"):
+            connection.run(store.queues())

@@ -207,7 +207,7 @@ def _raise(error: psycopg.Error, url: str) -> NoReturn:
     raise translate(error, url) from error
 
 
-def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: PLR0911 - a table of cases
+def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR0911 - a table of cases
     """The error of Rota's own tree that a driver's error means."""
     said = (str(error).strip().splitlines() or [type(error).__name__])[0]
     match error:
@@ -228,6 +228,11 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: PLR0911 - a
             pg.InvalidPassword() | pg.InvalidAuthorizationSpecification() | pg.InvalidCatalogName()
         ):
             return ConfigError(f"{shown(url)} refuses: {said}")
+        case pg.InvalidSqlStatementName() | pg.DuplicatePreparedStatement():
+            return ConfigError(
+                f"{shown(url)} gives each transaction another connection ({said}): a pooler in "
+                "transaction mode; add pooler=transaction to the URL, or connect to the server"
+            )
         case (
             pg.DeadlockDetected() | pg.SerializationFailure() | pg.IdleInTransactionSessionTimeout()
         ):
