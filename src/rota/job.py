@@ -4,7 +4,7 @@ All of them are frozen values. `ClaimedJob` is a named tuple because it is built
 the hot path, straight from a database row.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, NewType
@@ -141,11 +141,13 @@ class Renewal:
     """What a worker learns when it renews its session.
 
     `alive` is false when the session was rescued; `cancel` names running jobs of the session that
-    somebody wants cancelled.
+    somebody wants cancelled. `serving` says which sessions serve each of its queues, in an order that
+    is the same for all of them; empty where nobody needs to know.
     """
 
     alive: bool
     cancel: frozenset[JobId] = frozenset()
+    serving: Mapping[str, Sequence[SessionId]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
-from rota import Rota, Task
+from rota import Rota, Task, WorkerConfig
+from rota.job import SessionInfo
 from rota.worker import claim
+from rota.worker.session import Session
 from tests.fixtures.workers import LONG, ROOT, until, working
 
 START = Task[..., Any, Any]
@@ -216,3 +218,45 @@ def test_an_idle_worker_is_idle(app: Rota, start: START, begun: list[float]) -> 
             asked.clear()
             threading.Event().wait(2)  # nothing to wait for: nothing shall happen
             assert len(asked) < 20
+
+
+def test_one_that_would_go_first_but_does_not(
+    app: Rota, start: START, begun: list[float], deaf: dict[str, float]
+) -> None:
+    """Where a woken worker does not come, because it has just died, another one does."""
+    others = [SessionInfo("beta", pid, ("default",), LONG) for pid in range(3)]
+    for other in others:
+        app.run(app.store.open_session(other))
+
+    def ask() -> float:
+        now = time.time()
+        start.enqueue()
+        return now
+
+    with asleep(app, start, begun, **deaf):
+        found = delays(begun, 8, ask)
+    assert max(found) < 0.5
+
+
+def test_each_number_has_one_that_goes_first(app: Rota) -> None:
+    """Of the sessions of a queue always one, and everybody comes to it."""
+    sessions = [Session(app.store, WorkerConfig(), ("mail",), app.events, lost=_no, cancel=_no, refused=_no) for _ in range(4)]  # fmt: skip
+    numbers = [app.run(app.store.open_session(SessionInfo("a", 1, ("mail",), LONG))) for _ in sessions]  # fmt: skip
+    for session, number in zip(sessions, numbers, strict=True):
+        assert session.goes_first("mail", 1)  # as long as it knows of nobody
+        session.current = number
+        session._serving = {"mail": numbers}
+    for rhythm in (1, 2, 3, 4, 8):
+        chosen = [
+            [session.goes_first("mail", 700 + rhythm * k) for session in sessions]
+            for k in range(200)
+        ]
+        assert all(sum(one) == 1 for one in chosen)
+        shares = [sum(one[place] for one in chosen) for place in range(4)]
+        assert min(shares) > 25, (rhythm, shares)
+    for session in sessions:
+        assert session.goes_first("elsewhere", 1)
+
+
+def _no(_: object) -> None:
+    """Nothing."""

@@ -72,6 +72,14 @@ class Transaction(Protocol):
         ...
 
 
+class Turn(Protocol):
+    """Tells a worker whether it goes first, of those whom a job has woken."""
+
+    def __call__(self, queue: str, number: int) -> bool:
+        """Whether it does for this queue; `number` is what all who were woken were told alike."""
+        ...
+
+
 class Waker(Protocol):
     """Tells a worker that has nothing to do that there may be something now."""
 
@@ -80,8 +88,12 @@ class Waker(Protocol):
         """The connection it sleeps on; between two sleeps it is free for operations."""
         ...
 
-    def wait(self, timeout: float) -> bool:
-        """Sleep until woken or for `timeout` seconds; whether something woke it."""
+    def wait(self, timeout: float, turn: "Turn | None" = None) -> bool:
+        """Sleep until woken or for `timeout` seconds; whether something woke it.
+
+        Where many are woken at once, `turn` says who goes first. The others sleep on for a moment,
+        and wake as if their time were up.
+        """
         ...
 
     def busy(self) -> None:

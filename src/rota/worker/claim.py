@@ -164,7 +164,7 @@ class Claimer:
     def _rest(self) -> None:
         if self.outstanding == 0:
             self._dry()
-        woken = self._waker.wait(self._nap)
+        woken = self._waker.wait(self._nap, self._session.goes_first)
         if self.outstanding == 0:
             self._window = FIRST_WINDOW
             self._measured = (time.monotonic(), self._ended)

@@ -12,7 +12,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from rota.config import WorkerConfig
 from rota.errors import RotaError, StoreError
@@ -22,6 +22,9 @@ from rota.store.protocol import Store
 from rota.worker.loop import repeat
 
 logger = logging.getLogger("rota")
+
+SCATTER = 2_654_435_761
+"""2³² times the golden section: multiples of it fall evenly (Knuth)."""
 
 
 class Session:
@@ -39,6 +42,7 @@ class Session:
         refused: Callable[[RotaError], None],
     ) -> None:
         self.current: SessionId | None = None
+        self._serving: Mapping[str, Sequence[SessionId]] = {}
         self._store = store
         self._connection = store.connect()
         self._config = config
@@ -50,6 +54,17 @@ class Session:
         self._deadline = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+
+    def goes_first(self, queue: str, number: int) -> bool:
+        """Whether this worker goes first, of those who serve a queue and were told this number.
+
+        One that is alone does, and so does one that does not know of the others yet.
+        """
+        serving = self._serving.get(queue, ())
+        if len(serving) < 2 or self.current not in serving:  # noqa: PLR2004 - alone
+            return True
+        # Scattered: transactions come in a rhythm, in which one worker would always be the first.
+        return serving[(number * SCATTER >> 32) % len(serving)] == self.current
 
     def open(self) -> SessionId:
         """Register the worker, and renew from now on.
@@ -101,6 +116,7 @@ class Session:
             self._lose(session)
             return
         self._deadline = sent + self._config.session_timeout
+        self._serving = renewal.serving
         if renewal.cancel:
             self._cancel(renewal.cancel)
 

@@ -41,7 +41,11 @@ def renew(session: SessionId) -> Steps[Renewal]:
     rows = yield SESSION_RENEW(session=session)
     if not rows:
         return Renewal(alive=False)
-    return Renewal(alive=True, cancel=frozenset(map(JobId, rows[0][0])))
+    [(cancel, queues, sessions)] = rows
+    serving: dict[str, list[SessionId]] = {}
+    for queue, one in zip(queues, sessions, strict=True):
+        serving.setdefault(queue, []).append(SessionId(one))
+    return Renewal(alive=True, cancel=frozenset(map(JobId, cancel)), serving=serving)
 
 
 @operation(Begin.DURABLE)

@@ -5,6 +5,11 @@ that lock exclusively and notifies only if it cannot have it: NOTIFY serialises 
 whole database, so none is sent while everybody is busy. Behind a transaction pooler LISTEN is
 swallowed without an error; the worker's polling catches what no notification announces.
 
+A notification reaches all sleepers. Were all of them to claim, they would take turns at the lane for
+one job. So it carries the id of the producer's transaction, from which each of them can tell alike who
+goes first (`Turn`). The others look after `LATER`, in case that one could not; by then one look serves
+many notifications.
+
 It listens on the connection that claims: the server's process that has just been woken by the
 notification claims sooner than one that still sleeps.
 """
@@ -23,12 +28,16 @@ from rota.errors import RotaError
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.connection import PostgresConnection
 from rota.store.postgres.statements import sql
+from rota.store.protocol import Turn
 
 LISTEN = sql("listen")
 ASLEEP = sql("asleep")
 AWAKE = sql("awake")
 
 logger = logging.getLogger("rota")
+
+LATER = 0.01
+"""Seconds after which those look who did not go first."""
 
 
 class PostgresWaker:
@@ -41,18 +50,22 @@ class PostgresWaker:
         self._queues = list(queues)
         self._mine = {"", *queues}
         self._listen = listen
+        self._later: float | None = None
         self._listening: psycopg.Connection[tuple[Any, ...]] | None = None
         # A socket pair and not a pipe: select() takes nothing else on Windows.
         self._inbox, self._bell = socket.socketpair()
         self._inbox.setblocking(False)
         self._bell.setblocking(False)
 
-    def wait(self, timeout: float) -> bool:
+    def wait(self, timeout: float, turn: Turn | None = None) -> bool:
         """Sleep until woken or for `timeout` seconds; whether something woke it."""
         deadline = time.monotonic() + timeout
+        self._later = None
         while True:
-            if self._fall_asleep() and self._notified():
+            if self._fall_asleep() and self._notified(turn):
                 return True
+            if self._later is not None:
+                deadline = min(deadline, self._later)
             sources: list[socket.socket | int] = [self._inbox]
             if self._listening is not None:
                 sources.append(self._listening.fileno())
@@ -82,14 +95,21 @@ class PostgresWaker:
             return False
         return True
 
-    def _notified(self) -> bool:
-        """Whether there was a notification for these queues, or for all."""
+    def _notified(self, turn: Turn | None) -> bool:
+        """Whether there was a notification for these queues, or for all, to which this one goes first."""
         try:
             heard = [notice.payload for notice in self.connection.raw().notifies(timeout=0)]
         except (RotaError, psycopg.Error):
             self._forget()
             return False
-        return any(payload in self._mine for payload in heard)
+        for payload in heard:
+            number, _, queue = payload.partition(" ")
+            if queue in self._mine:
+                if turn is None or not number.isdecimal() or turn(queue, int(number)):
+                    return True
+                if self._later is None:
+                    self._later = time.monotonic() + LATER
+        return False
 
     def busy(self) -> None:
         """There is work in plenty: producers need not notify this worker for now."""

@@ -15,6 +15,7 @@ from time import monotonic
 
 from rota.errors import StoreError
 from rota.store.operation import Begin, Steps, operation
+from rota.store.protocol import Turn
 from rota.store.sqlite.connection import SqliteConnection
 from rota.store.sqlite.look import look
 from rota.store.sqlite.signals import SIGNALS
@@ -42,7 +43,7 @@ class SqliteWaker:
         self._nap = SHORTEST
         SIGNALS.add(connection.path, self._flag)
 
-    def wait(self, timeout: float) -> bool:
+    def wait(self, timeout: float, turn: Turn | None = None) -> bool:  # noqa: ARG002 - all go at once
         """Sleep until woken or for `timeout` seconds; whether something woke it."""
         deadline = monotonic() + timeout
         while not self._flag.is_set():

@@ -5,7 +5,7 @@ SELECT lane.id, (SELECT last_value %% 4 FROM rota.log_turn) AS segment,
        CASE WHEN %(wake)s::text IS NULL THEN false
             WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
             THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
-            ELSE pg_notify('rota', %(wake)s) IS NULL END
+            ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END
 FROM (SELECT coalesce(%(lane)s::int4, (
         SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2))
 ) AS lane (id)

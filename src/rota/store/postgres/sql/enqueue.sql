@@ -3,6 +3,7 @@
 -- Gives no row where the lane does not exist yet (or the caller's snapshot is older than it):
 -- `lane` then names it, after it was made apart. The wake is sent only if a worker of the queue
 -- `wake` holds the lock that says "asleep"; taking and freeing it costs microseconds. Null: no wake.
+-- It begins with the transaction's id, by which the sleepers know who of them goes first.
 WITH lane AS (
     SELECT coalesce(%(lane)s::int4, (
         SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2)) AS id
@@ -16,5 +17,5 @@ WITH lane AS (
 SELECT id, lane, segment, CASE WHEN %(wake)s::text IS NULL THEN false
                 WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
                 THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
-                ELSE pg_notify('rota', %(wake)s) IS NULL END
+                ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END
 FROM job

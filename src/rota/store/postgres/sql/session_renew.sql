@@ -1,7 +1,8 @@
 -- A sign of life, and which of the session's jobs somebody wants cancelled; no row where the session
 -- is not alive. The session's row is locked FOR KEY SHARE: a rescue of it waits, or was first, and
 -- then there is no row to insert for. Nor is there one for a session of another cluster, whose dump
--- was restored here; see rota.origin. The table of requests is nearly always empty.
+-- was restored here; see rota.origin. The table of requests is nearly always empty. Gives also
+-- which sessions serve each of this one's queues, itself among them.
 WITH alive AS (
     INSERT INTO rota.heartbeat (session)
     SELECT id FROM rota.session
@@ -16,5 +17,9 @@ SELECT ARRAY(
     SELECT request.job FROM rota.cancel_request AS request
     WHERE EXISTS (
         SELECT FROM rota.lease
-        WHERE lease.session = %(session)s::int8 AND request.job = ANY (lease.jobs)))
-FROM alive
+        WHERE lease.session = %(session)s::int8 AND request.job = ANY (lease.jobs))),
+    ARRAY(SELECT queue FROM rota.session, unnest(queues) AS queue
+          WHERE queue = ANY (mine.queues) ORDER BY id, queue),
+    ARRAY(SELECT id FROM rota.session, unnest(queues) AS queue
+          WHERE queue = ANY (mine.queues) ORDER BY id, queue)
+FROM alive JOIN rota.session AS mine ON mine.id = alive.session
