@@ -4,7 +4,7 @@
 -- Locks: the database. Walks: rota_note and rota_job by their primary keys, job by job.
 WITH RECURSIVE place (job) AS (
     SELECT min(job) FROM rota_note
-    WHERE job >= (SELECT min(job) + abs(random() % (max(job) - min(job) + 1)) FROM rota_note)
+    WHERE job >= abs(random()) % ((SELECT max(job) FROM rota_note) + 1)
     UNION ALL
     SELECT (SELECT min(job) FROM rota_note WHERE rota_note.job > place.job) FROM place
     WHERE place.job IS NOT NULL
