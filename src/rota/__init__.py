@@ -36,7 +36,7 @@ from rota.errors import (
     TaskNotFound,
 )
 from rota.handle import JobHandle
-from rota.job import JobId, JobRecord
+from rota.job import JobId, JobRecord, LogLine, Progress
 from rota.outcome import Discard, Retry, Snooze
 from rota.states import State
 from rota.task import Executor, Task
@@ -71,6 +71,8 @@ __all__ = [
     "JobNotFound",
     "JobRecord",
     "LeaseLost",
+    "LogLine",
+    "Progress",
     "Retry",
     "Rota",
     "RotaError",

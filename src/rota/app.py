@@ -31,6 +31,7 @@ from rota.store.operation import Apart, Operation, Request, Rows
 from rota.store.protocol import Connection, Store, Transaction
 from rota.task import Executor, Task
 from rota.transaction import OwnTransaction
+from rota.waiting import Waiting
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -76,6 +77,7 @@ class Rota:
         self.max_args_bytes = max_args_bytes
         self._ready = False
         self._spare: list[Connection] = []
+        self.waiting = Waiting(self.store)
 
     # Tasks -----------------------------------------------------------------------------------
 
@@ -272,6 +274,7 @@ class Rota:
         store = open_store(url)
         self.close()
         self.url, self.store, self._ready = url, store, False
+        self.waiting = Waiting(store)
 
     def ready(self, *, make: bool = True) -> None:
         """Check once that the database has the tables that this Rota needs.
@@ -333,6 +336,7 @@ class Rota:
 
     def close(self) -> None:
         """Close all connections; using the object again opens new ones."""
+        self.waiting.close()
         spare, self._spare = self._spare, []
         for connection in spare:
             connection.close()

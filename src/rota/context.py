@@ -9,15 +9,18 @@ from datetime import UTC, datetime
 from typing import Self
 
 from rota.job import ClaimedJob, JobId, JobSpec, LeaseId
+from rota.notes import JobLog, Notes, RunNotes
 
 
 class Context:
     """The job that is being run, and whether somebody wants it to stop."""
 
-    __slots__ = ("_cancelled", "_job", "_noticed")
+    __slots__ = ("_cancelled", "_job", "_notes", "_noticed", "_told")
 
-    def __init__(self, job: ClaimedJob) -> None:
+    def __init__(self, job: ClaimedJob, *, notes: Notes | None = None) -> None:
         self._job = job
+        self._notes = notes
+        self._told: RunNotes | None = None
         self._cancelled = threading.Event()
         self._noticed = False
 
@@ -84,6 +87,31 @@ class Context:
         """Wait up to `seconds` for a request to stop; whether there is one. For threads."""
         self._cancelled.wait(seconds)
         return self.cancelled
+
+    def progress(self, fraction: float, message: str = "") -> None:
+        """Say how far the work is: 0.4 is two fifths. `message` says in words what is going on.
+
+        Cheap enough for a loop's every step: it only notes the newest value, which is written about
+        once a second, and when the run ends. A direct call of the task keeps it nowhere.
+
+        Raises:
+            ConfigError: The fraction is no number from 0 to 1, or the message no text.
+        """
+        self._run.progress(fraction, message)
+
+    @property
+    def log(self) -> JobLog:
+        """Writes lines that are kept with the job: `ctx.log("…")`, `ctx.log.warning("…")`.
+
+        The newest hundred are kept; see `rota.notes` for the bounds.
+        """
+        return JobLog(self._run)
+
+    @property
+    def _run(self) -> RunNotes:
+        if self._told is None:
+            self._told = RunNotes(self._job, self._notes)
+        return self._told
 
     @property
     def noticed(self) -> bool:

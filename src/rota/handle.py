@@ -1,13 +1,15 @@
 """A job as the one who enqueued it sees it."""
 
-import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rota.args import ResultCodec
-from rota.errors import JobFailed, JobNotFinished, JobNotFound
+from rota.errors import JobFailed, JobNotFinished
 from rota.job import JobId, JobRecord
+from rota.notes import ToldNote, with_notes
 from rota.states import State
+from rota.store.operation import Operation
+from rota.waiting import not_found
 
 if TYPE_CHECKING:
     from rota.app import Rota
@@ -35,11 +37,13 @@ class JobHandle(Generic[T]):
             JobNotFound: There is no such job: its transaction has not committed yet, it was
                 deleted, or its retention is over.
         """
-        return _only(self.id, self._app.run(self._app.store.get([self.id])))
+        record = self._look()
+        return with_notes(record, self._app.run(self._notes()).get(self.id, ()))
 
     async def arecord(self) -> JobRecord:
         """`record` for async code."""
-        return _only(self.id, await self._app.arun(self._app.store.get([self.id])))
+        record = _only(self.id, await self._app.arun(self._app.store.get([self.id])))
+        return with_notes(record, (await self._app.arun(self._notes())).get(self.id, ()))
 
     @property
     def status(self) -> State:
@@ -48,16 +52,17 @@ class JobHandle(Generic[T]):
         Raises:
             JobNotFound: There is no such job.
         """
-        return self.record().state
+        return self._look().state
 
     async def astatus(self) -> State:
         """`status` for async code."""
-        return (await self.arecord()).state
+        return _only(self.id, await self._app.arun(self._app.store.get([self.id]))).state
 
     def result(self, timeout: float | None = None) -> T:
         """Wait until the job has finished; what its handler returned.
 
-        That is `None` unless the task was declared with `store_result=True`.
+        That is `None` unless the task was declared with `store_result=True`. In async code
+        `await handle` is the same as `await handle.aresult()`.
 
         Args:
             timeout: Seconds to wait; `None` waits for ever, 0 only looks.
@@ -66,24 +71,70 @@ class JobHandle(Generic[T]):
             JobNotFinished: The time is up.
             JobFailed: The job was discarded or cancelled; the message says why.
             JobNotFound: There is no such job.
+            StoreUnavailable: The database was away for ten seconds.
         """
-        for pause in _pauses(self.id, timeout):
-            record = self.record()
-            if record.state.finished:
-                return self._outcome(record)
-            time.sleep(pause)
-        raise AssertionError  # pragma: no cover - _pauses ends by raising
+        return self._outcome(self._ended(timeout))
 
     async def aresult(self, timeout: float | None = None) -> T:  # noqa: ASYNC109 - as `result`
         """`result` for async code."""
+        return self._outcome(await self._aended(timeout))
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        """`await handle` gives the result."""
+        return self.aresult().__await__()
+
+    def wait(self, timeout: float | None = None) -> JobRecord:
+        """Wait until the job has finished, well or not; its record then.
+
+        Args:
+            timeout: Seconds to wait; `None` waits for ever, 0 only looks.
+
+        Raises:
+            JobNotFinished: The time is up.
+            JobNotFound: There is no such job, or it went away: it was deleted, or its retention
+                is 0.
+            StoreUnavailable: The database was away for ten seconds.
+        """
+        record = self._ended(timeout)
+        return with_notes(record, self._app.run(self._notes()).get(self.id, ()))
+
+    async def await_finished(self, timeout: float | None = None) -> JobRecord:  # noqa: ASYNC109 - as `wait`
+        """`wait` for async code, which cannot be called `await`."""
+        record = await self._aended(timeout)
+        return with_notes(record, (await self._app.arun(self._notes())).get(self.id, ()))
+
+    def _ended(self, timeout: float | None) -> JobRecord:
+        record = self._look()
+        if record.state.finished:
+            return record
+        if timeout is not None and timeout <= 0:
+            raise _not_finished(self.id, timeout)
+        waiting = self._app.waiting
+        wait = waiting.begin(self.id)
+        try:
+            return wait.ended.result(timeout)
+        except TimeoutError as error:
+            raise _not_finished(self.id, timeout) from error
+        finally:
+            waiting.end(wait)
+
+    async def _aended(self, timeout: float | None) -> JobRecord:  # noqa: ASYNC109 - as `wait`
         import asyncio  # here, as in `in_thread`
 
-        for pause in _pauses(self.id, timeout):
-            record = await self.arecord()
-            if record.state.finished:
-                return self._outcome(record)
-            await asyncio.sleep(pause)
-        raise AssertionError  # pragma: no cover - _pauses ends by raising
+        record = _only(self.id, await self._app.arun(self._app.store.get([self.id])))
+        if record.state.finished:
+            return record
+        if timeout is not None and timeout <= 0:
+            raise _not_finished(self.id, timeout)
+        waiting = self._app.waiting
+        wait = waiting.begin(self.id)
+        try:
+            async with asyncio.timeout(timeout):
+                return await asyncio.wrap_future(wait.ended)
+        except TimeoutError as error:
+            raise _not_finished(self.id, timeout) from error
+        finally:
+            waiting.end(wait)
 
     def cancel(self) -> State:
         """Cancel the job; the state it is in afterwards.
@@ -99,6 +150,12 @@ class JobHandle(Generic[T]):
     async def acancel(self) -> State:
         """`cancel` for async code."""
         return _state(self.id, await self._app.arun(self._app.store.cancel([self.id])))
+
+    def _look(self) -> JobRecord:
+        return _only(self.id, self._app.run(self._app.store.get([self.id])))
+
+    def _notes(self) -> Operation[dict[JobId, list[ToldNote]]]:
+        return self._app.store.notes([self.id])
 
     def _outcome(self, record: JobRecord) -> T:
         if record.state is not State.COMPLETED:
@@ -119,28 +176,17 @@ class JobHandle(Generic[T]):
         return codec.decode(record.result)  # type: ignore[return-value]
 
 
-def _pauses(job: JobId, timeout: float | None) -> Iterator[float]:
-    """Growing pauses between looks, at most a quarter of a second; ends when the time is up."""
-    deadline = None if timeout is None else time.monotonic() + timeout
-    pause = 0.002
-    while True:
-        left = pause if deadline is None else min(pause, deadline - time.monotonic())
-        yield max(0.0, left)
-        if deadline is not None and time.monotonic() >= deadline:
-            message = f"job {job} has not finished within {timeout} seconds"
-            raise JobNotFinished(message)
-        pause = min(pause * 1.5, 0.25)
+def _not_finished(job: JobId, timeout: float | None) -> JobNotFinished:
+    return JobNotFinished(f"job {job} has not finished within {timeout} seconds")
 
 
 def _only(job: JobId, records: list[JobRecord]) -> JobRecord:
     if not records:
-        message = f"there is no job {job}, or not any more"
-        raise JobNotFound(message)
+        raise not_found(job)
     return records[0]
 
 
 def _state(job: JobId, states: dict[JobId, State]) -> State:
     if job not in states:
-        message = f"there is no job {job}, or not any more"
-        raise JobNotFound(message)
+        raise not_found(job)
     return states[job]

@@ -76,11 +76,38 @@ class AttemptError:
 
 
 @dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run has come: the `fraction` that is done, from 0 to 1, and what it says of it."""
+
+    fraction: float
+    message: str
+    attempt: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line that a handler has written with `Context.log`.
+
+    `level` is debug, info, warning or error, or `dropped` where Rota says how many lines are not
+    kept. `number` is which line of its run it is, from 1; `lease` tells runs apart.
+    """
+
+    at: datetime
+    level: str
+    message: str
+    attempt: int
+    lease: LeaseId
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class JobRecord:
     """A job as the database knows it. `args` and `result` are JSON text.
 
     `attempt` is the number of attempts begun so far. `scheduled_at` is set while the job waits for
     its time, `finished_at` once it has finished; `worker` says who runs it while it is running.
+    `progress` and `log` are what its handler told; where many jobs are listed, they are left out.
     """
 
     id: JobId
@@ -99,6 +126,8 @@ class JobRecord:
     errors: tuple[AttemptError, ...] = ()
     worker: str | None = None
     cancel_requested: bool = False
+    progress: Progress | None = None
+    log: tuple[LogLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,14 @@ import msgspec
 
 from rota.cli.output import Cell, brief, harmless, harmless_lines, moment, say
 from rota.cli.tables import Column, shortened
-from rota.job import JobRecord
+from rota.job import JobRecord, LogLine, Progress
 from rota.states import State
 
 LONGEST_NOTE = 60
 """Characters of an error in a list; `rota jobs show` has all of it."""
+
+LEVELS = {"debug": "bright_black", "warning": "yellow", "error": "red", "dropped": "bright_black"}
+"""Levels of a job's log lines that stand out."""
 
 HEADINGS = (
     Column("id"),
@@ -67,10 +70,15 @@ def summary(job: JobRecord) -> dict[str, Any]:
 
 def details(job: JobRecord) -> dict[str, Any]:
     """Everything about a job, for programs."""
-    known = summary(job)
+    known = outcome(job)
     del known["error"]
-    return known | {
-        "args": msgspec.Raw(job.args.encode()),
+    return known | {"args": msgspec.Raw(job.args.encode()), "log": list(job.log)}
+
+
+def outcome(job: JobRecord) -> dict[str, Any]:
+    """How far a job is and what has come of it, for programs. Without its args and its log."""
+    return summary(job) | {
+        "progress": job.progress,
         "result": None if job.result is None else msgspec.Raw(job.result.encode()),
         "errors": list(job.errors),
     }
@@ -94,9 +102,15 @@ def say_details(job: JobRecord) -> None:
     ):
         if text:
             say(f"  {name:<9} {harmless(text)}")
-    _say_json("args", job.args)
+    if job.progress is not None:
+        say(f"  {'progress':<9} {progress(job.progress)}")
+    say_json_text("args", job.args)
     if job.result is not None:
-        _say_json("result", job.result)
+        say_json_text("result", job.result)
+    if job.log:
+        say()
+        for one in job.log:
+            say_line(one, indent=2)
     for error in job.errors:
         say()
         say(f"  Attempt {error.attempt} failed at {moment(error.at)}")
@@ -106,7 +120,22 @@ def say_details(job: JobRecord) -> None:
             say(f"    {line}", fg="red" if not line.startswith(" ") else None)
 
 
-def _say_json(name: str, text: str) -> None:
+def progress(told: Progress) -> str:
+    """Such as "40 %  reading page 4"."""
+    return f"{100 * told.fraction:.0f} %  {harmless(told.message)}".rstrip()
+
+
+def say_line(one: LogLine, indent: int = 0) -> None:
+    """Print a line of a job's log; what it says may have several lines itself."""
+    at = f"{one.at.astimezone():%H:%M:%S}"
+    first, *rest = harmless_lines(one.message).splitlines() or [""]
+    say(f"{'':<{indent}}{at} {one.level:<7} {first}", fg=LEVELS.get(one.level))
+    for more in rest:
+        say(f"{'':<{indent}}{'':<16} {more}", fg=LEVELS.get(one.level))
+
+
+def say_json_text(name: str, text: str) -> None:
+    """Print JSON under a name."""
     first, *rest = harmless_lines(msgspec.json.format(text, indent=2)).splitlines()
     say(f"  {name:<9} {first}")
     for line in rest:

@@ -8,7 +8,9 @@ import click
 from rota.cli.exits import FAILED, complain
 from rota.cli.options import Name, ids_argument, json_option, url_option
 from rota.cli.output import say, say_json, table
+from rota.cli.watch import watch
 from rota.job import JobFilter, JobId
+from rota.notes import with_notes
 from rota.states import State
 
 if TYPE_CHECKING:
@@ -19,12 +21,13 @@ DEFAULT_LIMIT = 50
 
 @click.group()
 def jobs() -> None:
-    """List, show, retry, cancel and delete jobs.
+    """List, show, watch, retry, cancel and delete jobs.
 
     \b
     Examples:
       rota jobs list --state discarded --queue mail
       rota jobs show 4711
+      rota jobs watch 4711
       rota jobs retry --all-discarded
     """
 
@@ -81,7 +84,7 @@ def list_(
 @url_option
 @json_option
 def show(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
-    """Show all that is known of jobs: args, result, and why each attempt failed.
+    """Show all that is known of jobs: args, progress, log, result, and why each attempt failed.
 
     \b
     Example:
@@ -93,6 +96,8 @@ def show(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
     wanted = _ids(ids)
     with database(url) as rota:
         records = rota.run(rota.store.get(wanted))
+        told = rota.run(rota.store.notes([job.id for job in records]))
+    records = [with_notes(job, told.get(job.id, ())) for job in records]
     missing = _without(wanted, (job.id for job in records))
     if as_json:
         say_json({"jobs": [job_text.details(job) for job in records], "missing": missing})
@@ -102,6 +107,9 @@ def show(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
                 say()
             job_text.say_details(job)
     _end(missing, {})
+
+
+jobs.add_command(watch)
 
 
 @jobs.command()

@@ -13,7 +13,7 @@ COMMANDS = {
     "demo": Lazy("rota.cli.demo.command:demo", "See it work: checksum a folder with workers."),
     "worker": Lazy("rota.cli.worker:worker", "Run the jobs of an app's tasks."),
     "migrate": Lazy("rota.cli.migrate:migrate", "Bring the database's tables up to date."),
-    "jobs": Lazy("rota.cli.jobs:jobs", "List, show, retry, cancel and delete jobs."),
+    "jobs": Lazy("rota.cli.jobs:jobs", "List, show, watch, retry, cancel and delete jobs."),
     "queues": Lazy("rota.cli.queues:queues", "List queues with their counts; pause and resume."),
     "top": Lazy("rota.cli.top:top", "Watch queues, rates and workers live."),
     "doctor": Lazy(

@@ -6,7 +6,7 @@ or ten for an operation, and may keep jobs as a log (PostgreSQL) or as rows (SQL
 conformance suite, `tests/store`, holds for all of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from rota.job import (
@@ -24,6 +24,7 @@ from rota.job import (
     SessionInfo,
     Staging,
 )
+from rota.notes import Note, ToldNote
 from rota.settlement import Settlement
 from rota.states import State
 from rota.store.operation import Operation
@@ -109,6 +110,44 @@ class Waker(Protocol):
         ...
 
 
+class Listener(Protocol):
+    """Hears of jobs that have ended, for those who wait for some. One thread uses it."""
+
+    @property
+    def connection(self) -> Connection:
+        """The connection it listens on; between two sleeps it is free for operations."""
+        ...
+
+    def listen(self) -> bool:
+        """Begin to hear, also after the connection was lost; whether it began only now.
+
+        What ended before is not heard, nor what ends in the moment it begins.
+
+        Raises:
+            StoreUnavailable: The database cannot be reached.
+        """
+        ...
+
+    def wait(self, timeout: float) -> Collection[JobId] | None:
+        """Sleep until something is heard, and at most so many seconds.
+
+        Gives the jobs of which it heard that they have ended, none if nothing was heard, or `None`
+        where any job may have ended.
+
+        Raises:
+            StoreUnavailable: The connection was lost.
+        """
+        ...
+
+    def wake(self) -> None:
+        """End the sleep, from another thread of this process."""
+        ...
+
+    def close(self) -> None:
+        """Hear no more, and close the connection."""
+        ...
+
+
 class Store(Protocol):
     """One database, as Rota sees it."""
 
@@ -129,6 +168,10 @@ class Store(Protocol):
         """Something a worker of these queues can sleep on."""
         ...
 
+    def listener(self) -> Listener:
+        """Something that hears of jobs that have ended."""
+        ...
+
     def close(self) -> None:
         """Close what the store itself keeps open."""
         ...
@@ -143,7 +186,17 @@ class Store(Protocol):
         ...
 
     def get(self, jobs: Sequence[JobId]) -> Operation[list[JobRecord]]:
-        """The jobs with these ids, in the order asked for; ids of no job are left out."""
+        """The jobs with these ids, in the order asked for; ids of no job are left out.
+
+        Without what their handlers told: `notes` has that.
+        """
+        ...
+
+    def notes(self, jobs: Sequence[JobId]) -> Operation[dict[JobId, list[ToldNote]]]:
+        """What handlers told of their runs, by job: progress and lines, in no order.
+
+        Of each job at least the newest progress and the newest lines, as many as are kept.
+        """
         ...
 
     def list_jobs(self, wanted: JobFilter) -> Operation[list[JobRecord]]:
@@ -231,6 +284,10 @@ class Store(Protocol):
 
         Returns the ids it refused: their lease is gone, nothing was written for them.
         """
+        ...
+
+    def note(self, told: Sequence[Note]) -> Operation[None]:
+        """Keep what handlers told of their runs. Writing a note a second time changes nothing."""
         ...
 
     def look(self, queues: Sequence[str]) -> Operation[Look]:

@@ -21,6 +21,7 @@ from rota.context import Context
 from rota.errors import ArgsError
 from rota.events import Events, JobSettled, JobStarted, TaskUnknown
 from rota.job import ClaimedJob, JobId
+from rota.notes import Notes, RunNotes
 from rota.outcome import Discard, Outcome
 from rota.settlement import Settlement, cancelled, completed, decide, released
 from rota.task import Executor, Task
@@ -69,8 +70,11 @@ class Runners:
         events: Events,
         settle: Callable[[Settlement], None],
         ended: Callable[[], None],
+        *,
+        notes: Notes,
     ) -> None:
         self._tasks = tasks
+        self._notes = notes
         self._concurrency = config.concurrency
         self._events = events
         self._settle = settle
@@ -242,14 +246,13 @@ class Runners:
                 raise _too_long(job) from error
             raise
 
-    @staticmethod
     def _arguments(
-        run: Run, job: ClaimedJob, task: Task[..., Any, Any]
+        self, run: Run, job: ClaimedJob, task: Task[..., Any, Any]
     ) -> tuple[list[object], dict[str, object]]:
         """What the handler is called with."""
         args, kwargs = task.codec.decode(job.args)
         if task.codec.context_parameter is not None:
-            run.context = kwargs[task.codec.context_parameter] = Context(job)
+            run.context = kwargs[task.codec.context_parameter] = Context(job, notes=self._notes)
         return args, kwargs
 
     async def _in_thread(self, run: Run, job: ClaimedJob, call: Callable[[], Any]) -> Any:
@@ -274,7 +277,8 @@ class Runners:
                 timer = self._loop.call_later(job.timeout, self._interrupt, run, Stop.TIMEOUT)
 
         try:
-            return await self._children.run(task, job, run.children, begun)
+            told = RunNotes(job, self._notes)
+            return await self._children.run(task, job, run.children, begun, told.absorb)
         finally:
             if timer is not None:
                 timer.cancel()

@@ -17,6 +17,7 @@ from rota.settlement import Settlement
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
 from rota.worker.loop import repeat
+from rota.worker.notes import Scribe
 
 logger = logging.getLogger("rota")
 
@@ -39,11 +40,13 @@ class Settler:
         events: Events,
         leases: Leases,
         *,
+        scribe: Scribe,
         refused: Callable[[RotaError], None],
     ) -> None:
         self._store = store
         self._events = events
         self._leases = leases
+        self._scribe = scribe
         self._refused = refused
         self._connection = store.connect()
         self._ended: deque[Settlement] = deque()
@@ -127,6 +130,7 @@ class Settler:
     def _write(self) -> None:
         session, settlements = self._batches[0]
         began = time.monotonic()
+        self._scribe.before(self._connection, settlements)
         try:
             refused = self._connection.run(self._store.settle(session, settlements))
         except StoreUnavailable:

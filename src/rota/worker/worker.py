@@ -16,6 +16,7 @@ from rota.task import Executor
 from rota.worker.claim import Claimer
 from rota.worker.executors.process import check_findable
 from rota.worker.leases import Leases
+from rota.worker.notes import Scribe
 from rota.worker.run import Runners
 from rota.worker.session import Session
 from rota.worker.settle import Settler
@@ -37,6 +38,7 @@ class Parts:
     claimer: Claimer
     runners: Runners
     settler: Settler
+    scribe: Scribe
 
 
 class Worker:
@@ -118,7 +120,8 @@ class Worker:
             refusals.append(error)
             self.abort()
 
-        settler = Settler(app.store, app.events, leases, refused=refused)
+        scribe = Scribe(app.store, app.events)
+        settler = Settler(app.store, app.events, leases, scribe=scribe, refused=refused)
 
         def lost(_: SessionId) -> None:
             loop.call_soon_threadsafe(lose)
@@ -154,7 +157,9 @@ class Worker:
             dry=self._dry if config.drain else _nothing,
             refused=refused,
         )
-        runners = Runners(app.tasks, config, app.events, settler.put, claimer.ended)
+        runners = Runners(
+            app.tasks, config, app.events, settler.put, claimer.ended, notes=scribe.notes
+        )
         try:
             number = await asyncio.to_thread(session.open)
         except RotaError:
@@ -170,7 +175,7 @@ class Worker:
         try:
             await stop.wait()
         finally:
-            parts = Parts(session, upkeep, claimer, runners, settler)
+            parts = Parts(session, upkeep, claimer, runners, settler, scribe)
             # Another one than at the start, if that one was lost meanwhile.
             number = session.current or number
             count = await self._wind_down(abort, parts)
@@ -196,6 +201,7 @@ class Worker:
         stopped = await parts.runners.abandon()
         await asyncio.to_thread(parts.upkeep.stop)
         await asyncio.to_thread(parts.settler.stop, LAST_WORDS)
+        await asyncio.to_thread(parts.scribe.stop)
         await asyncio.to_thread(parts.session.close)
         parts.runners.close()
         return len(unstarted) + stopped

@@ -27,11 +27,13 @@ PARAMS: dict[str, Any] = {
     "args": "[]",
     "at": None,
     "changes": "[]",
+    "characters": 1000,
     "delay": None,
     "host": "h",
     "jobs": "[1,2,3]",
     "lease": 1,
     "max_attempts": 1,
+    "most": 10,
     "pid": 1,
     "priority": 0,
     "queue": "default",
@@ -43,6 +45,7 @@ PARAMS: dict[str, Any] = {
     "state": "scheduled",
     "task": None,
     "timeout": 1.0,
+    "told": "[]",
     "version": 1,
     "worker": "w",
 }
@@ -125,6 +128,14 @@ def test_the_hot_path_walks_its_indexes(connection: SqliteConnection, name: str)
     found = (re.match(r"(SEARCH|SCAN) (?:rota_)?job (?:USING )?(.*)", step) for step in steps)
     assert {step[2] for step in found if step} == WALKS[name], steps
     assert not any("TEMP B-TREE" in step for step in steps), steps
+
+
+@pytest.mark.parametrize("name", ["note_delete", "note_sweep", "note_trim", "notes"])
+def test_notes_are_found_by_their_job(connection: SqliteConnection, name: str) -> None:
+    """No statement about notes reads all of them."""
+    steps = [step for step in plan(connection, name) if re.search(r"\brota_note\b", step)]
+    assert steps
+    assert not any(step.startswith("SCAN") for step in steps), steps
 
 
 def test_counting_looks_at_running_jobs_alone(connection: SqliteConnection) -> None:

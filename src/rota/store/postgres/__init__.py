@@ -1,7 +1,8 @@
 """PostgreSQL: the job log.
 
 The modules follow a job: `enqueue`, `timer`, `claim`, `settle`; `sessions` and `wake` serve the
-workers, `control` and `lookup` the people, `counters` counts, `segments` keeps the rings turning.
+workers, `control` and `lookup` the people, `notes` has what handlers tell and `ended` who
+waits for jobs, `counters` counts, `segments` keeps the rings turning.
 `health`, `live`, `probe` and `transactions` look at the server. The statements are in `sql/`, the
 tables in `migrations/`, the model in docs/engine.md.
 """
@@ -17,6 +18,7 @@ from rota.store.postgres import (
     counters,
     look,
     lookup,
+    notes,
     schema,
     segments,
     sessions,
@@ -25,6 +27,7 @@ from rota.store.postgres import (
 )
 from rota.store.postgres.claim import Claims
 from rota.store.postgres.connection import PostgresConnection, PostgresTransaction
+from rota.store.postgres.ended import PostgresListener
 from rota.store.postgres.enqueue import Enqueuer
 from rota.store.postgres.wake import PostgresWaker
 
@@ -69,6 +72,10 @@ class PostgresStore:
     def waker(self, queues: Sequence[str]) -> PostgresWaker:
         """Something a worker of these queues can sleep on."""
         return PostgresWaker(self.connect(), queues, listen=not self._pooled)
+
+    def listener(self) -> PostgresListener:
+        """Something that hears of jobs that have ended."""
+        return PostgresListener(self.connect(), listen=not self._pooled)
 
     # Looking on. The modules are loaded here: few processes need their statements.
 
@@ -134,6 +141,8 @@ class PostgresStore:
     close_session = staticmethod(sessions.close_session)
     release = staticmethod(sessions.release)
     settle = staticmethod(settle.settle)
+    note = staticmethod(notes.note)
+    notes = staticmethod(notes.notes)
     look = staticmethod(look.look)
     stage = staticmethod(timer.stage)
     rescue = staticmethod(sessions.rescue)

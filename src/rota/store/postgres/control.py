@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from rota.job import JobId
 from rota.states import State
 from rota.store.operation import Begin, Steps, operation
+from rota.store.postgres.ended import tell_if_waited
 from rota.store.postgres.enqueue import ENSURE_QUEUE
 from rota.store.postgres.lookup import GET
 from rota.store.postgres.statements import sql
@@ -24,6 +25,8 @@ RETRY_FINISHED = sql("retry_finished")
 DISCARDED = sql("discarded")
 DELETE_TIMER = sql("delete_timer")
 DELETE_FINISHED = sql("delete_finished")
+NOTE_BACK = sql("note_back")
+NOTE_DELETE = sql("note_delete")
 QUEUE_PAUSE = sql("queue_pause")
 WAKE = sql("wake")
 
@@ -56,6 +59,7 @@ def cancel_steps(jobs: Sequence[JobId]) -> Steps[dict[JobId, State]]:
         moving = [job for job in states if job not in settled]
         if not moving:
             break
+    yield from tell_if_waited(job for job, state in states.items() if state.finished)
     return states
 
 
@@ -64,6 +68,7 @@ def retry(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     """Make finished and waiting jobs available now, with all their attempts."""
     rows = [*(yield RETRY_TIMER(jobs=list(jobs))), *(yield RETRY_FINISHED(jobs=list(jobs)))]
     if rows:
+        yield NOTE_BACK(jobs=[row[0] for row in rows])
         yield WAKE()
     return [JobId(row[0]) for row in rows]
 
@@ -74,6 +79,7 @@ def retry_discarded(queue: str | None, task: str | None) -> Steps[list[JobId]]:
     found = yield DISCARDED(queue=queue, task=task)
     rows = yield RETRY_FINISHED(jobs=[row[0] for row in found])
     if rows:
+        yield NOTE_BACK(jobs=[row[0] for row in rows])
         yield WAKE()
     return [JobId(row[0]) for row in rows]
 
@@ -85,6 +91,9 @@ def delete(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     lanes = [row[0] for row in (yield WAITING_LANES_LOCK(jobs=list(jobs)))]
     gone += [row[0] for row in (yield AVAILABLE_DELETE(jobs=list(jobs), lanes=lanes))]
     gone += [row[0] for row in (yield DELETE_FINISHED(jobs=list(jobs)))]
+    if gone:
+        yield NOTE_DELETE(jobs=gone)
+        yield from tell_if_waited(gone)
     return [JobId(job) for job in gone]
 
 

@@ -10,7 +10,7 @@ they are copied forward and keep their place in log order. The lock is asked for
 50 ms and given up at once otherwise; then the ring waits, the current segment grows, and nothing is
 lost.
 
-The two tables each of the cursor, the leases and the tally turn the same way. A table whose rows count for
+The two tables each of the cursor, the leases, the tally and the notes turn the same way. A table whose rows count for
 something is counted once more before it is truncated (`counters.py`). The ring of finished jobs turns by age; a segment is
 truncated when the retention of all its jobs is over.
 
@@ -22,11 +22,13 @@ from rota.store.operation import Apart, Begin, Operation, Statement, Steps, oper
 from rota.store.postgres.connection import LockTimeout
 from rota.store.postgres.control import cancel_steps
 from rota.store.postgres.counters import SQUEEZE
+from rota.store.postgres.notes import BOUNDS
 from rota.store.postgres.rings import (
     CURSOR_SLOTS,
     FINISHED_SEGMENTS,
     LEASE_SLOTS,
     LOG_SEGMENTS,
+    NOTE_SLOTS,
     TALLY_SLOTS,
 )
 from rota.store.postgres.settle import CANCEL_FORGET
@@ -47,6 +49,9 @@ LEASE_SIZE = 512 * 1024
 TALLY_SIZE = 4 * 1024 * 1024
 """Bytes from which on the current table of the tally is left."""
 
+NOTE_SIZE = 16 * 1024 * 1024
+"""Bytes from which on the current table of the notes is left."""
+
 FINISHED_SIZE = 1024 * 1024 * 1024
 """Bytes from which on the current segment of finished jobs is left."""
 
@@ -66,8 +71,10 @@ SLOTS = sql("slots")
 CURSOR_TURN = sql("cursor_turn")
 LEASE_TURN = sql("lease_turn")
 TALLY_TURN = sql("tally_turn")
+NOTE_TURN = sql("note_turn")
 CURSOR_COPY_FORWARD = sql("cursor_copy_forward")
 LEASE_COPY_FORWARD = sql("lease_copy_forward")
+NOTE_COPY_FORWARD = sql("note_copy_forward")
 LANES_LOCK = sql("lanes_lock")
 LOCK_WAIT = sql("lock_wait")
 UNCLAIMED = sql("segment_unclaimed")
@@ -95,8 +102,11 @@ LEASE_LOCK = _each(_EXCLUSIVE, "lease", LEASE_SLOTS)
 LEASE_TRUNCATE = _each("TRUNCATE {}", "lease", LEASE_SLOTS)
 TALLY_LOCK = _each(_EXCLUSIVE, "tally", TALLY_SLOTS)
 TALLY_TRUNCATE = _each("TRUNCATE {}", "tally", TALLY_SLOTS)
+NOTE_LOCK = _each(_EXCLUSIVE, "note", NOTE_SLOTS)
+NOTE_TRUNCATE = _each("TRUNCATE {}", "note", NOTE_SLOTS)
 FINISHED_LOCK = _each(_EXCLUSIVE, "finished", FINISHED_SEGMENTS)
 FINISHED_TRUNCATE = _each("TRUNCATE {}", "finished", FINISHED_SEGMENTS)
+FINISHED_NOTE_TRUNCATE = _each("TRUNCATE {}", "finished_note", FINISHED_SEGMENTS)
 
 
 @operation(Begin.NOTHING)
@@ -162,7 +172,7 @@ def _turn(
 
 @operation(Begin.HASTY)
 def turn_slots() -> Steps[tuple[list[str], list[tuple[str, int]]]]:
-    """Move the cursor, the leases and the tally to their other tables, where these are empty.
+    """Move the cursor, the leases, the tally and the notes to their other tables, where these are empty.
 
     Gives what was done, and the tables that were left before and are not empty yet.
     """
@@ -176,6 +186,7 @@ def turn_slots() -> Steps[tuple[list[str], list[tuple[str, int]]]]:
         ("cursor", CURSOR_TURN, CURSOR_SIZE),
         ("lease", LEASE_TURN, LEASE_SIZE),
         ("tally", TALLY_TURN, TALLY_SIZE),
+        ("note", NOTE_TURN, NOTE_SIZE),
     ):
         current, size = slots[ring, True]
         other, other_size = slots[ring, False]
@@ -189,7 +200,7 @@ def turn_slots() -> Steps[tuple[list[str], list[tuple[str, int]]]]:
 
 @operation(Begin.HASTY)
 def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
-    """Truncate the table that the cursor, the leases or the tally have left.
+    """Truncate the table that the cursor, the leases, the tally or the notes have left.
 
     Raises:
         LockTimeout: Somebody uses the table.
@@ -210,6 +221,10 @@ def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
             yield LEASE_LOCK[slot]()
             yield LEASE_COPY_FORWARD()
             yield LEASE_TRUNCATE[slot]()
+        case "note":
+            yield NOTE_LOCK[slot]()
+            yield NOTE_COPY_FORWARD(**BOUNDS)
+            yield NOTE_TRUNCATE[slot]()
         case _:
             yield TALLY_LOCK[slot]()
             yield SQUEEZE(age=0.0)
@@ -274,6 +289,7 @@ def empty_finished(segment: int) -> Steps[list[str]]:
     if kept:
         return []
     yield FINISHED_TRUNCATE[segment]()
+    yield FINISHED_NOTE_TRUNCATE[segment]()
     return [f"finished: segment {segment} is empty again"]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from rota.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
 from rota.states import State
 from rota.store.operation import Begin, Steps, operation
+from rota.store.postgres.ended import tell_if_waited
 from rota.store.postgres.origin import anchor
 from rota.store.postgres.settle import CANCEL_FORGET, give_back
 from rota.store.postgres.statements import sql
@@ -93,6 +94,7 @@ def take_over(sessions: Sequence[int]) -> Steps[list[Rescue]]:
                     available.append(JobId(job))
                 else:
                     ended.append((JobId(job), state))
+        yield from tell_if_waited(job for job, _ in ended)
         discarded = tuple(sorted(job for job, state in ended if state == State.DISCARDED))
         rescues.append(Rescue(SessionId(session), worker, tuple(sorted(available)), discarded))
         if cancelled := [job for job, state in ended if state == State.CANCELLED]:

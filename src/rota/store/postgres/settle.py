@@ -12,6 +12,7 @@ from rota.job import JobId, LeaseId, SessionId
 from rota.settlement import Settlement
 from rota.states import Move, State
 from rota.store.operation import Begin, Rows, Steps, operation
+from rota.store.postgres.ended import tell_ended, tell_if_waited
 from rota.store.postgres.statements import sql
 
 SETTLE_WHOLE = sql("settle_whole")
@@ -50,6 +51,7 @@ def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[
         by_lease.setdefault(one.lease, []).append(one)
     accepted: list[Settlement] = []
     partly: list[Settlement] = []
+    waited = False
     # By the leases' ids, as a rescue locks them: the two cannot deadlock. Hence, after the first
     # lease that is not settled whole, the fence takes all the others.
     for lease, group in sorted(by_lease.items()):
@@ -57,12 +59,17 @@ def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[
         if not partly:
             jobs = sorted(one.job for one in group)
             whole = yield SETTLE_WHOLE(lease=lease, session=session, jobs=_array(jobs))
+            waited = waited or any(row[1] for row in whole)
         (accepted if whole else partly).extend(group)
     refused: list[JobId] = []
     unwanted: set[JobId] = set()
     if partly:
-        partly, refused, unwanted = yield from _fence(session, partly)
+        partly, refused, unwanted, asked = yield from _fence(session, partly)
+        waited = waited or asked
     yield from _write([*accepted, *partly])
+    if waited:
+        # In this transaction, so that nobody hears of what is rolled back.
+        yield from tell_ended(one.job for one in (*accepted, *partly) if one.move in _FINISHED)
     if unwanted:
         yield CANCEL_FORGET(jobs=list(unwanted))
     return refused
@@ -70,7 +77,7 @@ def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[
 
 def _fence(
     session: SessionId, settlements: Sequence[Settlement]
-) -> Steps[tuple[list[Settlement], list[JobId], set[JobId]]]:
+) -> Steps[tuple[list[Settlement], list[JobId], set[JobId], bool]]:
     leases = [one.lease for one in settlements]
     rows = yield SETTLE_FENCE(
         session=session,
@@ -78,9 +85,9 @@ def _fence(
         jobs=[one.job for one in settlements],
         distinct=list(set(leases)),
     )
-    held = {lease for lease, _, _ in rows}
-    strangers = {(lease, job) for lease, others, _ in rows for job in others}
-    unwanted = {job for _, _, jobs in rows for job in jobs}
+    held = {lease for lease, _, _, _ in rows}
+    strangers = {(lease, job) for lease, others, _, _ in rows for job in others}
+    unwanted = {job for _, _, jobs, _ in rows for job in jobs}
     accepted = []
     refused = []
     seen: set[JobId] = set()
@@ -90,7 +97,7 @@ def _fence(
         else:
             seen.add(one.job)
             accepted.append(_cancel_instead(one) if one.job in unwanted else one)
-    return accepted, refused, unwanted
+    return accepted, refused, unwanted, any(waited for _, _, _, waited in rows)
 
 
 def _cancel_instead(one: Settlement) -> Settlement:
@@ -116,6 +123,7 @@ def give_back(jobs: Sequence[JobId]) -> Steps[None]:
             errors=[None] * len(cancelled),
         )
         yield CANCEL_FORGET(jobs=cancelled)
+        yield from tell_if_waited(cancelled)
     yield APPEND_AGAIN(jobs=[job for job in jobs if job not in unwanted])
 
 

@@ -20,7 +20,7 @@ from rota.store.execute import drive
 from rota.store.operation import Apart, Begin, Copy, Operation, Query, Request, Rows
 from rota.store.sqlite.failures import broken, busy, translated
 from rota.store.sqlite.gate import Gate
-from rota.store.sqlite.signals import SIGNALS
+from rota.store.sqlite.signals import ENDED, SIGNALS
 
 T = TypeVar("T")
 
@@ -42,6 +42,9 @@ WAKES = frozenset(
 )
 """The operations after which there may be something to claim for an idle worker, or to stage. Not
 `stage` itself: who stages wakes his own worker, and a wake makes a worker stage."""
+
+ENDS = frozenset({"cancel", "close_session", "delete", "release", "rescue", "settle"})
+"""The operations after which a job may have ended."""
 
 WRITES = frozenset({"checkpoint"})
 """The only statement that writes without a transaction around it; it takes its turn too."""
@@ -74,6 +77,8 @@ class SqliteConnection:
                 result = self._run_in_transaction(operation, NORMAL)
         if operation.name in WAKES:
             SIGNALS.wake(self.path)
+        if operation.name in ENDS:
+            ENDED.wake(self.path)
         return result
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ STATES = sql("states")
 RETRY = sql("retry")
 RETRY_DISCARDED = sql("retry_discarded")
 DELETE = sql("delete")
+NOTE_DELETE = sql("note_delete")
 
 
 @operation(Begin.DURABLE)
@@ -55,6 +56,7 @@ def delete(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     """Remove jobs that are not running."""
     rows = yield DELETE(jobs=json_list(jobs))
     if rows:
+        yield NOTE_DELETE(jobs=json_list([row[0] for row in rows]))
         yield from moved(Counter(map(PLACE, rows)), {})
     return sorted(JobId(row[0]) for row in rows)
 

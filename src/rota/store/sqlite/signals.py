@@ -1,4 +1,4 @@
-"""The flags of sleeping workers of this process, by database file."""
+"""The flags of this process's sleeping workers, and of those who wait for jobs, by database file."""
 
 import threading
 from collections import defaultdict
@@ -32,3 +32,6 @@ class Signals:
 
 
 SIGNALS = Signals()
+
+ENDED = Signals()
+"""The flags of those who wait for the end of jobs."""

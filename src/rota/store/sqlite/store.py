@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rota.store.migrate import read_migrations
 from rota.store.sqlite import claim as claiming
-from rota.store.sqlite import control, lookup, schema, sessions
+from rota.store.sqlite import control, lookup, notes, schema, sessions
 from rota.store.sqlite import enqueue as enqueuing
 from rota.store.sqlite import look as looking
 from rota.store.sqlite import queues as counting
@@ -20,6 +20,7 @@ from rota.store.sqlite import settle as settling
 from rota.store.sqlite import stage as staging
 from rota.store.sqlite import tidy as tidying
 from rota.store.sqlite.connection import PATIENCE, SqliteConnection
+from rota.store.sqlite.ended import SqliteListener
 from rota.store.sqlite.transaction import SqliteTransaction
 from rota.store.sqlite.url import database_path
 from rota.store.sqlite.waker import SqliteWaker
@@ -61,6 +62,10 @@ class SqliteStore:
     def waker(self, queues: Sequence[str]) -> SqliteWaker:
         """Something a worker of these queues can sleep on."""
         return SqliteWaker(self.connect(), queues)
+
+    def listener(self) -> SqliteListener:
+        """Something that hears of jobs that have ended."""
+        return SqliteListener(self.connect())
 
     # Looking on. The modules are loaded here: few processes need their statements.
 
@@ -130,6 +135,8 @@ class SqliteStore:
     release = staticmethod(sessions.release)
     claim = staticmethod(claiming.claim)
     settle = staticmethod(settling.settle)
+    note = staticmethod(notes.note)
+    notes = staticmethod(notes.notes)
     look = staticmethod(looking.look)
     stage = staticmethod(staging.stage)
     rescue = staticmethod(sessions.rescue)

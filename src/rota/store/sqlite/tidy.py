@@ -4,11 +4,13 @@
 """
 
 from rota.store.operation import Apart, Begin, Statement, Steps, operation
-from rota.store.sqlite.statements import sql
+from rota.store.sqlite.statements import json_list, sql
 
 PRUNE_JOBS = sql("prune_jobs")
 PRUNE_SESSIONS = sql("prune_sessions")
 PRUNE_COUNTS = sql("prune_counts")
+NOTE_DELETE = sql("note_delete")
+NOTE_SWEEP = sql("note_sweep")
 CHECKPOINT = sql("checkpoint")
 
 BATCH = 1_000
@@ -25,6 +27,7 @@ def tidy() -> Steps[list[str]]:
     for what, statement in (
         ("jobs past their retention", PRUNE_JOBS),
         ("sessions that ended long ago", PRUNE_SESSIONS),
+        ("notes of jobs that are gone", NOTE_SWEEP),
     ):
         removed = 0
         for _ in range(BATCHES):
@@ -43,5 +46,6 @@ def prune(statement: Statement) -> Steps[int]:
     """Remove one batch; how many rows it had."""
     rows = yield statement(size=BATCH)
     if rows and statement is PRUNE_JOBS:
+        yield NOTE_DELETE(jobs=json_list([row[0] for row in rows]))
         yield PRUNE_COUNTS()
     return len(rows)

@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from contextvars import copy_context
 from multiprocessing.connection import Connection, wait
 from traceback import format_exception
@@ -18,8 +19,12 @@ import msgspec
 
 from rota.context import Context
 from rota.job import ClaimedJob
+from rota.notes import Note, Notes
 from rota.outcome import Discard, Outcome, Retry, Snooze
 from rota.task import Task
+
+PACE = 0.25
+"""Seconds between two reports of what a handler tells; the worker writes them more rarely still."""
 
 
 class Order(msgspec.Struct):
@@ -31,7 +36,10 @@ class Order(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """What came of it. `kind` is returned, snooze, retry, discard, raised or unstorable."""
+    """What came of it. `kind` is returned, snooze, retry, discard, raised or unstorable.
+
+    Before that there may be answers of the kind told, with what the handler tells of its run.
+    """
 
     kind: str
     result: str | None = None
@@ -39,6 +47,44 @@ class Answer(msgspec.Struct):
     exception: str = ""
     message: str = ""
     traceback: str = ""
+    notes: list[Note] = []
+
+
+class Teller:
+    """Sends what handlers tell to the parent: at once, then a few times a second at the most."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self.notes = Notes(self._news)
+        self._pipe = pipe
+        # Two threads write to the pipe: this one's, and the one that answers.
+        self._lock = threading.Lock()
+        self._told = threading.Event()
+        self._started = False
+
+    def answer(self, answer: Answer) -> None:
+        """Send what is still to be told, and then the answer."""
+        self._send()
+        with self._lock:
+            self._pipe.send_bytes(msgspec.json.encode(answer))
+
+    def _news(self) -> None:
+        if not self._started:
+            # Only where a handler tells anything.
+            self._started = True
+            threading.Thread(target=self._tell, name="rota-teller", daemon=True).start()
+        self._told.set()
+
+    def _tell(self) -> None:
+        with contextlib.suppress(OSError):
+            while self._told.wait():
+                self._told.clear()
+                self._send()
+                time.sleep(PACE)
+
+    def _send(self) -> None:
+        with self._lock:
+            if notes := self.notes.take():
+                self._pipe.send_bytes(msgspec.json.encode(Answer("told", notes=notes)))
 
 
 def main(pipe: Connection, module: str) -> None:
@@ -49,6 +95,7 @@ def main(pipe: Connection, module: str) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     decoder = msgspec.json.Decoder(Order)
+    teller = Teller(pipe)
     # What is wrong with the module, the first order will say; importing it takes no job's time.
     with contextlib.suppress(Exception):
         importlib.import_module(module)
@@ -56,17 +103,17 @@ def main(pipe: Connection, module: str) -> None:
         pipe.send_bytes(b"")
         while True:
             # In a context of its own: jobs do not see each other's variables.
-            answer = copy_context().run(serve, decoder.decode(pipe.recv_bytes()))
-            pipe.send_bytes(msgspec.json.encode(answer))
+            order = decoder.decode(pipe.recv_bytes())
+            teller.answer(copy_context().run(serve, order, teller.notes))
 
 
-def serve(order: Order) -> Answer:
-    """Run one job."""
+def serve(order: Order, notes: Notes) -> Answer:
+    """Run one job; what its handler tells goes to `notes`."""
     try:
         task = find(order.module, order.qualname)
         args, kwargs = task.codec.decode(order.job.args)
         if task.codec.context_parameter:
-            kwargs[task.codec.context_parameter] = Context(order.job)
+            kwargs[task.codec.context_parameter] = Context(order.job, notes=notes)
         value = task.function(*args, **kwargs)
     except Outcome as outcome:
         return _outcome(outcome)

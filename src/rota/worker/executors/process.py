@@ -15,6 +15,7 @@ import msgspec
 
 from rota.errors import ConfigError
 from rota.job import ClaimedJob
+from rota.notes import Note
 from rota.outcome import Discard, Retry, Snooze
 from rota.settlement import RemoteError
 from rota.task import Task
@@ -50,8 +51,8 @@ class Child:
         self.alive = True
         self._receive()
 
-    def run(self, order: bytes) -> Answer:
-        """Run a job; blocks until it has ended.
+    def run(self, order: bytes, told: Callable[[list[Note]], None]) -> Answer:
+        """Run a job; blocks until it has ended. `told` gets what the handler tells meanwhile.
 
         Raises:
             ChildDied: The process ended before it answered.
@@ -60,7 +61,9 @@ class Child:
             self._pipe.send_bytes(order)
         except OSError as error:
             raise self._died() from error
-        return msgspec.json.decode(self._receive(), type=Answer)
+        while (answer := msgspec.json.decode(self._receive(), type=Answer)).kind == "told":
+            told(answer.notes)
+        return answer
 
     def _receive(self) -> bytes:
         try:
@@ -103,10 +106,12 @@ class Children:
         job: ClaimedJob,
         running: list[Child],
         begun: Callable[[], None],
+        told: Callable[[list[Note]], None],
     ) -> Any:
         """Run a job in a child; `running` holds the child meanwhile, for whoever wants to kill it.
 
-        `begun` is called when a child was free and has got the job.
+        `begun` is called when a child was free and has got the job, `told` with what the handler
+        tells, in a thread.
 
         Returns the JSON text of the result, if the task stores it.
 
@@ -124,7 +129,7 @@ class Children:
             running.append(child)
             begun()
             try:
-                answer = await loop.run_in_executor(self._threads, child.run, order)
+                answer = await loop.run_in_executor(self._threads, child.run, order, told)
             except asyncio.CancelledError:
                 child.kill()
                 raise

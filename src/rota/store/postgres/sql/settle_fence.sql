@@ -1,8 +1,8 @@
 -- Take settled jobs out of their leases, where the session still holds these leases; the locks on
 -- the lease rows, in the order of their ids, decide between a settlement and a rescue that meet.
 -- A lease that is settled whole is deleted, another one shrinks.
--- Gives, for each lease still held: its id, settled jobs that it did not hold, and settled jobs
--- that somebody wants cancelled.
+-- Gives, for each lease still held: its id, settled jobs that it did not hold, settled jobs that
+-- somebody wants cancelled, and whether anybody waits for the end of jobs, see waited.sql.
 WITH settled AS MATERIALIZED (
     SELECT lease, array_agg(job) AS jobs
     FROM unnest(%(leases)s::int8[], %(jobs)s::int8[]) AS settled (lease, job)
@@ -22,5 +22,7 @@ WITH settled AS MATERIALIZED (
     WHERE lease.id = rest.id AND rest.remaining <> '{}'
 )
 SELECT rest.id, ARRAY(SELECT unnest(rest.settled) EXCEPT SELECT unnest(rest.jobs)),
-       ARRAY(SELECT job FROM rota.cancel_request WHERE job = ANY (rest.settled))
+       ARRAY(SELECT job FROM rota.cancel_request WHERE job = ANY (rest.settled)),
+       CASE WHEN pg_try_advisory_lock(7682004, 0)
+            THEN pg_advisory_unlock(7682004, 0) IS NULL ELSE true END
 FROM rest

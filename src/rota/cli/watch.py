@@ -1,0 +1,200 @@
+"""`rota jobs watch`: one job until it has finished."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from rota.cli.exits import FAILED, INTERRUPTED, Failure
+from rota.cli.options import LARGEST_ID, json_option, url_option
+from rota.cli.output import on_terminal, say
+from rota.errors import StoreUnavailable
+from rota.job import JobId, JobRecord, LogLine
+from rota.states import State
+
+if TYPE_CHECKING:
+    from rota.cli.database import Database
+
+PACE = 0.5
+"""Seconds between two looks; what a handler tells is written about once a second. Its end is heard."""
+
+Show = Callable[[JobRecord, JobRecord | None], None]
+"""Shows a job as it is now, given how it was before."""
+
+
+@click.command()
+@click.argument("job", metavar="ID", type=click.IntRange(1, LARGEST_ID))
+@url_option
+@json_option
+def watch(*, job: int, url: str | None, as_json: bool) -> None:
+    """Watch a job: its state, its progress and its log lines, until it has finished.
+
+    Ctrl-C ends the watching; the job goes on.
+
+    \b
+    Examples:
+      rota jobs watch 4711
+      rota jobs watch 4711 --json      one JSON object in each line, for each change
+
+    \b
+    Exit status:
+      0    the job was completed
+      1    it was discarded or cancelled, or there is no such job, or not any more
+      130  stopped by Ctrl-C
+    """
+    from rota.cli.database import database
+
+    way = _json() if as_json else _bar() if on_terminal() else contextlib.nullcontext(_lines)
+    before: JobRecord | None = None
+    try:
+        with database(url) as rota, way as show:
+            for record in looks(rota, JobId(job)):
+                if record != before:
+                    show(record, before)
+                before = record
+    except KeyboardInterrupt:
+        message = "stopped watching by Ctrl-C; the job goes on"
+        raise Failure(message, INTERRUPTED) from None
+    if before is not None and before.state is not State.COMPLETED:
+        why = f": {_error(before)}" if before.errors else ""
+        raise Failure(f"job {job} was {before.state}{why}", FAILED)
+
+
+def looks(rota: "Database", job: JobId) -> Iterator[JobRecord]:
+    """The job as it is at each look; the last time when it has finished.
+
+    Raises:
+        Failure: There is no such job, or not any more.
+    """
+    from rota.cli.database import refusals
+    from rota.notes import with_notes
+
+    store = rota.store
+    with contextlib.closing(store.listener()) as listener:
+        while True:
+            with refusals():
+                listener.listen()
+                found = listener.connection.run(store.get([job]))
+                # After the job: what it told is complete where it has ended.
+                told = listener.connection.run(store.notes([job]))
+            if not found:
+                message = f"there is no job {job}, or not any more: deleted, or kept no longer"
+                raise Failure(message, FAILED)
+            record = with_notes(found[0], told.get(job, ()))
+            yield record
+            if record.state.finished:
+                return
+            # The connection may have been lost meanwhile: the next look opens another one.
+            with contextlib.suppress(StoreUnavailable):
+                listener.wait(PACE)
+
+
+def new_lines(now: JobRecord, before: JobRecord | None) -> list[LogLine]:
+    """The log lines that were not there before."""
+    known = set() if before is None else {(one.lease, one.number) for one in before.log}
+    return [one for one in now.log if (one.lease, one.number) not in known]
+
+
+# Three ways to show it ---------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _json() -> Iterator[Show]:
+    from rota.cli import job_text
+
+    def show(now: JobRecord, before: JobRecord | None) -> None:
+        known = job_text.outcome(now) | {"log": new_lines(now, before)}
+        click.echo(msgspec.json.encode(known).decode())
+
+    yield show
+
+
+def _lines(now: JobRecord, before: JobRecord | None) -> None:
+    """Line by line, for pipes and logs."""
+    from rota.cli import job_text
+
+    _say_news(now, before)
+    if now.progress is not None and (before is None or now.progress != before.progress):
+        say(job_text.progress(now.progress))
+    if now.state.finished:
+        _say_end(now)
+
+
+@contextlib.contextmanager
+def _bar() -> Iterator[Show]:
+    """A bar on the terminal's last line, and the news above it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    from rota.cli import job_text
+    from rota.cli.output import harmless
+
+    columns = (
+        TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(),
+        TextColumn("{task.fields[message]}", markup=False),
+    )  # fmt: skip
+    console = Console(highlight=False)
+    shown = Progress(*columns, console=console, transient=True)
+    bar = shown.add_task("", total=None, message="")
+
+    def show(now: JobRecord, before: JobRecord | None) -> None:
+        # Out of the way while something else is printed.
+        shown.stop()
+        _say_news(now, before)
+        if now.state.finished:
+            if now.progress is not None:
+                say(job_text.progress(now.progress))
+            _say_end(now)
+            return
+        told = now.progress
+        # What an earlier attempt told says nothing of this one.
+        if told is not None and told.attempt != now.attempt:
+            told = None
+        shown.update(
+            bar,
+            description=now.state.value,
+            total=None if told is None else 1.0,
+            completed=0.0 if told is None else told.fraction,
+            message="" if told is None else harmless(told.message),
+        )
+        shown.start()
+
+    try:
+        yield show
+    finally:
+        shown.stop()
+
+
+def _say_news(now: JobRecord, before: JobRecord | None) -> None:
+    """Say what else has changed than the progress."""
+    from rota.cli import job_text
+    from rota.cli.output import harmless
+
+    def moves(job: JobRecord) -> tuple[object, ...]:
+        return job.state, job.attempt, job.worker, job.cancel_requested
+
+    if before is None or moves(now) != moves(before):
+        worker = f", on {harmless(now.worker)}" if now.worker else ""
+        asked = ", asked to stop" if now.cancel_requested else ""
+        attempt = f", attempt {now.attempt} of {now.max_attempts}" if now.attempt else ""
+        say(f"job {now.id} ({harmless(now.task)}) is {now.state}{attempt}{worker}{asked}")
+    if before is not None and len(now.errors) > len(before.errors) and not now.state.finished:
+        say(f"attempt {now.errors[-1].attempt} failed: {_error(now)}", fg="red")
+    for one in new_lines(now, before):
+        job_text.say_line(one)
+
+
+def _say_end(now: JobRecord) -> None:
+    from rota.cli import job_text
+
+    if now.result is not None:
+        job_text.say_json_text("result", now.result)
+
+
+def _error(job: JobRecord) -> str:
+    from rota.cli.output import harmless
+
+    last = job.errors[-1]
+    return harmless(f"{last.exception}: {last.message}")

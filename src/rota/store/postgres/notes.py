@@ -1,0 +1,54 @@
+"""What handlers told of their runs: appended, read, and moved along with their jobs.
+
+Notes lie in two tables that turn, and the newest of a job count. When a table that was left is
+emptied (`segments.empty_slot`), what still counts is copied: to the other table, or, of jobs that
+have finished meanwhile, to the segment of `rota.finished_note` that will be truncated with the
+job's own. So settling a job costs nothing for its notes, and nothing dies but by TRUNCATE.
+
+Nobody checks that the run still holds its lease: what a run says that has lost it lies before all
+that its successor says, in the order of leases.
+"""
+
+from collections.abc import Sequence
+from time import monotonic
+
+from rota.job import JobId
+from rota.notes import LINES, LOG_CHARACTERS, Note, ToldNote
+from rota.store.operation import Begin, Query, Rows, Steps, Together, operation
+from rota.store.postgres.statements import sql
+
+NOTE = sql("note")
+NOTES = sql("notes")
+
+BOUNDS = {"most": LINES, "characters": LOG_CHARACTERS}
+"""How many lines of a job are kept, for `note_copy_forward.sql`."""
+
+
+def note(told: Sequence[Note]) -> Together[None]:
+    """Append notes. A crash of the server may take the last ones back."""
+    now = monotonic()
+    params = {
+        "jobs": [one.job for one in told],
+        "leases": [one.lease for one in told],
+        "attempts": [one.attempt for one in told],
+        "lines": [one.line for one in told],
+        "numbers": [one.number for one in told],
+        "ages": [max(0.0, now - one.said) for one in told],
+        "fractions": [one.fraction for one in told],
+        "levels": [one.level for one in told],
+        "texts": [one.text for one in told],
+    }
+    return Together("note", (Query(NOTE, params),), _nothing)
+
+
+def _nothing(_: Sequence[Rows]) -> None:
+    """How many they were, the caller knows."""
+
+
+@operation(Begin.READING)
+def notes(jobs: Sequence[JobId]) -> Steps[dict[JobId, list[ToldNote]]]:
+    """What is known of these jobs' runs, by job."""
+    told: dict[JobId, list[ToldNote]] = {}
+    for job, *rest in (yield NOTES(jobs=list(jobs), most=LINES)):
+        told.setdefault(job, []).append(ToldNote(*rest))
+    return told

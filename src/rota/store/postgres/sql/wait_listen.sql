@@ -1,0 +1,2 @@
+-- Hear which jobs have ended.
+LISTEN rota_ended
