@@ -12,12 +12,13 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from rota.config import WorkerConfig
 from rota.errors import RotaError, StoreError
 from rota.events import Events, SessionLost
 from rota.job import JobId, SessionId, SessionInfo
+from rota.queue_settings import QueueSettings
 from rota.store.protocol import Store
 from rota.worker.loop import repeat
 
@@ -36,6 +37,7 @@ class Session:
         *,
         lost: Callable[[SessionId], None],
         cancel: Callable[[frozenset[JobId]], None],
+        learn: Callable[[Mapping[str, QueueSettings]], None],
         refused: Callable[[RotaError], None],
     ) -> None:
         self.current: SessionId | None = None
@@ -45,6 +47,8 @@ class Session:
         self._events = events
         self._lost = lost
         self._cancel = cancel
+        self._learn = learn
+        self._learnt: Mapping[str, QueueSettings] = {}
         self._refused = refused
         self._info = SessionInfo(socket.gethostname(), os.getpid(), queues, config.session_timeout)
         self._deadline = 0.0
@@ -52,12 +56,13 @@ class Session:
         self._thread: threading.Thread | None = None
 
     def open(self) -> SessionId:
-        """Register the worker, and renew from now on.
+        """Register the worker, hear what is set for queues, and renew from now on.
 
         Raises:
             StoreError: The database cannot be reached or refuses.
         """
         session = self._register()
+        self._hear(self._connection.run(self._store.queue_settings()))
         self._thread = repeat("session", self._step, self._stopping, self._events, self._refused)
         return session
 
@@ -103,6 +108,13 @@ class Session:
         self._deadline = sent + self._config.session_timeout
         if renewal.cancel:
             self._cancel(renewal.cancel)
+        if renewal.queues != self._learnt:
+            self._hear(renewal.queues)
+
+    def _hear(self, said: Mapping[str, QueueSettings]) -> None:
+        """Pass on what is set for queues."""
+        self._learnt = said
+        self._learn(said)
 
     def _lose(self, session: SessionId) -> None:
         self.current = None

@@ -1,5 +1,5 @@
--- A sign of life, and which of the session's jobs somebody wants cancelled; no row where the session
--- is not alive. The session's row is locked FOR KEY SHARE: a rescue of it waits, or was first, and
+-- A sign of life; which of the session's jobs somebody wants cancelled, and what is set for queues
+-- (null: nothing); no row where the session is not alive. The session's row is locked FOR KEY SHARE: a rescue of it waits, or was first, and
 -- then there is no row to insert for. Nor is there one for a session of another cluster, whose dump
 -- was restored here; see rota.origin. The table of requests is nearly always empty.
 WITH alive AS (
@@ -16,5 +16,6 @@ SELECT ARRAY(
     SELECT request.job FROM rota.cancel_request AS request
     WHERE EXISTS (
         SELECT FROM rota.lease
-        WHERE lease.session = %(session)s::int8 AND request.job = ANY (lease.jobs)))
+        WHERE lease.session = %(session)s::int8 AND request.job = ANY (lease.jobs))),
+    (SELECT json_agg(queue_setting) FROM rota.queue_setting)
 FROM alive
