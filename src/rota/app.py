@@ -1,7 +1,7 @@
 """The application object: one database, and the tasks whose jobs it keeps."""
 
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +23,8 @@ from rota.events import Event, Events
 from rota.handle import JobHandle
 from rota.job import JobId, JobSpec
 from rota.options import JobOptions, check_name
+from rota.queue_settings import Retention
+from rota.queues import Keeps, Queues
 from rota.store import migrate
 from rota.store.callers import Awaiting, Blocking, blocking_caller, caller
 from rota.store.execute import adrive, drive, in_thread
@@ -49,8 +51,8 @@ class Rota:
         url: `postgresql://…` or `sqlite:///file.db`; without one `ROTA_DATABASE_URL` is read, else
             the file `rota.db` in the current folder is used. Nothing is opened yet.
         retention: Seconds (or a timedelta) that completed and cancelled jobs stay readable; 0
-            keeps none. Discarded ones stay until somebody deletes or retries them.
-        queue_retention: The same for single queues, by their names.
+            keeps none. Discarded ones stay until somebody deletes or retries them. `queue` says
+            it for single queues.
         max_args_bytes: The largest args a job may have, as JSON; `None` for no limit.
 
     Raises:
@@ -62,18 +64,13 @@ class Rota:
         url: str | None = None,
         *,
         retention: float | timedelta = DAY,
-        queue_retention: Mapping[str, float | timedelta] | None = None,
         max_args_bytes: int | None = MAX_ARGS_BYTES,
     ) -> None:
         self.url = url or default_url()
         self.store: Store = open_store(self.url)
         self.tasks: dict[str, Task[..., Any, Any]] = {}
         self.events = Events()
-        self.retention = seconds(retention, "retention")
-        self.queue_retention = {
-            check_name(queue, "queue_retention"): seconds(keep, f"queue_retention[{queue!r}]")
-            for queue, keep in (queue_retention or {}).items()
-        }
+        self.queues = Queues(seconds(retention, "retention"))
         self.max_args_bytes = max_args_bytes
         self._ready = False
         self._spare: list[Connection] = []
@@ -134,11 +131,14 @@ class Rota:
             priority: Smaller first.
             retry: A `Backoff`, or a function of the failed attempt's number and the exception that
                 gives the seconds to wait, or `None` to discard the job.
-            max_attempts: How often a job is tried; else what the `Backoff` says, else 5.
-            timeout: Seconds (or a timedelta) that one attempt may take. It stops async handlers
-                and child processes; a thread is only told, through its `Context`.
+            max_attempts: How often a job is tried; else what the `Backoff` says, else what is said
+                of the queue, else 5.
+            timeout: Seconds (or a timedelta) that one attempt may take; else what is said of the
+                queue. It stops async handlers and child processes; a thread is only told, through
+                its `Context`.
             executor: `loop` for `async def`, `thread` for `def` (the defaults), `process`.
-            retention: Seconds a completed job stays readable; else what the queue or the app says.
+            retention: Seconds a completed or cancelled job stays readable; else what the queue or
+                the app says.
             store_result: Whether what the handler returns is stored for `JobHandle.result`.
 
         Raises:
@@ -147,8 +147,8 @@ class Rota:
             TaskAlreadyRegistered: There is a task of that name already.
         """
         policy = retry if retry is not None else Backoff()
-        if max_attempts is None:
-            max_attempts = policy.attempts if isinstance(policy, Backoff) else 5
+        if max_attempts is None and isinstance(policy, Backoff):
+            max_attempts = policy.attempts
         if not (isinstance(policy, Backoff) or callable(policy)):
             message = f"retry: a Backoff or a function is needed, not {type(policy).__name__}"
             raise ConfigError(message)
@@ -172,7 +172,7 @@ class Rota:
                 options=options,
                 retry=policy,
                 executor=where,
-                retention=self.queue_retention.get(queue, self.retention) if keep is None else keep,
+                retention=keep,
                 store_result=store_result,
             )
             known = self.tasks.setdefault(task.name, task)
@@ -182,6 +182,46 @@ class Rota:
             return task
 
         return register if function is None else register(function)
+
+    def queue(
+        self,
+        name: str,
+        /,
+        *,
+        retention: Retention | None = None,
+        max_attempts: int | None = None,
+        timeout: float | timedelta | None = None,
+        concurrency: int | None = None,
+    ) -> None:
+        """Declare what holds for the jobs of a queue where nothing else is said.
+
+        `.using()` and the task come before it, and so does `rota queues set`. A queue need not be
+        declared to be used.
+
+        Args:
+            name: The queue.
+            retention: Seconds (or a timedelta) that completed and cancelled jobs stay readable, or
+                a mapping from states: `{"completed": 3600, "discarded": timedelta(days=30)}`.
+            max_attempts: How often a job is tried before it is discarded.
+            timeout: Seconds (or a timedelta) that one attempt may take.
+            concurrency: How many of its jobs one worker process runs at once.
+
+        Raises:
+            ConfigError: A value cannot be used, or the queue was declared before.
+        """
+        self.queues.declare(
+            name,
+            keep=retention,
+            max_attempts=max_attempts,
+            timeout=timeout,
+            concurrency=concurrency,
+        )
+        self.forget_keeps()
+
+    def forget_keeps(self) -> None:
+        """Have the tasks' retentions worked out anew: something was said of a queue."""
+        for task in self.tasks.values():
+            task.keeps = Keeps(task, self.queues.settings())
 
     def find_task(self, name: str) -> Task[..., Any, Any]:
         """The task of that name.
@@ -203,6 +243,8 @@ class Rota:
 
     def enqueue(self, spec: JobSpec, args: Sequence[str], conn: object = None) -> list[JobId]:
         """Store jobs of one spec; `args` are JSON texts. Tasks call this."""
+        if self.queues.declared:
+            spec = self.queues.fill(spec)
         if conn is None:
             return self.run(self.store.enqueue(spec, args, copy=True))
         if isinstance(conn, OwnTransaction):
@@ -213,6 +255,8 @@ class Rota:
         self, spec: JobSpec, args: Sequence[str], conn: object = None
     ) -> list[JobId]:
         """`enqueue` for async code."""
+        if self.queues.declared:
+            spec = self.queues.fill(spec)
         if conn is None:
             return await self.arun(self.store.enqueue(spec, args, copy=True))
         if isinstance(conn, OwnTransaction):
@@ -275,6 +319,8 @@ class Rota:
         self.close()
         self.url, self.store, self._ready = url, store, False
         self.waiting = Waiting(store)
+        self.queues.learn({})
+        self.forget_keeps()
 
     def ready(self, *, make: bool = True) -> None:
         """Check once that the database has the tables that this Rota needs.

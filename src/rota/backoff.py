@@ -17,7 +17,7 @@ class Backoff:
         first: Seconds before the second attempt.
         factor: What each further wait is multiplied by; 1 keeps it constant.
         cap: The longest wait in seconds.
-        attempts: How many attempts a job has altogether.
+        attempts: How many attempts a job has altogether; else what is said of its queue, else 5.
         jitter: The share of a wait that is random, between 0 and 1: with 0.25 a wait of 8 seconds
             becomes one of 6 to 8, so that jobs that failed together do not come back together.
 
@@ -28,7 +28,7 @@ class Backoff:
     first: float = 2.0
     factor: float = 2.0
     cap: float = 3600.0
-    attempts: int = 5
+    attempts: int | None = None
     jitter: float = 0.25
 
     def __post_init__(self) -> None:
@@ -40,7 +40,8 @@ class Backoff:
         if not 0 <= self.jitter <= 1:
             message = f"Backoff(jitter=…): between 0 and 1, not {self.jitter}"
             raise ConfigError(message)
-        check_attempts(self.attempts, "Backoff(attempts=…)")
+        if self.attempts is not None:
+            check_attempts(self.attempts, "Backoff(attempts=…)")
 
     def wait(self, attempt: int, *, chance: float | None = None) -> float:
         """Seconds to wait after attempt number `attempt` (from 1) has failed.

@@ -52,6 +52,16 @@ def parse(text: str, what: str, *, unit: bool = False) -> float:
     return seconds(number * UNITS[match[2]], what)
 
 
+def written(duration: float) -> str:
+    """What `parse` reads as so many seconds, in the largest unit that needs no fraction: "36h"."""
+    if math.isinf(duration):
+        return "forever"
+    for letter in ("d", "h", "m"):
+        if duration and duration % UNITS[letter] == 0:
+            return f"{duration / UNITS[letter]:.0f}{letter}"
+    return f"{duration:f}".rstrip("0").rstrip(".") + "s"
+
+
 def moment(value: datetime, what: str) -> datetime:
     """Check that a moment names its time zone.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, NewType
 
+from rota.queue_settings import QueueSettings
 from rota.states import State
 
 JobId = NewType("JobId", int)
@@ -21,6 +22,10 @@ LeaseId = NewType("LeaseId", int)
 """Identifies what one claim handed out. New at every claim, hence the fencing token."""
 
 
+MAX_ATTEMPTS = 5
+"""Attempts of a job of which nobody says anything else."""
+
+
 @dataclass(frozen=True, slots=True)
 class JobSpec:
     """Everything about a job but its args; one spec serves a whole `enqueue_many`.
@@ -28,16 +33,21 @@ class JobSpec:
     `delay` is in seconds from the moment the database stores the job, `at` an aware time; at most
     one of them is set. `timeout` is in seconds, `None` for no limit. `wake` says whether a
     sleeping worker is told of the job at once; otherwise it finds it by polling.
+
+    `max_attempts` and `timeout` hold if they were given. If they were not, what is set for the queue
+    in the database comes before them.
     """
 
     task: str
     queue: str = "default"
     priority: int = 0
-    max_attempts: int = 5
+    max_attempts: int = MAX_ATTEMPTS
     timeout: float | None = None
     delay: float | None = None
     at: datetime | None = None
     wake: bool = True
+    attempts_given: bool = True
+    timeout_given: bool = True
 
     @property
     def later(self) -> bool:
@@ -155,6 +165,16 @@ class QueueRecord:
     claimed: int = 0
 
 
+class Cleared(NamedTuple):
+    """How many jobs one step of clearing has deleted, and up to which id it has looked.
+
+    `last` is `None` where nothing is left to look at.
+    """
+
+    deleted: int
+    last: JobId | None
+
+
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
     """Who a worker is. `timeout` is how long, in seconds, its session lives without a renewal."""
@@ -171,12 +191,14 @@ class Renewal:
 
     `alive` is false when the session was rescued; `cancel` names running jobs of the session that
     somebody wants cancelled. `serving` says which sessions serve each of its queues, in an order that
-    is the same for all of them; empty where nobody needs to know.
+    is the same for all of them; empty where nobody needs to know. `queues` is what is set for single queues in the
+    database.
     """
 
     alive: bool
     cancel: frozenset[JobId] = frozenset()
     serving: Mapping[str, Sequence[SessionId]] = field(default_factory=dict)
+    queues: Mapping[str, QueueSettings] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

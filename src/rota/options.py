@@ -7,7 +7,7 @@ from typing import Self
 from rota.backoff import check_attempts
 from rota.durations import moment, seconds
 from rota.errors import ConfigError
-from rota.job import JobSpec
+from rota.job import MAX_ATTEMPTS, JobSpec
 
 LOWEST, HIGHEST = -32768, 32767
 """Between these a priority lies; smaller first."""
@@ -25,8 +25,8 @@ class JobOptions:
         priority: Smaller first; between -32768 and 32767.
         delay: Seconds (or a timedelta) until it becomes available.
         at: An aware datetime at which it becomes available.
-        max_attempts: How often it is tried before it is discarded.
-        timeout: Seconds (or a timedelta) one attempt may take.
+        max_attempts: How often it is tried before it is discarded; else what is said of its queue.
+        timeout: Seconds (or a timedelta) one attempt may take; else what is said of its queue.
         wake: Whether a sleeping worker is told of the job at once. PostgreSQL cannot prepare a
             transaction (two-phase commit) that does so.
 
@@ -38,7 +38,7 @@ class JobOptions:
     priority: int = 0
     delay: float | timedelta | None = None
     at: datetime | None = None
-    max_attempts: int = 5
+    max_attempts: int | None = None
     timeout: float | timedelta | None = None
     wake: bool = True
 
@@ -50,7 +50,8 @@ class JobOptions:
                 f"priority: a whole number between {LOWEST} and {HIGHEST}, not {self.priority!r}"
             )
             raise ConfigError(message)
-        check_attempts(self.max_attempts, "max_attempts")
+        if self.max_attempts is not None:
+            check_attempts(self.max_attempts, "max_attempts")
         if self.delay is not None and self.at is not None:
             message = "delay and at exclude each other; give one of them"
             raise ConfigError(message)
@@ -86,8 +87,10 @@ class JobOptions:
             task=task,
             queue=self.queue,
             priority=self.priority,
-            max_attempts=self.max_attempts,
+            max_attempts=MAX_ATTEMPTS if self.max_attempts is None else self.max_attempts,
             timeout=None if self.timeout is None else seconds(self.timeout, "timeout"),
+            attempts_given=self.max_attempts is not None,
+            timeout_given=self.timeout is not None,
             delay=delay or None,
             at=self.at,
             wake=bool(self.wake),

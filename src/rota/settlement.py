@@ -24,16 +24,16 @@ TRACEBACK_LIMIT = 8_000
 class Settlement(NamedTuple):
     """What is to be written about one run.
 
-    `delay` is in seconds and used by retry, snooze and release; `keep` is how many seconds a
-    completed or cancelled job stays readable (0: it leaves no row behind). `result` and `error`
-    are JSON text.
+    `delay` is in seconds and used by retry, snooze and release. `keep` is how many seconds a finished
+    job stays readable; 0: it leaves no row behind. Where it is `None`, a discarded job stays until
+    somebody deletes or retries it, and others leave no row. `result` and `error` are JSON text.
     """
 
     job: JobId
     lease: LeaseId
     move: Move
     delay: float = 0.0
-    keep: float = 0.0
+    keep: float | None = None
     result: str | None = None
     error: str | None = None
 
@@ -48,12 +48,12 @@ class RemoteError(Exception):
         super().__init__(f"{exception}: {message}")
 
 
-def completed(job: ClaimedJob, keep: float, result: str | None = None) -> Settlement:
+def completed(job: ClaimedJob, keep: float | None, result: str | None = None) -> Settlement:
     """The handler returned."""
     return Settlement(job.id, job.lease, Move.COMPLETE, 0.0, keep, result)
 
 
-def cancelled(job: ClaimedJob, keep: float) -> Settlement:
+def cancelled(job: ClaimedJob, keep: float | None) -> Settlement:
     """Somebody asked for the job to be cancelled, and it has stopped."""
     return Settlement(job.id, job.lease, Move.CANCEL, 0.0, keep)
 
@@ -63,15 +63,20 @@ def released(job: ClaimedJob, delay: float = 0.0) -> Settlement:
     return Settlement(job.id, job.lease, Move.RELEASE, delay)
 
 
-def decide(job: ClaimedJob, raised: BaseException, policy: RetryPolicy) -> Settlement:
-    """What follows from an exception, or from an outcome that was raised or returned."""
+def decide(
+    job: ClaimedJob, raised: BaseException, policy: RetryPolicy, keep: float | None = None
+) -> Settlement:
+    """What follows from an exception, or from an outcome that was raised or returned.
+
+    `keep` is for a job that is discarded.
+    """
     match raised:
         case Snooze():
             return Settlement(job.id, job.lease, Move.SNOOZE, raised.after)
         case Discard():
-            return _discard(job, raised)
+            return _discard(job, raised, keep)
         case _ if job.attempt >= job.max_attempts:
-            return _discard(job, raised)
+            return _discard(job, raised, keep)
         case Retry(after=float(after)):
             wait: float | None = after
         case _:
@@ -82,7 +87,7 @@ def decide(job: ClaimedJob, raised: BaseException, policy: RetryPolicy) -> Settl
                 broken.__context__ = raised
                 raised, wait = broken, Backoff().wait(job.attempt)
     if wait is None:
-        return _discard(job, raised)
+        return _discard(job, raised, keep)
     return Settlement(job.id, job.lease, Move.RETRY, wait, error=error_text(job.attempt, raised))
 
 
@@ -93,9 +98,9 @@ def _wait(policy: RetryPolicy, attempt: int, raised: BaseException) -> float | N
     return None if wait is None else seconds(wait, "the retry policy's answer")
 
 
-def _discard(job: ClaimedJob, raised: BaseException) -> Settlement:
+def _discard(job: ClaimedJob, raised: BaseException, keep: float | None) -> Settlement:
     error = error_text(job.attempt, raised)
-    return Settlement(job.id, job.lease, Move.DISCARD, error=error)
+    return Settlement(job.id, job.lease, Move.DISCARD, keep=keep, error=error)
 
 
 def error_text(attempt: int, raised: BaseException) -> str:

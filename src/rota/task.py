@@ -21,6 +21,7 @@ from rota.handle import JobHandle
 from rota.job import JobId
 from rota.options import JobOptions
 from rota.outcome import Outcome
+from rota.queues import Keeps
 
 if TYPE_CHECKING:
     from rota.app import Rota
@@ -53,7 +54,7 @@ class Task(Generic[P, R, T]):
         options: JobOptions,
         retry: RetryPolicy,
         executor: Executor | None,
-        retention: float,
+        retention: float | None,
         store_result: bool,
     ) -> None:
         self.app = app
@@ -64,6 +65,7 @@ class Task(Generic[P, R, T]):
         self.retry = retry
         self.executor = _executor(function, executor, name)
         self.retention = retention
+        self.keeps = Keeps(self, app.queues.settings())
         self.codec = ArgsCodec(function, name, context=Context)
         parameters = inspect.signature(function).parameters
         self._first = next(iter(parameters), None)

@@ -212,7 +212,7 @@ class Machine(RuleBasedStateMachine):
             one = self.jobs[job.id]
             if move in ENDS:
                 one.ends(ENDS[move])
-                if keep == 0.0 and move is not Move.DISCARD:
+                if keep == 0.0:
                     del self.jobs[job.id]
                 continue
             one.spent += move is Move.RETRY

@@ -1,7 +1,7 @@
 """Consistent jobs and sessions for the tests of the stores, made through the stores themselves."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from time import monotonic
@@ -80,9 +80,11 @@ def running(
 
 
 def settlement(
-    job: ClaimedJob, move: Move, *, delay: float = 0.0, keep: float = KEEP, **rest: Any
+    job: ClaimedJob, move: Move, *, delay: float = 0.0, keep: float | None = None, **rest: Any
 ) -> Settlement:
-    """A settlement of a move; failures carry an error."""
+    """A settlement of a move; failures carry an error, and discarded jobs stay for ever."""
+    if keep is None and move is not Move.DISCARD:
+        keep = KEEP
     if move in {Move.RETRY, Move.DISCARD}:
         rest.setdefault("error", error_json(job.attempt, "ValueError", f"no luck {job.attempt}"))
     return Settlement(job.id, job.lease, move, delay, keep, **rest)
@@ -108,11 +110,16 @@ def states(store: Store, connection: Connection, jobs: list[JobId]) -> list[Stat
     return [job.state for job in found]
 
 
-def rescued(store: Store, connection: Connection, session: SessionId) -> Rescue:
+def rescued(
+    store: Store,
+    connection: Connection,
+    session: SessionId,
+    keep: Mapping[str, float] | None = None,
+) -> Rescue:
     """Rescue again and again, until this session is taken for dead."""
 
     def look() -> Rescue | None:
-        found = connection.run(store.rescue())
+        found = connection.run(store.rescue(keep))
         return next((rescue for rescue in found if rescue.session == session), None)
 
     return until(look)

@@ -24,6 +24,7 @@ from tests.store.factories import (
 )
 
 QUEUES = ("default", "mail")
+FIRST = JobId(0)
 
 
 def told(store: Store, connection: Connection) -> Counter[tuple[str, State]]:
@@ -63,7 +64,7 @@ class Life:
         self.operations = [
             self.enqueue, self.enqueue, self.claim, self.claim, self.settle, self.settle,
             self.cancel, self.delete, self.retry, self.retry_discarded, self.release, self.close,
-            self.rescue, self.stage, self.tidy,
+            self.rescue, self.stage, self.tidy, self.clear,
         ]  # fmt: skip
 
     def some(self) -> list[JobId]:
@@ -94,7 +95,7 @@ class Life:
                 job,
                 self.chance.choice(moves),
                 delay=self.chance.choice((0.0, 600.0)),
-                keep=self.chance.choice((0.0, 3600.0, 86_400.0)),
+                keep=self.chance.choice((None, 0.0, 3600.0, 86_400.0)),
             )
             for job in self.chance.sample(mine, len(mine) // self.chance.choice((1, 2)))
         ]
@@ -113,6 +114,12 @@ class Life:
     def retry_discarded(self) -> None:
         self.connection.run(self.store.retry_discarded(self.chance.choice((None, "mail")), None))
 
+    def clear(self) -> None:
+        state = self.chance.choice([*State])
+        queue = self.chance.choice(QUEUES)
+        until = self.connection.run(self.store.last_job())
+        self.connection.run(self.store.clear(queue, state, after=FIRST, until=until, limit=7))
+
     def release(self) -> None:
         leases = {job.lease for _, job in self.held if self.chance.random() < 0.5}
         self.connection.run(self.store.release(self.session, list(leases)))
@@ -125,7 +132,7 @@ class Life:
         doomed = open_session(self.store, self.connection, timeout=0.001)
         jobs = claim(self.store, self.connection, doomed, self.chance.choice((3, 30)), QUEUES)
         self.connection.run(self.store.cancel([job.id for job in jobs[:1]]))
-        rescued(self.store, self.connection, doomed)
+        rescued(self.store, self.connection, doomed, keep={"mail": 3600.0})
 
     def stage(self) -> None:
         self.connection.run(self.store.stage(self.chance.choice((1, 1000))))
@@ -195,7 +202,7 @@ def test_jobs_past_their_retention(store: Store, connection: Connection) -> None
     session, jobs = running(store, connection, 4)
     short = [settlement(job, Move.COMPLETE, keep=0.01) for job in jobs[:2]]
     settle(store, connection, session, *short, settlement(jobs[2], Move.COMPLETE))
-    settle(store, connection, session, settlement(jobs[3], Move.DISCARD, keep=0.01))
+    settle(store, connection, session, settlement(jobs[3], Move.DISCARD))
     left = Counter({("default", State.COMPLETED): 1, ("default", State.DISCARDED): 1})
     until(lambda: told(store, connection) == left or None)
     assert counted(store, connection) == left

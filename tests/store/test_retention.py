@@ -7,6 +7,7 @@ from tests.store.factories import (
     enqueue,
     one_of_each,
     open_session,
+    rescued,
     running,
     settle,
     settlement,
@@ -41,7 +42,11 @@ def test_finished_jobs_go_when_their_time_is_over(store: Store, connection: Conn
     """A job past its retention is not found any more, by id or in a list."""
     session, jobs = running(store, connection, 6)
     moves = [Move.COMPLETE, Move.CANCEL, Move.DISCARD]
-    batch = [settlement(job, moves[number % 3], keep=0.01) for number, job in enumerate(jobs)]
+    keeps = [0.01, 0.01, None]
+    batch = [
+        settlement(job, moves[number % 3], keep=keeps[number % 3])
+        for number, job in enumerate(jobs)
+    ]
     settle(store, connection, session, *batch)
     short = [job.id for number, job in enumerate(jobs) if number % 3 < 2]
     discarded = [job.id for number, job in enumerate(jobs) if number % 3 == 2]
@@ -71,3 +76,53 @@ def test_tidy_beside_the_work(store: Store, connection: Connection, other: Conne
         other.run(store.tidy())
         done += jobs
     assert states(store, connection, done) == [State.COMPLETED] * 100
+
+
+def test_discarded_jobs_with_a_retention(store: Store, connection: Connection) -> None:
+    """They go like the others when their time is over: from sight, from the counts, from the disk."""
+    session, jobs = running(store, connection, 4)
+    keeps = [0.01, 3600.0, None, 0.0]
+    batch = [
+        settlement(job, Move.DISCARD, keep=keep) for job, keep in zip(jobs, keeps, strict=True)
+    ]
+    assert settle(store, connection, session, *batch) == []
+    gone(store, connection, [jobs[0].id, jobs[3].id])
+    kept = [jobs[1].id, jobs[2].id]
+    for _ in range(2):
+        [queue] = connection.run(store.queues())
+        assert dict(queue.counts) == {State.DISCARDED: 2}
+        assert states(store, connection, kept) == [State.DISCARDED] * 2
+        listed = connection.run(store.list_jobs(JobFilter(state=State.DISCARDED)))
+        assert sorted(job.id for job in listed) == kept
+        connection.run(store.squeeze())
+        connection.run(store.tidy())
+    assert connection.run(store.retry([jobs[0].id])) == []
+    assert connection.run(store.retry_discarded(None, None)) == kept
+    [queue] = connection.run(store.queues())
+    assert dict(queue.counts) == {State.AVAILABLE: 2}
+
+
+def test_a_job_that_comes_back_forgets_its_retention(store: Store, connection: Connection) -> None:
+    """Retried and discarded again, it stays as long as is said then."""
+    session, [job] = running(store, connection)
+    settle(store, connection, session, settlement(job, Move.DISCARD, keep=3600.0))
+    assert connection.run(store.retry_discarded("default", None)) == [job.id]
+    [again] = connection.run(store.claim(session, ["default"], 1))
+    settle(store, connection, session, settlement(again, Move.DISCARD))
+    connection.run(store.tidy())
+    assert states(store, connection, [job.id]) == [State.DISCARDED]
+
+
+def test_discarded_by_a_rescue(store: Store, connection: Connection) -> None:
+    """Jobs whose worker died stay as long as is said of their queue."""
+    session = open_session(store, connection, timeout=0.001)
+    jobs = enqueue(store, connection, 2, max_attempts=1)
+    jobs += enqueue(store, connection, 2, max_attempts=1, queue="mail")
+    connection.run(store.claim(session, ["default", "mail"], 9))
+    rescue = rescued(store, connection, session, keep={"mail": 0.01, "paint": 5.0})
+    assert sorted(rescue.discarded) == jobs
+    gone(store, connection, jobs[2:])
+    assert states(store, connection, jobs[:2]) == [State.DISCARDED] * 2
+    [default, mail] = connection.run(store.queues())
+    assert dict(default.counts) == {State.DISCARDED: 2}
+    assert not any(mail.counts.values())

@@ -240,7 +240,7 @@ def test_one_that_would_go_first_but_does_not(
 
 def test_each_number_has_one_that_goes_first(app: Rota) -> None:
     """Of the sessions of a queue always one, and everybody comes to it."""
-    sessions = [Session(app.store, WorkerConfig(), ("mail",), app.events, lost=_no, cancel=_no, refused=_no) for _ in range(4)]  # fmt: skip
+    sessions = [Session(app.store, WorkerConfig(), ("mail",), app.events, lost=_no, learn=_no, cancel=_no, refused=_no) for _ in range(4)]  # fmt: skip
     numbers = [app.run(app.store.open_session(SessionInfo("a", 1, ("mail",), LONG))) for _ in sessions]  # fmt: skip
     for session, number in zip(sessions, numbers, strict=True):
         assert session.goes_first("mail", 1)  # as long as it knows of nobody

@@ -14,7 +14,7 @@ COMMANDS = {
     "worker": Lazy("rota.cli.worker:worker", "Run the jobs of an app's tasks."),
     "migrate": Lazy("rota.cli.migrate:migrate", "Bring the database's tables up to date."),
     "jobs": Lazy("rota.cli.jobs:jobs", "List, show, watch, retry, cancel and delete jobs."),
-    "queues": Lazy("rota.cli.queues:queues", "List queues with their counts; pause and resume."),
+    "queues": Lazy("rota.cli.queues:queues", "List, pause, resume, set up and clear queues."),
     "top": Lazy("rota.cli.top:top", "Watch queues, rates and workers live."),
     "doctor": Lazy(
         "rota.cli.doctor:doctor", "Say what is wrong with the database, and what to do."

@@ -1,23 +1,32 @@
-"""`rota queues`: what waits where, and stopping and starting single queues."""
+"""`rota queues`: what waits where, stopping and starting single queues, and their settings."""
 
 import click
 
 from rota.cli.exits import Failure
 from rota.cli.options import Name, json_option, url_option
 from rota.cli.output import harmless, say, say_json, table
+from rota.cli.queue_clear import clear
+from rota.cli.queue_settings import set_, show, unset
 from rota.cli.tables import Column, states
 from rota.states import State
 
 
 @click.group()
 def queues() -> None:
-    """List queues with their counts; pause and resume them.
+    """List, pause, resume, set up and clear queues.
+
+    A queue is there as soon as a job is enqueued into it.
 
     \b
     Examples:
       rota queues list
       rota queues pause mail
+      rota queues set mail --concurrency 4
     """
+
+
+for command in (set_, unset, show, clear):
+    queues.add_command(command)
 
 
 @queues.command("list")

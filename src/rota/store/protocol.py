@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from rota.job import (
     ClaimedJob,
+    Cleared,
     JobFilter,
     JobId,
     JobRecord,
@@ -25,6 +26,7 @@ from rota.job import (
     Staging,
 )
 from rota.notes import Note, ToldNote
+from rota.queue_settings import QueueSettings
 from rota.settlement import Settlement
 from rota.states import State
 from rota.store.operation import Operation
@@ -225,7 +227,7 @@ class Store(Protocol):
         ...
 
     def queues(self) -> Operation[list[QueueRecord]]:
-        """All queues that ever had a job or were paused, by name, with their counts.
+        """All queues that ever had a job, a setting or a pause, by name, with their counts.
 
         The counts are exact in one moment, and cost the same whatever the number of jobs.
         """
@@ -237,6 +239,33 @@ class Store(Protocol):
 
     def resume(self, queue: str) -> Operation[bool]:
         """Allow claims from a queue again; false if it was not paused."""
+        ...
+
+    def set_queue(
+        self, queue: str, changes: Mapping[str, float | None]
+    ) -> Operation[QueueSettings]:
+        """Set some of a queue's settings, by their names; `None` takes one away.
+
+        Creates the queue. Returns what is set for it afterwards.
+        """
+        ...
+
+    def queue_settings(self) -> Operation[dict[str, QueueSettings]]:
+        """What is set for single queues; those of which nothing is set are left out."""
+        ...
+
+    def last_job(self) -> Operation[JobId]:
+        """The highest id that was given to a job; 0 where there was none."""
+        ...
+
+    def clear(
+        self, queue: str, state: State, *, after: JobId, until: JobId, limit: int
+    ) -> Operation[Cleared]:
+        """Delete up to `limit` jobs of a queue that are in a state, those with small ids first.
+
+        It begins behind `after` and ends with `until`. Running jobs are never deleted. What moves
+        on meanwhile is left alone.
+        """
         ...
 
     # Working -------------------------------------------------------------------------------
@@ -265,11 +294,18 @@ class Store(Protocol):
         ...
 
     def claim(
-        self, session: SessionId, queues: Sequence[str], limit: int, *, woken: bool = False
+        self,
+        session: SessionId,
+        queues: Sequence[str],
+        limit: int,
+        *,
+        woken: bool = False,
+        most: Mapping[str, int] | None = None,
     ) -> Operation[list[ClaimedJob]]:
         """Lease up to `limit` available jobs of queues that are not paused, in their order.
 
-        `woken` is a hint: there probably is something, so it need not be looked for first.
+        `woken` is a hint: there probably is something, so it need not be looked for first. `most`
+        says for single queues how many of their jobs it may be.
 
         Raises:
             LeaseLost: The session is not alive any more. Where there is nothing to claim, the
@@ -298,11 +334,12 @@ class Store(Protocol):
         """Make due jobs available, in the order of their time."""
         ...
 
-    def rescue(self) -> Operation[list[Rescue]]:
+    def rescue(self, keep: Mapping[str, float] | None = None) -> Operation[list[Rescue]]:
         """Take the jobs of dead sessions back.
 
         An attempt is spent. Those without another one are discarded, those that somebody wanted
-        cancelled are cancelled, the others are available again.
+        cancelled are cancelled, the others are available again. `keep` says for single queues how
+        many seconds discarded jobs stay.
         """
         ...
 

@@ -7,7 +7,7 @@ at the rate of the moment: a worker with slow jobs holds none that others could 
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from rota.config import WorkerConfig
 from rota.errors import LeaseLost, RotaError
@@ -17,6 +17,7 @@ from rota.store.protocol import Store
 from rota.worker.leases import Leases
 from rota.worker.loop import repeat
 from rota.worker.session import Session
+from rota.worker.turns import Turns
 
 PREFETCH_TIME = 0.1
 """Seconds of work that are claimed ahead, at the rate of the moment."""
@@ -52,6 +53,7 @@ class Claimer:
         deliver: Callable[[list[ClaimedJob]], None],
         woken: Callable[[], None],
         dry: Callable[[], None],
+        shared: Callable[[Turns | None], None],
         refused: Callable[[RotaError], None],
     ) -> None:
         self._store = store
@@ -64,6 +66,7 @@ class Claimer:
         self._deliver = deliver
         self._woken = woken
         self._dry = dry
+        self._shared = shared
         self._refused = refused
         self._waker = store.waker(queues)
         self._connection = self._waker.connection
@@ -78,6 +81,9 @@ class Claimer:
         self._longest = config.poll * (LONGER if looked_for else 1)
         self._news = False
         self._doubtful = False
+        self._turns: Turns | None = None
+        self._new_turns: tuple[Turns | None] | None = None
+        self._freed = False
         self._ahead = 0.0
         self._window = FIRST_WINDOW
         self._measured = (time.monotonic(), 0)
@@ -105,6 +111,19 @@ class Claimer:
         """Something may have become available."""
         self._waker.wake()
 
+    def share(self, most: Mapping[str, int]) -> None:
+        """From now on claim so many jobs of these queues as may run at once."""
+        turns = Turns(most, self._config.prefetch, self._free) if most else None
+        self._new_turns = (turns,)
+        self._free()
+
+    def _free(self) -> None:
+        """There may be something to claim that there was no room for."""
+        if not self._freed:
+            self._freed = True
+            self._room.set()
+            self._waker.wake()
+
     @property
     def claimed(self) -> int:
         """Jobs that were claimed so far."""
@@ -116,6 +135,11 @@ class Claimer:
         return self._claimed - self._ended
 
     def _step(self) -> None:
+        if self._new_turns is not None:
+            # The runners get them behind everything that was claimed before.
+            [self._turns], self._new_turns = self._new_turns, None
+            self._loop.call_soon_threadsafe(self._shared, self._turns)
+        self._freed = False
         session = self._session.current
         want = self._want()
         if session is None or want <= 0:
@@ -126,9 +150,11 @@ class Claimer:
         if self._doubtful:
             self._connection.run(self._store.release(session, self._leases.held(session)))
             self._doubtful = False
+        turns = self._turns
+        room = None if turns is None else turns.room()
         began = time.monotonic()
         try:
-            claim = self._store.claim(session, self._queues, want, woken=self._news)
+            claim = self._store.claim(session, self._queues, want, woken=self._news, most=room)
             self._news = False
             jobs = self._connection.run(claim)
         except LeaseLost:
@@ -141,6 +167,8 @@ class Claimer:
             raise
         if self._events.wanted(JobsClaimed):
             self._events.emit(JobsClaimed(len(jobs), time.monotonic() - began))
+        if turns is not None and room is not None:
+            turns.took(jobs, room)
         if jobs:
             self._hand_over(session, jobs, full=len(jobs) >= want)
         else:
@@ -171,7 +199,8 @@ class Claimer:
         if woken:
             self._nap = SHORTEST_NAP
             self._news = True
-            self._woken()
+            if not self._freed:
+                self._woken()
         else:
             self._nap = min(self._nap * 2, self._longest)
 
@@ -182,10 +211,13 @@ class Claimer:
         if now - since >= self._window:
             rate = (self._ended - ended) / (now - since)
             self._ahead = rate * PREFETCH_TIME
+            if self._turns is not None:
+                self._turns.measure(now - since, PREFETCH_TIME)
             self._measured = (now, self._ended)
             self._window = min(2 * self._window, PREFETCH_TIME)
         ahead = min(int(self._ahead), self._config.prefetch)
-        outstanding = self.outstanding
+        # What is held for its queue's turn takes no place.
+        outstanding = self.outstanding - (0 if self._turns is None else self._turns.held)
         if ahead and outstanding > self._config.concurrency + ahead // 2:
             return 0
         return self._config.concurrency + ahead - outstanding

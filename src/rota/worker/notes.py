@@ -54,7 +54,7 @@ class Scribe:
         kept: list[tuple[JobId, LeaseId]] = []
         gone: list[tuple[JobId, LeaseId]] = []
         for one in settlements:
-            vanishes = one.move in {Move.COMPLETE, Move.CANCEL} and one.keep <= 0
+            vanishes = one.move in {Move.COMPLETE, Move.CANCEL} and not one.keep
             (gone if vanishes else kept).append((one.job, one.lease))
         self.notes.take(gone)
         self._write(connection, kept)

@@ -10,7 +10,7 @@ import functools
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from enum import Enum
@@ -27,6 +27,7 @@ from rota.settlement import Settlement, cancelled, completed, decide, released
 from rota.task import Executor, Task
 from rota.worker.executors.process import Child, Children, UnstorableResult
 from rota.worker.loop import REMINDER
+from rota.worker.turns import Turns
 
 logger = logging.getLogger("rota")
 
@@ -91,14 +92,30 @@ class Runners:
         self._on_started = events.listeners(JobStarted)
         self._on_settled = events.listeners(JobSettled)
         self._next: asyncio.Task[None] | None = None
+        self._turns: Turns | None = None
+
+    def share(self, turns: Turns | None) -> None:
+        """From now on run so many jobs at once of the queues that these turns name."""
+        if self._turns is not None:
+            self._inbox.extendleft(reversed(self._turns.drop()))
+        self._turns = turns
+        if turns is not None:
+            running = [run.job for run in self._running.values() if run.job is not None]
+            for job in turns.adopt(self._inbox, running):
+                self._settle(released(job))
+                self._ended()
+        self._start()
 
     def deliver(self, jobs: Iterable[ClaimedJob]) -> None:
         """Take claimed jobs in."""
         self._inbox.extend(jobs)
         self._start()
 
-    def cancel(self, jobs: Iterable[JobId]) -> None:
+    def cancel(self, jobs: Collection[JobId]) -> None:
         """Stop jobs that somebody wants cancelled, running or not yet started."""
+        if self._turns is not None:
+            # It need not wait for its turn in order to be cancelled.
+            self._inbox.extendleft(self._turns.pull(frozenset(jobs)))
         waiting = {job.id for job in self._inbox}
         for job in jobs:
             run = self._running.get(job)
@@ -107,6 +124,7 @@ class Runners:
             elif job in waiting:
                 # Not a job that has ended and is being settled: it may come back one day.
                 self._unwanted.add(job)
+        self._start()
 
     def lose(self) -> list[JobId]:
         """Stop everything: the session is lost, and others run these jobs."""
@@ -120,6 +138,8 @@ class Runners:
         dropped = list(self._inbox)
         self._inbox.clear()
         self._unwanted.clear()
+        if self._turns is not None:
+            dropped += self._turns.drop(dropped)
         return dropped
 
     async def finish(self, grace: float) -> bool:
@@ -177,18 +197,25 @@ class Runners:
             job = inbox.popleft()
             if self._next is None:
                 self._start()
+            if self._turns is not None and not self._may_start(self._turns, job):
+                continue
             settlement = await self._run(run, job)
             if settlement is not None:
                 self._settle(settlement)
                 if self._on_settled:
                     self._events.emit(JobSettled(job, settlement))
             self._ended()
+            if self._turns is not None and (follower := self._turns.give(job)) is not None:
+                inbox.appendleft(follower)
             # A handler has left something behind: a variable, or a request to cancel its own task.
             if copy_context() != clean or runner.cancelling():
                 return
             if time.monotonic() - turn > TURN:
                 await asyncio.sleep(0)
                 turn = time.monotonic()
+
+    def _may_start(self, turns: Turns, job: ClaimedJob) -> bool:
+        return job.id in self._unwanted or turns.take(job)
 
     async def _run(self, run: Run, job: ClaimedJob) -> Settlement | None:
         """Run one job; its settlement, or nothing where the job is somebody else's now."""
@@ -199,7 +226,7 @@ class Runners:
             return released(job, UNKNOWN_DELAY)
         if self._unwanted and job.id in self._unwanted:
             self._unwanted.discard(job.id)
-            return cancelled(job, task.retention)
+            return cancelled(job, task.keeps[job.queue].cancelled)
         run.job, run.task, run.context, run.stop = job, task, None, None
         self._running[job.id] = run
         if self._on_started:
@@ -286,16 +313,17 @@ class Runners:
     # Endings ---------------------------------------------------------------------------------
 
     def _returned(self, job: ClaimedJob, task: Task[..., Any, Any], value: Any) -> Settlement:
+        keep = task.keeps[job.queue]
         if value is None and not task.store_result:
-            return completed(job, task.retention)
+            return completed(job, keep.completed)
         if isinstance(value, Outcome):
-            return decide(job, value, task.retry)
+            return decide(job, value, task.retry, keep.discarded)
         if not task.store_result:
-            return completed(job, task.retention)
+            return completed(job, keep.completed)
         if task.executor is Executor.PROCESS:
-            return completed(job, task.retention, value)
+            return completed(job, keep.completed, value)
         try:
-            return completed(job, task.retention, task.result_codec.encode(value))
+            return completed(job, keep.completed, task.result_codec.encode(value))
         except ArgsError as error:
             return self._unstorable(job, task, error)
 
@@ -304,7 +332,7 @@ class Runners:
     ) -> Settlement:
         if isinstance(error, UnstorableResult):
             return self._unstorable(job, task, error)
-        settlement = decide(job, error, task.retry)
+        settlement = decide(job, error, task.retry, task.keeps[job.queue].discarded)
         if not isinstance(error, Outcome):
             logger.warning(
                 "job %d (%s) attempt %d of %d failed: %s",
@@ -321,7 +349,7 @@ class Runners:
     ) -> Settlement:
         # The handler has done its work; running it again would not make the result storable.
         discard = Discard(f"the handler ran, but its result cannot be stored: {error}")
-        return decide(job, discard, task.retry)
+        return decide(job, discard, task.retry, task.keeps[job.queue].discarded)
 
     def _stopped(
         self,
@@ -336,7 +364,7 @@ class Runners:
             return self._returned(job, task, value)
         match run.stop:
             case Stop.CANCEL:
-                return cancelled(job, task.retention)
+                return cancelled(job, task.keeps[job.queue].cancelled)
             case Stop.TIMEOUT:
                 return self._failed(job, task, _too_long(job))
             case Stop.RELEASE:

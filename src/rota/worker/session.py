@@ -18,6 +18,7 @@ from rota.config import WorkerConfig
 from rota.errors import RotaError, StoreError
 from rota.events import Events, SessionLost
 from rota.job import JobId, SessionId, SessionInfo
+from rota.queue_settings import QueueSettings
 from rota.store.protocol import Store
 from rota.worker.loop import repeat
 
@@ -39,6 +40,7 @@ class Session:
         *,
         lost: Callable[[SessionId], None],
         cancel: Callable[[frozenset[JobId]], None],
+        learn: Callable[[Mapping[str, QueueSettings]], None],
         refused: Callable[[RotaError], None],
     ) -> None:
         self.current: SessionId | None = None
@@ -49,6 +51,8 @@ class Session:
         self._events = events
         self._lost = lost
         self._cancel = cancel
+        self._learn = learn
+        self._learnt: Mapping[str, QueueSettings] = {}
         self._refused = refused
         self._info = SessionInfo(socket.gethostname(), os.getpid(), queues, config.session_timeout)
         self._deadline = 0.0
@@ -67,12 +71,13 @@ class Session:
         return serving[(number * SCATTER >> 32) % len(serving)] == self.current
 
     def open(self) -> SessionId:
-        """Register the worker, and renew from now on.
+        """Register the worker, hear what is set for queues, and renew from now on.
 
         Raises:
             StoreError: The database cannot be reached or refuses.
         """
         session = self._register()
+        self._hear(self._connection.run(self._store.queue_settings()))
         self._thread = repeat("session", self._step, self._stopping, self._events, self._refused)
         return session
 
@@ -119,6 +124,13 @@ class Session:
         self._serving = renewal.serving
         if renewal.cancel:
             self._cancel(renewal.cancel)
+        if renewal.queues != self._learnt:
+            self._hear(renewal.queues)
+
+    def _hear(self, said: Mapping[str, QueueSettings]) -> None:
+        """Pass on what is set for queues."""
+        self._learnt = said
+        self._learn(said)
 
     def _lose(self, session: SessionId) -> None:
         self.current = None

@@ -9,7 +9,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from rota.config import WorkerConfig
 from rota.errors import RotaError
@@ -45,7 +45,7 @@ class Upkeep:
     """A thread that stages, rescues, counts and tidies.
 
     `available` is called when jobs became available; `claimed` says how many the worker has claimed
-    so far.
+    so far, `keep` how long discarded jobs of single queues stay.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class Upkeep:
         *,
         available: Callable[[], None],
         claimed: Callable[[], int],
+        keep: Callable[[], Mapping[str, float]],
         refused: Callable[[RotaError], None],
     ) -> None:
         self._store = store
@@ -65,6 +66,7 @@ class Upkeep:
         self._events = events
         self._available = available
         self._claimed = claimed
+        self._keep = keep
         self._refused = refused
         self._counted = 0
         self._connection = store.connect()
@@ -131,7 +133,7 @@ class Upkeep:
             self._squeeze_at = now + SQUEEZE
 
     def _rescue(self) -> None:
-        for rescue in self._connection.run(self._store.rescue()):
+        for rescue in self._connection.run(self._store.rescue(self._keep())):
             logger.warning(
                 "session %s of worker %s ended without a word: %d job(s) available again, "
                 "%d discarded",

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rota.app import Rota
@@ -10,6 +11,7 @@ from rota.config import WorkerConfig
 from rota.errors import ConfigError, RotaError
 from rota.events import WorkerStarted, WorkerStopped
 from rota.job import JobFilter, JobId, SessionId
+from rota.queue_settings import QueueSettings
 from rota.settlement import released
 from rota.states import State
 from rota.task import Executor
@@ -19,6 +21,7 @@ from rota.worker.leases import Leases
 from rota.worker.notes import Scribe
 from rota.worker.run import Runners
 from rota.worker.session import Session
+from rota.worker.settings import Settings
 from rota.worker.settle import Settler
 from rota.worker.signals import on_signals
 from rota.worker.upkeep import Upkeep
@@ -132,8 +135,18 @@ class Worker:
         def cancel(jobs: frozenset[JobId]) -> None:
             loop.call_soon_threadsafe(runners.cancel, jobs)
 
+        def learn(said: Mapping[str, QueueSettings]) -> None:
+            loop.call_soon_threadsafe(settings.learn, said)
+
         session = Session(
-            app.store, config, self._queues, app.events, lost=lost, cancel=cancel, refused=refused
+            app.store,
+            config,
+            self._queues,
+            app.events,
+            lost=lost,
+            cancel=cancel,
+            learn=learn,
+            refused=refused,
         )
         upkeep = Upkeep(
             app.store,
@@ -142,6 +155,7 @@ class Worker:
             app.events,
             available=lambda: claimer.wake(),  # noqa: PLW0108 - made below
             claimed=lambda: claimer.claimed,
+            keep=app.queues.discarded,
             refused=refused,
         )
         claimer = Claimer(
@@ -155,11 +169,13 @@ class Worker:
             deliver=lambda jobs: runners.deliver(jobs),  # noqa: PLW0108 - made below
             woken=upkeep.nudge,
             dry=self._dry if config.drain else _nothing,
+            shared=lambda turns: runners.share(turns),  # noqa: PLW0108 - made below
             refused=refused,
         )
         runners = Runners(
             app.tasks, config, app.events, settler.put, claimer.ended, notes=scribe.notes
         )
+        settings = Settings(app, self._queues, claimer.share)
         try:
             number = await asyncio.to_thread(session.open)
         except RotaError:

@@ -127,7 +127,7 @@ class Database:
         session: SessionId,
         jobs: Sequence[ClaimedJob],
         move: Move = Move.COMPLETE,
-        keep: float = 0.0,
+        keep: float | None = None,
     ) -> list[JobId]:
         """Settle jobs alike, at once; the ids that were refused."""
         settlements = [Settlement(job.id, job.lease, move, 0.0, keep) for job in jobs]

@@ -229,7 +229,7 @@ def test_a_renewal_between_a_rescuers_two_looks(db: Database) -> None:
     session, [job] = dying(db)
     assert db.own.run(db.store.renew(session)).alive
     taking: Operation[list[Rescue]] = Stepped(
-        "take_over", sessions.take_over([session]), Begin.DURABLE
+        "take_over", sessions.take_over([session], {}), Begin.DURABLE
     )
     assert db.own.run(taking) == []
     assert db.settle(session, [job]) == []

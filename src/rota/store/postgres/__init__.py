@@ -1,7 +1,7 @@
 """PostgreSQL: the job log.
 
 The modules follow a job: `enqueue`, `timer`, `claim`, `settle`; `sessions` and `wake` serve the
-workers, `control` and `lookup` the people, `notes` has what handlers tell and `ended` who
+workers, `control`, `clear`, `queue_settings` and `lookup` the people, `notes` has what handlers tell and `ended` who
 waits for jobs, `counters` counts, `segments` keeps the rings turning.
 `health`, `live`, `probe` and `transactions` look at the server. The statements are in `sql/`, the
 tables in `migrations/`, the model in docs/engine.md.
@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 from rota.errors import ConfigError
 from rota.store.opening import shown
 from rota.store.postgres import (
+    clear,
     control,
     counters,
     look,
     lookup,
     notes,
+    queue_settings,
     schema,
     segments,
     sessions,
@@ -136,6 +138,10 @@ class PostgresStore:
     delete = staticmethod(control.delete)
     pause = staticmethod(control.pause)
     resume = staticmethod(control.resume)
+    set_queue = staticmethod(queue_settings.set_queue)
+    queue_settings = staticmethod(queue_settings.queue_settings)
+    last_job = staticmethod(clear.last_job)
+    clear = staticmethod(clear.clear)
     open_session = staticmethod(sessions.open_session)
     renew = staticmethod(sessions.renew)
     close_session = staticmethod(sessions.close_session)

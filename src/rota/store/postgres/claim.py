@@ -16,7 +16,7 @@ Known weakness: claims of one lane take turns. The turn is short (a few millisec
 jobs), which bounds one lane to some hundred thousand jobs a second.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rota.errors import LeaseLost
 from rota.job import ClaimedJob, SessionId
@@ -37,6 +37,7 @@ CLAIM_LOCK = sql("claim_lock")
 CLAIM_TRY_LOCK = sql("claim_try_lock")
 CLAIM = sql("claim")
 SESSION_ALIVE = sql("session_alive")
+LANE_QUEUES = sql("lane_queues")
 
 
 FEW_LANES = 4
@@ -48,29 +49,55 @@ class Claims:
 
     def __init__(self) -> None:
         self._lanes: dict[frozenset[str], list[int]] = {}
+        self._queues: dict[int, str] = {}
 
     def claim(
-        self, session: SessionId, queues: Sequence[str], limit: int, *, woken: bool = False
+        self,
+        session: SessionId,
+        queues: Sequence[str],
+        limit: int,
+        *,
+        woken: bool = False,
+        most: Mapping[str, int] | None = None,
     ) -> Operation[list[ClaimedJob]]:
         """Lease up to `limit` available jobs; see `rota.store.protocol.Store.claim`."""
-        return Stepped("claim", self._claim(session, queues, limit, woken=woken), Begin.NOTHING)
+        steps = self._claim(session, queues, limit, woken=woken, most=most)
+        return Stepped("claim", steps, Begin.NOTHING)
 
     def _claim(
-        self, session: SessionId, queues: Sequence[str], limit: int, *, woken: bool
+        self,
+        session: SessionId,
+        queues: Sequence[str],
+        limit: int,
+        *,
+        woken: bool,
+        most: Mapping[str, int] | None,
     ) -> Steps[list[ClaimedJob]]:
         if limit < 1:
             return []
         jobs: list[ClaimedJob] = []
         known = self._lanes.get(frozenset(queues))
         if woken and known:
-            jobs = yield from _take_all(session, known, limit)
+            jobs = yield from self._take(session, known, limit, most)
         if not jobs:
             [(lanes,)] = yield Apart(probe(queues))
             every = [lane for lane, _ in lanes]
             self._lanes = {frozenset(queues): every if len(every) <= FEW_LANES else []}
             if ready := [lane for lane, ready in lanes if ready]:
-                jobs = yield from _take_all(session, ready, limit)
+                jobs = yield from self._take(session, ready, limit, most)
         return jobs
+
+    def _take(
+        self, session: SessionId, lanes: Sequence[int], limit: int, most: Mapping[str, int] | None
+    ) -> Steps[list[ClaimedJob]]:
+        """Claim from these lanes, and keep to what `most` says of their queues."""
+        if not most:
+            return (yield from _take_all(session, dict.fromkeys(lanes, ""), limit, {}))
+        if not self._queues.keys() >= set(lanes):
+            # A lane never changes its queue, so this is asked once for each.
+            [(self._queues,)] = yield Apart(lane_queues())
+        found = {lane: self._queues[lane] for lane in lanes if lane in self._queues}
+        return (yield from _take_all(session, found, limit, most))
 
 
 @operation(Begin.READING)
@@ -80,16 +107,30 @@ def probe(queues: Sequence[str]) -> Steps[list[tuple[int, bool]]]:
     return [(lane, ready) for lane, ready in rows]
 
 
-def _take_all(session: SessionId, lanes: Sequence[int], limit: int) -> Steps[list[ClaimedJob]]:
-    """Claim from these lanes until `limit` jobs are leased.
+@operation(Begin.READING)
+def lane_queues() -> Steps[dict[int, str]]:
+    """Which lane belongs to which queue."""
+    return dict((yield LANE_QUEUES()))
+
+
+def _take_all(
+    session: SessionId, lanes: Mapping[int, str], limit: int, most: Mapping[str, int]
+) -> Steps[list[ClaimedJob]]:
+    """Claim from these lanes (with their queues) until `limit` jobs are leased.
 
     Raises:
         LeaseLost: The session is not alive any more.
     """
     jobs: list[ClaimedJob] = []
-    for number, lane in enumerate(lanes):
+    room = dict(most)
+    first = True
+    for lane, queue in lanes.items():
+        size = min(limit - len(jobs), room.get(queue, limit))
+        if size < 1:
+            continue
         # Another claim at the first lane will be gone in a moment; further lanes can do without us.
-        [(taken,)] = yield Apart(take(session, lane, limit - len(jobs), wait=not number))
+        [(taken,)] = yield Apart(take(session, lane, size, wait=first))
+        first = False
         if taken is None:
             [(alive,)] = yield Apart(is_alive(session))
             if not alive:
@@ -97,6 +138,8 @@ def _take_all(session: SessionId, lanes: Sequence[int], limit: int) -> Steps[lis
                 raise LeaseLost(message)
             continue
         jobs += taken
+        if queue in room:
+            room[queue] -= len(taken)
         if len(jobs) >= limit:
             break
     return jobs

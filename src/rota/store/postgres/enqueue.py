@@ -8,6 +8,7 @@ producer of that lane until the caller commits.
 
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from rota.job import JobId, JobSpec
 from rota.store.operation import (
@@ -55,16 +56,33 @@ FRESH = 0.5
 """Seconds for which a producer goes on with the lane and the segment that it was told last."""
 
 
+class Preset(NamedTuple):
+    """What somebody has set for a queue, of what a job brings with it."""
+
+    max_attempts: int | None
+    timeout: float | None
+
+    def over(self, spec: JobSpec) -> dict[str, object]:
+        """The parameters of a job of this spec that come from here."""
+        changes: dict[str, object] = {}
+        if self.max_attempts is not None and not spec.attempts_given:
+            changes["max_attempts"] = self.max_attempts
+        if self.timeout is not None and not spec.timeout_given:
+            changes["timeout"] = self.timeout
+        return changes
+
+
 class Enqueuer:
     """Appends jobs, and remembers for a moment where the last ones went.
 
     Looking up the lane and the current segment, and routing a row through the partitioned table,
     costs a third of a single enqueue. A producer may go on with what it was told: a lane never
     changes its number, and a row in a segment that is not the current one any more does no harm.
+    What somebody sets for a queue meanwhile holds that moment later.
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, int], tuple[float, int, int]] = {}
+        self._known: dict[tuple[str, int], tuple[float, int, int, Preset | None]] = {}
 
     def enqueue(self, spec: JobSpec, args: Sequence[str], *, copy: bool) -> Operation[list[JobId]]:
         """Store one job per element of `args`; see `rota.store.protocol.Store.enqueue`."""
@@ -87,14 +105,22 @@ class Enqueuer:
         }
         if known is not None and now - known[0] < FRESH:
             params["lane"] = known[1]
+            if known[3] is not None:
+                params |= known[3].over(spec)
             return Single("enqueue", Query(ENQUEUE_HERE[known[2]], params), _ids)
         return Stepped("enqueue", self._find(spec, params, now), Begin.NOTHING)
 
     def _find(self, spec: JobSpec, params: dict[str, object], now: float) -> Steps[list[JobId]]:
         """Append one job, and remember where it went."""
-        params |= {"queue": spec.queue, "priority": spec.priority}
-        [(job, lane, segment, _)] = yield from _in_lane(spec, Query(ENQUEUE, params))
-        self._known[spec.queue, spec.priority] = now, lane, segment
+        params |= {
+            "queue": spec.queue,
+            "priority": spec.priority,
+            "attempts_given": spec.attempts_given,
+            "timeout_given": spec.timeout_given,
+        }
+        [(job, lane, segment, _, *said)] = yield from _in_lane(spec, Query(ENQUEUE, params))
+        preset = None if said == [None, None] else Preset(*said)
+        self._known[spec.queue, spec.priority] = now, lane, segment, preset
         return [JobId(job)]
 
 
@@ -120,6 +146,8 @@ def _insert(spec: JobSpec, args: Sequence[str]) -> Steps[list[JobId]]:
         "priority": spec.priority,
         "max_attempts": spec.max_attempts,
         "timeout": spec.timeout,
+        "attempts_given": spec.attempts_given,
+        "timeout_given": spec.timeout_given,
         "task": spec.task,
         "args": list(args),
     }
@@ -138,9 +166,10 @@ def _copy(spec: JobSpec, args: Sequence[str]) -> Steps[list[JobId]]:
         "priority": spec.priority,
         "count": len(args),
     }
-    [(lane, segment, ids, _)] = yield from _in_lane(spec, Query(COPY_PREPARE, params))
-    timeout = r"\N" if spec.timeout is None else repr(spec.timeout)
-    middle = f"\t{lane}\t{segment}\t{spec.max_attempts}\t{timeout}\t{_escape(spec.task)}\t"
+    [(lane, segment, ids, _, *said)] = yield from _in_lane(spec, Query(COPY_PREPARE, params))
+    own = {"max_attempts": spec.max_attempts, "timeout": spec.timeout} | Preset(*said).over(spec)
+    timeout = r"\N" if own["timeout"] is None else repr(own["timeout"])
+    middle = f"\t{lane}\t{segment}\t{own['max_attempts']}\t{timeout}\t{_escape(spec.task)}\t"
     # JSON text holds no tab and no newline, so the backslash is the only character that COPY
     # reads differently.
     escaped = [_escape(text) if "\\" in text else text for text in args]

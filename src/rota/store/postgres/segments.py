@@ -10,6 +10,9 @@ they are copied forward and keep their place in log order. The lock is asked for
 50 ms and given up at once otherwise; then the ring waits, the current segment grows, and nothing is
 lost.
 
+Discarded jobs lie outside of the ring, since most of them stay. Those with a retention are deleted
+when it is over, in small batches.
+
 The two tables each of the cursor, the leases, the tally and the notes turn the same way. A table whose rows count for
 something is counted once more before it is truncated (`counters.py`). The ring of finished jobs turns by age; a segment is
 truncated when the retention of all its jobs is over.
@@ -61,6 +64,12 @@ FINISHED_AGE = 6 * 3600.0
 COPY_FORWARD = 2000
 """So many leased rows are copied forward at the most."""
 
+PRUNE_BATCH = 500
+"""Discarded jobs past their retention that one transaction removes."""
+
+PRUNE_BATCHES = 20
+"""Such transactions in one round; the next round goes on."""
+
 TURN_LOCK = sql("turn_lock")
 LOG_STATE = sql("log_segments")
 LOG_TURN = sql("log_turn")
@@ -83,6 +92,7 @@ COPY_FORWARD_SQL = sql("segment_copy_forward")
 HEARTBEAT_TRIM = sql("heartbeat_trim")
 MARK_TRIM = sql("mark_trim")
 CANCEL_LEFT = sql("cancel_left")
+PRUNE_DISCARDED = sql("prune_discarded")
 
 
 def _each(verb: str, table: str, count: int) -> tuple[Statement, ...]:
@@ -126,6 +136,14 @@ def tidy() -> Steps[list[str]]:
                 done += yield from _try(empty(number))
     [(did,)] = yield Apart(trim())
     done += did
+    removed = 0
+    for _ in range(PRUNE_BATCHES):
+        [(pruned,)] = yield Apart(prune_discarded())
+        removed += pruned
+        if pruned < PRUNE_BATCH:
+            break
+    if removed:
+        done.append(f"removed {removed} discarded job(s) past their retention")
     return done
 
 
@@ -304,3 +322,10 @@ def trim() -> Steps[list[str]]:
     states = yield from cancel_steps(left)
     yield CANCEL_FORGET(jobs=[job for job in left if job not in states or states[job].finished])
     return [f"cancelled {len(left)} job(s) that had moved on"]
+
+
+@operation(Begin.HASTY)
+def prune_discarded() -> Steps[int]:
+    """Remove a batch of discarded jobs whose retention is over; how many."""
+    [(removed,)] = yield PRUNE_DISCARDED(size=PRUNE_BATCH)
+    return int(removed)

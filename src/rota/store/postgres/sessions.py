@@ -5,13 +5,16 @@ FOR UPDATE, every claim and every renewal locks it FOR KEY SHARE: a session is e
 claims, or is declared dead, never both. Clocks are the server's alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rota.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
+from rota.queue_settings import NAMES, QueueSettings
 from rota.states import State
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.ended import tell_if_waited
 from rota.store.postgres.origin import anchor
+from rota.store.postgres.queue_settings import read
 from rota.store.postgres.settle import CANCEL_FORGET, give_back
 from rota.store.postgres.statements import sql
 
@@ -42,11 +45,18 @@ def renew(session: SessionId) -> Steps[Renewal]:
     rows = yield SESSION_RENEW(session=session)
     if not rows:
         return Renewal(alive=False)
-    [(cancel, queues, sessions)] = rows
+    [(cancel, queues, sessions, said)] = rows
     serving: dict[str, list[SessionId]] = {}
     for queue, one in zip(queues, sessions, strict=True):
         serving.setdefault(queue, []).append(SessionId(one))
-    return Renewal(alive=True, cancel=frozenset(map(JobId, cancel)), serving=serving)
+    settings = _settings(said) if said else {}
+    return Renewal(True, frozenset(map(JobId, cancel)), serving, settings)
+
+
+def _settings(said: Sequence[Mapping[str, Any]]) -> dict[str, QueueSettings]:
+    # JSON has no infinity: PostgreSQL writes it as text.
+    rows = [[row["queue"], *(row[name] for name in NAMES)] for row in said]
+    return read([tuple(float(one) if one == "Infinity" else one for one in row) for row in rows])
 
 
 @operation(Begin.DURABLE)
@@ -73,15 +83,15 @@ def _take_back(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]
 
 
 @operation(Begin.DURABLE)
-def rescue() -> Steps[list[Rescue]]:
+def rescue(keep: Mapping[str, float] | None = None) -> Steps[list[Rescue]]:
     """Take the jobs of dead sessions back."""
     silent = yield RESCUE_LOCK()
     if not silent:
         return []
-    return (yield from take_over([row[0] for row in silent]))
+    return (yield from take_over([row[0] for row in silent], keep or {}))
 
 
-def take_over(sessions: Sequence[int]) -> Steps[list[Rescue]]:
+def take_over(sessions: Sequence[int], keep: Mapping[str, float]) -> Steps[list[Rescue]]:
     """Take over from locked sessions that are still silent."""
     rescues = []
     rows = yield RESCUE_TAKE(sessions=list(sessions))
@@ -89,7 +99,8 @@ def take_over(sessions: Sequence[int]) -> Steps[list[Rescue]]:
         available: list[JobId] = []
         ended: list[tuple[JobId, str]] = []
         if jobs:
-            for job, state in (yield RESCUE_JOBS(jobs=jobs, worker=worker)):
+            kept = {"queues": list(keep), "keeps": list(keep.values())}
+            for job, state in (yield RESCUE_JOBS(jobs=jobs, worker=worker, **kept)):
                 if state == "available":
                     available.append(JobId(job))
                 else:

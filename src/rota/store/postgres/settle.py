@@ -136,7 +136,7 @@ class _Kinds:
     """Settlements sorted by the statement that writes them."""
 
     def __init__(self, settlements: Sequence[Settlement]) -> None:
-        self.plain: dict[float, list[JobId]] = {}
+        self.plain: dict[float | None, list[JobId]] = {}
         self.finished: list[Settlement] = []
         self.again: list[JobId] = []
         self.waiting: list[Settlement] = []
@@ -148,9 +148,11 @@ class _Kinds:
             case Move.COMPLETE if one.result is None:
                 self.plain.setdefault(one.keep, []).append(one.job)
             case Move.DISCARD:
-                self.finished.append(one)
+                # Without a retention it stays for ever.
+                if one.keep is None or one.keep > 0:
+                    self.finished.append(one)
             case Move.COMPLETE | Move.CANCEL:
-                if one.keep > 0:
+                if one.keep:
                     self.finished.append(one)
             case Move.RELEASE if one.delay <= 0:
                 self.again.append(one.job)
@@ -185,7 +187,7 @@ def stretches(jobs: list[JobId]) -> Iterator[list[JobId]]:
 def _write(settlements: Sequence[Settlement]) -> Steps[None]:
     kinds = _Kinds(settlements)
     for keep, jobs in kinds.plain.items():
-        if keep > 0:
+        if keep:
             yield from _complete(jobs, keep)
     if finished := kinds.finished:
         yield SETTLE_FINISH(

@@ -6,7 +6,7 @@ which the index gives in order, and merges these short lists; one statement over
 sort their whole backlog.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from heapq import merge
 from itertools import islice
 
@@ -31,6 +31,7 @@ def claim(
     limit: int,
     *,
     woken: bool = False,  # noqa: ARG001 - looking costs nothing here
+    most: Mapping[str, int] | None = None,
 ) -> Steps[list[ClaimedJob]]:
     """Lease up to `limit` available jobs of queues that are not paused, in their order."""
     if not (yield SESSION_ALIVE(session=session)):
@@ -40,7 +41,8 @@ def claim(
         return []
     nexts = []
     for (queue,) in (yield CLAIM_QUEUES(queues=json_list([*dict.fromkeys(queues)]))):
-        nexts.append((yield CLAIM_NEXT(queue=queue, size=limit)))
+        size = limit if most is None else min(limit, most.get(queue, limit))
+        nexts.append((yield CLAIM_NEXT(queue=queue, size=size)))
     jobs = [job for _, job in islice(merge(*nexts), limit)]
     if not jobs:
         return []

@@ -14,7 +14,7 @@ CANCEL_WAITING = sql("cancel_waiting")
 CANCEL_RUNNING = sql("cancel_running")
 STATES = sql("states")
 RETRY = sql("retry")
-RETRY_DISCARDED = sql("retry_discarded")
+DISCARDED = sql("discarded")
 DELETE = sql("delete")
 NOTE_DELETE = sql("note_delete")
 
@@ -34,7 +34,10 @@ def cancel(jobs: Sequence[JobId]) -> Steps[dict[JobId, State]]:
 @operation(Begin.DURABLE)
 def retry(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     """Make finished and waiting jobs available now, with all their attempts."""
-    ids = json_list(jobs)
+    return (yield from _retry(json_list(jobs)))
+
+
+def _retry(ids: str) -> Steps[list[JobId]]:
     before = yield BEFORE(jobs=ids)
     if rows := (yield RETRY(jobs=ids)):
         yield from moved(_left(before, rows), places(map(QUEUE, rows), State.AVAILABLE))
@@ -44,16 +47,18 @@ def retry(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
 @operation(Begin.DURABLE)
 def retry_discarded(queue: str | None, task: str | None) -> Steps[list[JobId]]:
     """Make every discarded job (of a queue, of a task) available again."""
-    rows = yield RETRY_DISCARDED(queue=queue, task=task)
-    if rows:
-        queues = [row[1] for row in rows]
-        yield from moved(places(queues, State.DISCARDED), places(queues, State.AVAILABLE))
-    return sorted(JobId(row[0]) for row in rows)
+    found = yield DISCARDED(queue=queue, task=task)
+    return (yield from _retry(json_list([row[0] for row in found])))
 
 
 @operation(Begin.DURABLE)
 def delete(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     """Remove jobs that are not running."""
+    return (yield from delete_steps(jobs))
+
+
+def delete_steps(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
+    """The steps of `delete`, for clearing too."""
     rows = yield DELETE(jobs=json_list(jobs))
     if rows:
         yield NOTE_DELETE(jobs=json_list([row[0] for row in rows]))

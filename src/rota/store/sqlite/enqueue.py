@@ -34,6 +34,8 @@ def enqueue(spec: JobSpec, args: Sequence[str], *, copy: bool) -> Steps[list[Job
         "state": state.value,
         "max_attempts": spec.max_attempts,
         "timeout": spec.timeout,
+        "attempts_given": spec.attempts_given,
+        "timeout_given": spec.timeout_given,
         "delay": spec.delay,
         "at": None if spec.at is None else spec.at.timestamp(),
     }

@@ -12,11 +12,12 @@ heartbeats in which a living worker speaks up. Where workers rescue regularly it
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rota.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.counters import PLACE, added
+from rota.store.sqlite.queue_settings import QUEUE_SETTINGS, read
 from rota.store.sqlite.statements import json_list, sql
 
 SESSION_OPEN = sql("session_open")
@@ -44,7 +45,8 @@ def renew(session: SessionId) -> Steps[Renewal]:
     if not (yield SESSION_RENEW(session=session)):
         return Renewal(alive=False)
     rows = yield SESSION_CANCELS(session=session)
-    return Renewal(alive=True, cancel=frozenset(JobId(row[0]) for row in rows))
+    said = read((yield QUEUE_SETTINGS()))
+    return Renewal(alive=True, cancel=frozenset(JobId(row[0]) for row in rows), queues=said)
 
 
 @operation(Begin.HASTY)
@@ -67,11 +69,12 @@ def _release(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
 
 
 @operation(Begin.HASTY)
-def rescue() -> Steps[list[Rescue]]:
+def rescue(keep: Mapping[str, float] | None = None) -> Steps[list[Rescue]]:
     """Take the jobs of dead sessions back."""
     rescues = []
+    keeps = json_list(list((keep or {}).items()))
     for session, worker in (yield RESCUE_SESSIONS()):
-        rows = yield RESCUE_JOBS(session=session, worker=worker)
+        rows = yield RESCUE_JOBS(session=session, worker=worker, keeps=keeps)
         yield from added(Counter(map(PLACE, rows)))
         rescues.append(
             Rescue(

@@ -56,13 +56,14 @@ def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[
 def _written(one: Settlement) -> tuple[Statement, list[Any]]:
     """The statement that writes a settlement, and its element of that statement's list."""
     match one.move:
-        case Move.COMPLETE | Move.CANCEL if one.keep <= 0:
+        case Move.COMPLETE | Move.CANCEL if not one.keep:
+            return SETTLE_FORGET, [one.job, one.lease]
+        case Move.DISCARD if one.keep == 0:
             return SETTLE_FORGET, [one.job, one.lease]
         case Move.COMPLETE | Move.CANCEL | Move.DISCARD:
-            # What was discarded is kept until somebody deletes or retries it.
-            keep = None if one.move is Move.DISCARD else one.keep
+            # What was discarded without a retention stays until somebody deletes or retries it.
             end = _ENDS[one.move]
-            return SETTLE_FINISH, [one.job, one.lease, end, keep, one.result, one.error]
+            return SETTLE_FINISH, [one.job, one.lease, end, one.keep, one.result, one.error]
         case Move.RETRY | Move.SNOOZE | Move.RELEASE:
             state = _wait(one)
             unspent = _UNSPENT[one.move]

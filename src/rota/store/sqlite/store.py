@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from rota.store.migrate import read_migrations
 from rota.store.sqlite import claim as claiming
-from rota.store.sqlite import control, lookup, notes, schema, sessions
+from rota.store.sqlite import clear as clearing
+from rota.store.sqlite import control, lookup, notes, queue_settings, schema, sessions
 from rota.store.sqlite import enqueue as enqueuing
 from rota.store.sqlite import look as looking
 from rota.store.sqlite import queues as counting
@@ -128,6 +129,10 @@ class SqliteStore:
     queues = staticmethod(counting.queues)
     pause = staticmethod(counting.pause)
     resume = staticmethod(counting.resume)
+    set_queue = staticmethod(queue_settings.set_queue)
+    queue_settings = staticmethod(queue_settings.queue_settings)
+    last_job = staticmethod(clearing.last_job)
+    clear = staticmethod(clearing.clear)
 
     open_session = staticmethod(sessions.open_session)
     renew = staticmethod(sessions.renew)

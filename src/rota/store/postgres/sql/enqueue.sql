@@ -1,4 +1,5 @@
--- Append one job to the log, in whatever transaction the caller has.
+-- Append one job to the log, in whatever transaction the caller has. Gives what is set for its queue,
+-- too: a producer that goes on with enqueue_here.sql needs it.
 -- Locks: nothing that another producer waits for; the row and its index entries are new.
 -- Gives no row where the lane does not exist yet (or the caller's snapshot is older than it):
 -- `lane` then names it, after it was made apart. The wake is sent only if a worker of the queue
@@ -7,15 +8,21 @@
 WITH lane AS (
     SELECT coalesce(%(lane)s::int4, (
         SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2)) AS id
+), preset AS MATERIALIZED (
+    -- What somebody has set for the queue; holds where neither the caller nor the task says it.
+    SELECT max_attempts, timeout FROM rota.queue_setting WHERE queue = %(queue)s
 ), job AS (
     INSERT INTO rota.log (id, lane, segment, max_attempts, timeout, task, args)
     SELECT nextval('rota.job_id'), lane.id, (SELECT last_value %% 4 FROM rota.log_turn),
-           %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, %(args)s::text::json
+           coalesce((SELECT max_attempts FROM preset WHERE NOT %(attempts_given)s), %(max_attempts)s::int2),
+           coalesce((SELECT timeout FROM preset WHERE NOT %(timeout_given)s), %(timeout)s::float4),
+           %(task)s, %(args)s::text::json
     FROM lane WHERE lane.id IS NOT NULL
     RETURNING id, lane, segment
 )
 SELECT id, lane, segment, CASE WHEN %(wake)s::text IS NULL THEN false
                 WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
                 THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
-                ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END
+                ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END,
+       (SELECT max_attempts FROM preset), (SELECT timeout FROM preset)
 FROM job

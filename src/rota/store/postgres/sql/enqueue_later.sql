@@ -4,12 +4,17 @@
 WITH lane AS (
     SELECT coalesce(%(lane)s::int4, (
         SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2)) AS id
+), preset AS MATERIALIZED (
+    -- What somebody has set for the queue; holds where neither the caller nor the task says it.
+    SELECT max_attempts, timeout FROM rota.queue_setting WHERE queue = %(queue)s
 ), job AS (
     INSERT INTO rota.timer (id, lane, run_at, max_attempts, timeout, task, args)
     SELECT nextval('rota.job_id'), lane.id,
            coalesce(%(at)s::timestamptz,
                     clock_timestamp() + make_interval(secs => %(delay)s::float8)),
-           %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, entry.args::json
+           coalesce((SELECT max_attempts FROM preset WHERE NOT %(attempts_given)s), %(max_attempts)s::int2),
+           coalesce((SELECT timeout FROM preset WHERE NOT %(timeout_given)s), %(timeout)s::float4),
+           %(task)s, entry.args::json
     FROM lane, unnest(%(args)s::text[]) AS entry (args)
     WHERE lane.id IS NOT NULL
     RETURNING id

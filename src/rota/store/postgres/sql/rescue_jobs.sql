@@ -1,7 +1,8 @@
 -- Decide what becomes of rescued jobs: the attempt is spent and noted. Those somebody wanted
 -- cancelled are cancelled, those without another attempt are discarded, the others are appended
 -- to the log again. Gives each job with its new state, and says in the tally how many ended.
--- `keep_until` is a day, rounded up to 45 minutes as in settle_complete.sql.
+-- `keep_until` of cancelled jobs is a day, rounded up to 45 minutes as in settle_complete.sql; that of
+-- discarded ones is what `keeps` says of their `queues`, else they stay for ever.
 WITH job AS MATERIALIZED (
     SELECT entry.*, coalesce(entry.errors, '[]') || jsonb_build_object(
                'attempt', entry.attempt + 1, 'at', now(), 'exception', 'rota.WorkerDied',
@@ -26,12 +27,16 @@ WITH job AS MATERIALIZED (
                                attempt, max_attempts, state, queue, task, args, errors)
     SELECT job.id, job.enqueued_at,
            CASE WHEN unwanted THEN date_bin('45 minutes', now() + interval '1 day 45 minutes', 'epoch')
-                ELSE 'infinity' END, job.timeout,
+                ELSE coalesce(date_bin(step, now() + make_interval(secs => kept.seconds) + step,
+                                       'epoch'), 'infinity') END, job.timeout,
            CASE WHEN unwanted THEN (SELECT last_value %% 6 FROM rota.finished_turn) ELSE -1 END,
            lane.priority, job.entry, job.attempt + 1, job.max_attempts,
            CASE WHEN unwanted THEN 'cancelled' ELSE 'discarded' END, lane.queue, job.task, job.args,
            noted
     FROM job JOIN rota.lane ON lane.id = job.lane
+    LEFT JOIN unnest(%(queues)s::text[], %(keeps)s::float8[]) AS kept (queue, seconds)
+        ON kept.queue = lane.queue
+    CROSS JOIN LATERAL make_interval(secs => greatest(kept.seconds / 32, 0.001)) AS step
     WHERE unwanted OR job.attempt + 1 >= job.max_attempts
     RETURNING id, queue, priority, state, keep_until
 ), counted AS (

@@ -1,11 +1,11 @@
 -- Move settled jobs into the finished ones. Reads each job's newest log entry by log_job, and says
--- in the tally how many. Retentions are rounded up as in settle_complete.sql.
+-- in the tally how many. Retentions are rounded up as in settle_complete.sql; null means for ever.
 WITH ended AS (
     INSERT INTO rota.finished (id, enqueued_at, keep_until, timeout, segment, priority, entry, attempt,
                                max_attempts, state, queue, task, args, result, errors)
     SELECT job.id, job.enqueued_at,
-           CASE WHEN done.state = 'discarded' THEN 'infinity'
-                ELSE date_bin(step, now() + make_interval(secs => done.keep) + step, 'epoch') END,
+           coalesce(date_bin(step, now() + make_interval(secs => done.keep) + step, 'epoch'),
+                    'infinity'),
            job.timeout,
            CASE WHEN done.state = 'discarded' THEN -1
                 ELSE (SELECT last_value %% 6 FROM rota.finished_turn) END,

@@ -1,0 +1,149 @@
+"""`rota queues clear`: delete the jobs of a queue."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rota.cli.exits import FAILED, USAGE, Failure
+from rota.cli.options import Name, json_option, url_option
+from rota.cli.output import harmless, say, say_json
+from rota.job import JobId, QueueRecord
+from rota.states import State
+
+if TYPE_CHECKING:
+    from rota.cli.database import Database
+
+BATCH = 1_000
+"""Jobs per transaction."""
+
+WAITING = (State.SCHEDULED, State.AVAILABLE, State.BLOCKED, State.RETRYABLE)
+"""What is cleared where nothing else is asked for: what has yet to run."""
+
+DELETABLE: list[State] = [state for state in State if state is not State.RUNNING]
+
+
+class States(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+    """States, with commas between them, or `all`."""
+
+    name = "states"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read what was written."""
+        if isinstance(value, list):
+            return value
+        names = [one.strip() for one in str(value).split(",")]
+        if names == ["all"]:
+            return DELETABLE
+        known = ", ".join(DELETABLE)
+        for name in names:
+            if name == State.RUNNING:
+                self.fail(
+                    "running jobs are never deleted; `rota jobs cancel` stops them", param, ctx
+                )
+            if name not in DELETABLE:
+                self.fail(f"{name!r} is no state; there are {known}, or all", param, ctx)
+        return [State(name) for name in names]
+
+
+@click.command()
+@click.argument("name", type=Name("queue"))
+@click.option(
+    "--state",
+    "states",
+    type=States(),
+    metavar="STATE,...",
+    multiple=True,
+    help="Jobs in these states, or all.  [default: scheduled,available,blocked,retryable]",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@url_option
+@json_option
+def clear(
+    *, name: str, states: tuple[list[State], ...], yes: bool, url: str | None, as_json: bool
+) -> None:
+    """Delete the jobs of a queue that wait, or those in the states that are named.
+
+    Says how many there are, and asks. Running jobs stay, and so do jobs that are enqueued
+    meanwhile. Workers go on; what they claim meanwhile runs. Pause the queue first if nothing of
+    it shall run. Ctrl-C stops it; what was deleted by then is gone.
+
+    \b
+    Examples:
+      rota queues clear mail
+      rota queues clear mail --state discarded,cancelled --yes
+    """
+    from rota.cli.database import database
+
+    named = {state for some in states for state in some} or set(WAITING)
+    wanted = [state for state in State if state in named]
+    with database(url) as rota:
+        until = rota.run(rota.store.last_job())
+        record = _record(rota, name)
+        counts = {state: record.counts[state] for state in wanted if record.counts.get(state)}
+        if counts and not yes:
+            _ask(name, counts, record.counts.get(State.RUNNING, 0))
+        deleted = _delete(rota, name, counts, until)
+        running = _record(rota, name).counts.get(State.RUNNING, 0)
+    if as_json:
+        gone = {state.value: deleted.get(state, 0) for state in wanted}
+        say_json({"queue": name, "deleted": gone, "running": running})
+        return
+    if not counts:
+        say(f"there are no such jobs in queue {harmless(name)}")
+    else:
+        say(
+            f"deleted {_listed(deleted)}" if any(deleted.values()) else "nothing was left to delete"
+        )
+    if running:
+        say(f"{running:,} running job(s) are left")
+
+
+def _record(rota: "Database", name: str) -> QueueRecord:
+    for record in rota.run(rota.store.queues()):
+        if record.name == name:
+            return record
+    message = f"there is no queue named {name}; `rota queues list` shows those there are"
+    raise Failure(message)
+
+
+def _ask(name: str, counts: dict[State, int], running: int) -> None:
+    """Have somebody confirm it.
+
+    Raises:
+        Failure: Nobody is there to ask, or he says no.
+    """
+    question = f"Delete {_listed(counts)} of queue {harmless(name)}?"
+    if running:
+        question += f" ({running:,} running stay.)"
+    if not sys.stdin.isatty():
+        message = f"{question} Nobody can be asked here: say --yes"
+        raise Failure(message, USAGE)
+    if not click.confirm(question, err=True):
+        message = "nothing was deleted"
+        raise Failure(message, FAILED)
+
+
+def _delete(
+    rota: "Database", name: str, counts: dict[State, int], until: JobId
+) -> dict[State, int]:
+    """Delete in batches, and show how far it is; how many it were."""
+    from rota.cli.progress import bar
+
+    deleted = dict.fromkeys(counts, 0)
+    with bar() as progress:
+        for state, total in counts.items():
+            progress.begin(state.value, total)
+            last: JobId | None = JobId(0)
+            while last is not None:
+                batch = rota.run(
+                    rota.store.clear(name, state, after=last, until=until, limit=BATCH)
+                )
+                deleted[state] += batch.deleted
+                last = batch.last
+                progress.at(deleted[state])
+    return deleted
+
+
+def _listed(counts: dict[State, int]) -> str:
+    return ", ".join(f"{count:,} {state}" for state, count in counts.items() if count) + " job(s)"

@@ -1,0 +1,273 @@
+"""`rota queues set`, `unset` and `show`: what holds for the jobs of a queue."""
+
+from typing import Any
+
+import click
+
+from rota import durations
+from rota.cli.exits import Failure
+from rota.cli.options import Duration, Name, json_option, url_option
+from rota.cli.output import harmless, say, say_json
+from rota.errors import ConfigError
+from rota.job import MAX_ATTEMPTS, QueueRecord
+from rota.queue_settings import (
+    FOREVER,
+    MOST_AT_ONCE,
+    NAMES,
+    NOTHING,
+    QueueSettings,
+    check_kept,
+    sources,
+)
+from rota.states import FINISHED, State
+
+STATES = (State.COMPLETED, State.CANCELLED, State.DISCARDED)
+
+OPTIONS = {
+    **{state.value: f"retention={state}" for state in STATES},
+    "max_attempts": "max-attempts",
+    "timeout": "timeout",
+    "concurrency": "concurrency",
+}
+"""What the settings are called on the command line."""
+
+
+class Keep(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+    """A retention: DURATION, or STATE=DURATION; gives seconds by state."""
+
+    name = "retention"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read what was written."""
+        if isinstance(value, dict):
+            return value
+        state, equals, duration = str(value).rpartition("=")
+        try:
+            states = [check_kept(state, "retention")] if equals else STATES[:2]
+            keep = _duration(duration)
+        except ConfigError as error:
+            self.fail(str(error).partition(": ")[2], param, ctx)
+        if keep == FOREVER and states != [State.DISCARDED]:
+            self.fail(
+                "only discarded jobs can be kept for ever: discarded=forever; the space of others "
+                "comes back when all jobs of a segment have expired",
+                param,
+                ctx,
+            )
+        return {state.value: keep for state in states}
+
+
+def _duration(text: str) -> float:
+    return FOREVER if text.strip() == "forever" else durations.parse(text, "retention", unit=True)
+
+
+class Setting(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+    """The name of a setting; gives the fields it stands for."""
+
+    name = "setting"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read what was written."""
+        if isinstance(value, tuple):
+            return value
+        names: dict[str, tuple[str, ...]]
+        names = {option: (field,) for field, option in OPTIONS.items()}
+        names["retention"] = tuple(state.value for state in STATES)
+        if str(value) not in names:
+            self.fail(f"{value!r} is none of {', '.join(sorted(names))}", param, ctx)
+        return names[str(value)]
+
+
+@click.command("set")
+@click.argument("name", type=Name("queue"))
+@click.option(
+    "--retention",
+    "keeps",
+    type=Keep(),
+    metavar="[STATE=]DURATION",
+    multiple=True,
+    help="How long completed and cancelled jobs stay readable, such as 6h; or jobs in one state, "
+    "such as discarded=30d. 0 keeps none. May be repeated.",
+)
+@click.option("--max-attempts", type=int, help="How often a job is tried before it is discarded.")
+@click.option("--timeout", type=Duration(unit=True), help="How long one attempt may take.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, MOST_AT_ONCE),
+    help="How many jobs of it one worker runs at once.",
+)
+@url_option
+@json_option
+def set_(
+    *,
+    name: str,
+    keeps: tuple[dict[str, float], ...],
+    max_attempts: int | None,
+    timeout: float | None,
+    concurrency: int | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Set what holds for the jobs of a queue, where neither task nor caller say it.
+
+    It comes before what the code declares with `rota.queue(…)`. Attempts and timeout hold for jobs
+    that are enqueued from now on, a retention for jobs that end from now on, a concurrency for all
+    workers within seconds.
+
+    \b
+    Examples:
+      rota queues set mail --max-attempts 3 --timeout 30s --concurrency 4
+      rota queues set mail --retention 6h --retention discarded=30d
+    """
+    from rota.cli.database import database
+
+    named = {"max_attempts": max_attempts, "timeout": timeout, "concurrency": concurrency}
+    changes: dict[str, float | None] = {key: one for key, one in named.items() if one is not None}
+    for keep in keeps:
+        changes |= keep
+    if not changes:
+        message = "say what to set: --retention, --max-attempts, --timeout or --concurrency"
+        raise click.UsageError(message)
+    NOTHING.using(changes)  # refuses what cannot be
+    with database(url) as rota:
+        new = name not in {one.name for one in rota.run(rota.store.queues())}
+        settings = rota.run(rota.store.set_queue(name, changes))
+    _tell(name, settings, as_json=as_json, new=new)
+
+
+@click.command()
+@click.argument("name", type=Name("queue"))
+@click.argument("settings", metavar="[SETTING]...", type=Setting(), nargs=-1)
+@url_option
+@json_option
+def unset(
+    *, name: str, settings: tuple[tuple[str, ...], ...], url: str | None, as_json: bool
+) -> None:
+    """Take back what was set for a queue: what the code says holds again, else Rota's default.
+
+    SETTING is retention, retention=discarded (or another state), max-attempts, timeout, or
+    concurrency; without any, all of them.
+
+    \b
+    Examples:
+      rota queues unset mail timeout concurrency
+      rota queues unset mail
+    """
+    from rota.cli.database import database
+
+    with database(url) as rota:
+        _find(rota.run(rota.store.queues()), name)
+        names = [field for fields in settings for field in fields] or list(NAMES)
+        said = rota.run(rota.store.set_queue(name, dict.fromkeys(names)))
+    _tell(name, said, as_json=as_json)
+
+
+@click.command()
+@click.argument("name", type=Name("queue"))
+@click.option("--app", metavar="MODULE:APP", help="Show what this app declares, too.")
+@url_option
+@json_option
+def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
+    """Show what holds for a queue, who says so, and how many jobs it has.
+
+    Tasks and callers come before all of it. What the code declares is known with --app alone.
+
+    \b
+    Examples:
+      rota queues show mail
+      rota queues show mail --app shop.tasks:rota
+    """
+    from rota.cli.database import database
+
+    layers = {"set": NOTHING, "code": NOTHING, "default": QueueSettings()}
+    declared = False
+    if app is not None:
+        from rota.cli.finding import find_app
+
+        found = find_app(app)
+        declared = name in found.queues.declared
+        layers["code"] = found.queues.declared.get(name, NOTHING)
+        layers["default"] = found.queues.default
+    layers["default"] = layers["default"].using(
+        {"max_attempts": MAX_ATTEMPTS, "discarded": FOREVER}
+    )
+    with database(url) as rota:
+        records = rota.run(rota.store.queues())
+        layers["set"] = rota.run(rota.store.queue_settings()).get(name, NOTHING)
+    record = QueueRecord(name, paused=False) if declared else None
+    record = next((one for one in records if one.name == name), record) or _find(records, name)
+    believed = sources(layers)
+    if as_json:
+        say_json(
+            {
+                "queue": name,
+                "paused": record.paused,
+                "jobs": {state.value: record.counts.get(state, 0) for state in State},
+                "settings": {
+                    field: {
+                        "value": _json(getattr(layers[believed[field]], field)),
+                        "from": believed[field],
+                    }
+                    for field in NAMES
+                    if field in believed
+                },
+            }
+        )
+        return
+    say(f"queue {harmless(name)}" + (" (paused)" if record.paused else ""), bold=True)
+    counts = [f"{record.counts[state]:,} {state}" for state in State if record.counts.get(state)]
+    say(f"  jobs          {', '.join(counts) or 'none'}")
+    whose = {
+        "set": "set with `rota queues set`",
+        "code": "declared in the code",
+        "default": "default" if app else "unless the code says otherwise",
+    }
+    for field, option in OPTIONS.items():
+        layer = believed.get(field)
+        value = "a day" if field in FINISHED else "no limit"
+        if layer is not None:
+            value = _text(field, getattr(layers[layer], field))
+        say(f"  {_title(option):<22}{value:<12}{whose[layer or 'default']}")
+
+
+def _tell(name: str, said: QueueSettings, *, as_json: bool, new: bool = False) -> None:
+    """What is set for a queue now."""
+    values = {field: getattr(said, field) for field in NAMES}
+    if as_json:
+        say_json(
+            {"queue": name, "new": new, "set": {key: _json(one) for key, one in values.items()}}
+        )
+        return
+    texts = [
+        f"{_title(OPTIONS[field])} {_text(field, value)}"
+        for field, value in values.items()
+        if value is not None
+    ]
+    known = "; it is new: no job was ever in it" if new else ""
+    say(f"queue {harmless(name)}: {', '.join(texts) or 'nothing is set'}{known}")
+
+
+def _title(option: str) -> str:
+    kind, _, state = option.partition("=")
+    return f"{kind} of {state}" if state else kind.replace("-", " ")
+
+
+def _text(field: str, value: float) -> str:
+    return durations.written(value) if field in FINISHED or field == "timeout" else f"{value:.0f}"
+
+
+def _json(value: float | None) -> float | str | None:
+    return "forever" if value == FOREVER else value
+
+
+def _find(records: list[QueueRecord], name: str) -> QueueRecord:
+    """The queue of that name.
+
+    Raises:
+        Failure: There is none.
+    """
+    for record in records:
+        if record.name == name:
+            return record
+    message = f"there is no queue named {name}; `rota queues list` shows those there are"
+    raise Failure(message)

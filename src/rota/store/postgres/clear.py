@@ -1,0 +1,49 @@
+"""Clearing a queue: deleting its jobs in batches, each in a short transaction of its own.
+
+A batch is found without a lock, by the jobs' ids from where the last one ended, and then deleted as
+`delete` does, where the jobs still are what they were. Of available jobs the lanes are locked for
+that moment; between two batches workers claim.
+"""
+
+from rota.job import Cleared, JobId
+from rota.states import FINISHED, State
+from rota.store.operation import Begin, Steps, operation
+from rota.store.postgres.control import AVAILABLE_DELETE, DELETE_FINISHED, DELETE_TIMER
+from rota.store.postgres.statements import sql
+
+LAST_JOB = sql("last_job")
+CLEAR_TIMER = sql("clear_timer")
+CLEAR_FINISHED = sql("clear_finished")
+CLEAR_AVAILABLE = sql("clear_available")
+CLEAR_LANES_LOCK = sql("clear_lanes_lock")
+
+WAITING = frozenset({State.SCHEDULED, State.RETRYABLE})
+
+
+@operation(Begin.READING)
+def last_job() -> Steps[JobId]:
+    """The id that was given last; 0 before the first one."""
+    [(job,)] = yield LAST_JOB()
+    return JobId(job)
+
+
+@operation(Begin.DURABLE)
+def clear(queue: str, state: State, *, after: JobId, until: JobId, limit: int) -> Steps[Cleared]:
+    """Delete the next jobs of a queue in a state; see `rota.store.protocol.Store.clear`."""
+    params = {"queue": queue, "after": after, "until": until, "size": limit}
+    if state in WAITING:
+        found = yield CLEAR_TIMER(**params, state=state.value)
+        gone = yield DELETE_TIMER(jobs=[row[0] for row in found])
+    elif state in FINISHED:
+        found = yield CLEAR_FINISHED(**params, state=state.value)
+        gone = yield DELETE_FINISHED(jobs=[row[0] for row in found])
+    elif state is State.AVAILABLE:
+        found = yield CLEAR_AVAILABLE(**params)
+        lanes = sorted({row[1] for row in found})
+        yield CLEAR_LANES_LOCK(lanes=lanes)
+        gone = yield AVAILABLE_DELETE(jobs=[row[0] for row in found], lanes=lanes)
+    else:
+        # Running jobs are their workers', and none are blocked here.
+        return Cleared(0, None)
+    last = JobId(found[-1][0]) if len(found) == limit else None
+    return Cleared(len(gone), last)

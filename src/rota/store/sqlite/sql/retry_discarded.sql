@@ -1,8 +1,0 @@
--- Make every discarded job (of a queue, of a task; null means any) available again, with all its
--- attempts; errors stay readable. Gives their ids.
--- Locks: the database. Walks: rota_job_finished, the discarded ones.
-UPDATE rota_job
-SET state = 'available', attempt = 0, finished_at = NULL
-WHERE state = 'discarded' AND finished_at IS NOT NULL
-  AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task)
-RETURNING id, queue;
