@@ -12,7 +12,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from rota.config import WorkerConfig
 from rota.errors import RotaError, StoreError
@@ -20,6 +21,9 @@ from rota.events import Events, SessionLost
 from rota.job import JobId, SessionId, SessionInfo
 from rota.store.protocol import Store
 from rota.worker.loop import repeat
+
+if TYPE_CHECKING:
+    from rota.cron import CronEntry
 
 logger = logging.getLogger("rota")
 
@@ -37,6 +41,7 @@ class Session:
         lost: Callable[[SessionId], None],
         cancel: Callable[[frozenset[JobId]], None],
         refused: Callable[[RotaError], None],
+        entries: "Sequence[CronEntry]" = (),
     ) -> None:
         self.current: SessionId | None = None
         self._store = store
@@ -47,6 +52,7 @@ class Session:
         self._cancel = cancel
         self._refused = refused
         self._info = SessionInfo(socket.gethostname(), os.getpid(), queues, config.session_timeout)
+        self._entries = entries
         self._deadline = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -77,6 +83,10 @@ class Session:
     def _register(self) -> SessionId:
         sent = time.monotonic()
         session = self._connection.run(self._store.open_session(self._info))
+        if self._entries:
+            declared = self._store.cron.declare(session, self._entries)
+            if changed := self._connection.run(declared):
+                logger.info("cron entries written: %s", ", ".join(changed))
         self._deadline = sent + self._config.session_timeout
         self.current = session
         return session

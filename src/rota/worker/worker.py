@@ -130,7 +130,14 @@ class Worker:
             loop.call_soon_threadsafe(runners.cancel, jobs)
 
         session = Session(
-            app.store, config, self._queues, app.events, lost=lost, cancel=cancel, refused=refused
+            app.store,
+            config,
+            self._queues,
+            app.events,
+            lost=lost,
+            cancel=cancel,
+            refused=refused,
+            entries=tuple(app.cron.declared.values()),
         )
         upkeep = Upkeep(
             app.store,
