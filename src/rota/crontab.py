@@ -304,7 +304,7 @@ class Crontab:
 
         times = self._checked(expression, timezone, missed, jitter)
         known = self._app.find_task(task) if isinstance(task, str) else task
-        if not isinstance(known, Task) or known.app is not self._app:
+        if known is task and not (isinstance(task, Task) and task.app is self._app):
             message = f"cron: a task of this app or its name is needed, not {task!r}"
             raise ConfigError(message)
         if known.spec.later:
