@@ -21,6 +21,8 @@ from rota.context import Context
 from rota.errors import (
     ArgsError,
     ConfigError,
+    CronEntryExists,
+    CronEntryNotFound,
     JobFailed,
     JobNotFinished,
     JobNotFound,
@@ -62,6 +64,8 @@ __all__ = [
     "Backoff",
     "ConfigError",
     "Context",
+    "CronEntryExists",
+    "CronEntryNotFound",
     "Discard",
     "Executor",
     "JobFailed",

@@ -11,6 +11,7 @@ from rota.args import MAX_ARGS_BYTES
 from rota.backoff import Backoff, RetryPolicy
 from rota.config import DAY
 from rota.context import Context
+from rota.crontab import Crontab
 from rota.durations import seconds
 from rota.errors import (
     ConfigError,
@@ -72,6 +73,7 @@ class Rota:
         self.events = Events()
         self.queues = Queues(seconds(retention, "retention"))
         self.max_args_bytes = max_args_bytes
+        self.cron = Crontab(self)
         self._ready = False
         self._spare: list[Connection] = []
         self.waiting = Waiting(self.store)
@@ -287,6 +289,41 @@ class Rota:
             return found.execute(request)
 
         return drive(self.store.enqueue(spec, args, copy=found.copy).steps, execute)
+
+    def run_on(self, conn: object, operation: Operation[T]) -> T:
+        """Run an operation in a caller's transaction: `conn` is what `enqueue` takes."""
+        found = blocking_caller(conn.connection if isinstance(conn, OwnTransaction) else conn)
+        return self._run_on(found, operation)
+
+    async def arun_on(self, conn: object, operation: Operation[T]) -> T:
+        """`run_on` for async code."""
+        if isinstance(conn, OwnTransaction):
+            return await in_thread(self._run_on, blocking_caller(conn.connection), operation)
+        found = await caller(conn)
+        if isinstance(found, Blocking):
+            return self._run_on(found, operation)
+        self._check_backend(found)
+        if not self._ready:
+            await in_thread(self.ready, make=False)
+        joined = found
+
+        async def execute(request: Request) -> Rows:
+            if isinstance(request, Apart):
+                return [(await self.arun(request.operation),)]
+            return await joined.execute(request)
+
+        return await adrive(operation.steps, execute)
+
+    def _run_on(self, found: Blocking, operation: Operation[T]) -> T:
+        self._check_backend(found)
+        self.ready(make=False)
+
+        def execute(request: Request) -> Rows:
+            if isinstance(request, Apart):
+                return [(self.run(request.operation),)]
+            return found.execute(request)
+
+        return drive(operation.steps, execute)
 
     def _check_backend(self, found: Blocking | Awaiting) -> None:
         if found.backend != self.store.name:

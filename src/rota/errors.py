@@ -7,6 +7,8 @@ RotaError
 │   ├── TaskNotFound        no task of that name is registered in this process
 │   └── TaskAlreadyRegistered
 ├── ArgsError               args that cannot be stored, or do not fit the task
+├── CronEntryNotFound       no cron entry of that name is in the database
+├── CronEntryExists         there is a cron entry of that name already
 ├── JobNotFound             no job of that id (or its retention is over)
 ├── JobNotFinished          a result was asked for before there is one
 ├── JobFailed               the job ended without a result: discarded or cancelled
@@ -44,6 +46,14 @@ class TaskAlreadyRegistered(TaskError):
 
 class ArgsError(RotaError, TypeError):
     """Args that do not fit the task's signature, or that storing would change."""
+
+
+class CronEntryNotFound(RotaError, LookupError):
+    """No cron entry has that name."""
+
+
+class CronEntryExists(RotaError):
+    """There is a cron entry of that name already."""
 
 
 class JobNotFound(RotaError, LookupError):

@@ -9,6 +9,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeVar
 
 from rota.job import ClaimedJob, JobId, Rescue, SessionId
@@ -107,6 +108,23 @@ class TaskUnknown(Event):
     """A job of a task that this worker does not have was given back for others."""
 
     job: ClaimedJob
+
+
+@dataclass(frozen=True, slots=True)
+class CronJobsMade(Event):
+    """This worker has made the jobs of these due times of a cron entry, in the same order."""
+
+    entry: str
+    due: tuple[datetime, ...]
+    jobs: tuple[JobId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CronRunsMissed(Event):
+    """Due times of a cron entry came to nothing, since no worker was there: from this one on."""
+
+    entry: str
+    first: datetime
 
 
 E = TypeVar("E", bound=Event)

@@ -172,3 +172,33 @@ async def test_using_conn(kind: str, send: Send, observer: Observer) -> None:
         assert observer.jobs() == []
         await caller.rollback()
     assert observer.jobs() == []
+
+
+async def test_cron_entries(kind: str, app: Rota, send: Send, observer: Observer) -> None:
+    """Entries that are added and changed in a caller's transaction are there when it commits."""
+    async with calling(kind, observer.url) as caller:
+
+        async def do(method: str, *args: object, **options: object) -> None:
+            call = getattr(app.cron, f"a{method}" if caller.awaits else method)
+            answer = call(*args, **options, conn=caller.conn)
+            if caller.awaits:
+                await answer
+
+        await do("add", "one", "@daily", send, args=(1,))
+        await do("run", "one")
+        await caller.rollback()
+        assert app.cron.entries() == []
+        await do("add", "one", "@daily", send, args=(1,))
+        await do("add", "two", "@daily", send, args=(1,))
+        await do("change", "one", expression="@hourly", timezone="Asia/Tokyo", jitter=2)
+        await do("pause", "one")
+        await do("resume", "one")
+        await do("pause", "one")
+        await do("run", "one")
+        await do("remove", "two")
+        assert app.cron.entries() == []
+        await caller.commit()
+    [found] = app.cron.entries()
+    assert (found.entry.expression, found.entry.timezone) == ("@hourly", "Asia/Tokyo")
+    assert (found.entry.jitter, found.paused) == (2.0, True)
+    assert len(observer.claim()) == 1

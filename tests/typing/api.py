@@ -102,3 +102,20 @@ def context_first() -> None:
     assert_type(export.enqueue(7), JobHandle[int])
     assert_type(export(7), int)
     export.enqueue("7")  # type: ignore[arg-type]
+
+
+@rota.cron("0 9 * * MON-FRI", timezone="Europe/Rome", missed="latest", jitter=30, args=(1,))
+@rota.task
+def nightly(number: int) -> str:
+    """A task with a cron entry is the task."""
+    return str(number)
+
+
+def cron_entries() -> None:
+    """A cron entry changes nothing of its task; only tasks have entries."""
+    assert_type(nightly.enqueue(7), JobHandle[str])
+    nightly.enqueue("7")  # type: ignore[arg-type]
+    rota.cron("@daily")(double.function)  # type: ignore[type-var]
+    rota.cron(7)  # type: ignore[arg-type]
+    assert_type(rota.cron.run("nightly"), JobHandle[Any])
+    rota.cron.add("other", "@daily", nightly, args={"number": 1}, due="at")

@@ -23,6 +23,8 @@ STYLES = {
     "discarded": "red",
     "cancelled": "dim",
     "yes": "yellow",
+    "paused": "yellow",
+    "undeclared": "yellow",
 }
 """Words that stand out, where they are all there is in a cell."""
 

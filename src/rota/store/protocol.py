@@ -32,6 +32,7 @@ from rota.states import State
 from rota.store.operation import Operation
 
 if TYPE_CHECKING:
+    from rota.store.cron import Cron
     from rota.store.facts import Facts, HorizonFacts, LaneFacts, SessionFacts
 
 T = TypeVar("T")
@@ -176,6 +177,11 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Close what the store itself keeps open."""
+        ...
+
+    @property
+    def cron(self) -> "Cron":
+        """The operations on cron entries."""
         ...
 
     # Asking for work -----------------------------------------------------------------------

@@ -13,6 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rota.config import WorkerConfig
 from rota.errors import RotaError, StoreError
@@ -21,6 +22,9 @@ from rota.job import JobId, SessionId, SessionInfo
 from rota.queue_settings import QueueSettings
 from rota.store.protocol import Store
 from rota.worker.loop import repeat
+
+if TYPE_CHECKING:
+    from rota.cron import CronEntry
 
 logger = logging.getLogger("rota")
 
@@ -42,6 +46,7 @@ class Session:
         cancel: Callable[[frozenset[JobId]], None],
         learn: Callable[[Mapping[str, QueueSettings]], None],
         refused: Callable[[RotaError], None],
+        entries: "Sequence[CronEntry]" = (),
     ) -> None:
         self.current: SessionId | None = None
         self._serving: Mapping[str, Sequence[SessionId]] = {}
@@ -55,6 +60,7 @@ class Session:
         self._learnt: Mapping[str, QueueSettings] = {}
         self._refused = refused
         self._info = SessionInfo(socket.gethostname(), os.getpid(), queues, config.session_timeout)
+        self._entries = entries
         self._deadline = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -97,6 +103,10 @@ class Session:
     def _register(self) -> SessionId:
         sent = time.monotonic()
         session = self._connection.run(self._store.open_session(self._info))
+        if self._entries:
+            declared = self._store.cron.declare(session, self._entries)
+            if changed := self._connection.run(declared):
+                logger.info("cron entries written: %s", ", ".join(changed))
         self._deadline = sent + self._config.session_timeout
         self.current = session
         return session

@@ -147,6 +147,7 @@ class Worker:
             cancel=cancel,
             learn=learn,
             refused=refused,
+            entries=tuple(app.cron.declared.values()),
         )
         upkeep = Upkeep(
             app.store,

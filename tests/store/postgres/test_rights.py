@@ -4,10 +4,13 @@ import re
 import secrets
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from rota.cron import CronEntry, Missed
 from rota.doctor.examine import examine
 from rota.doctor.finding import Finding, Severity
 from rota.errors import ConfigError
@@ -66,6 +69,11 @@ def test_what_the_page_grants_is_enough(
     own.run(store.rescue())
     own.run(store.squeeze())
     own.run(store.look(["default"]))
+    entry = CronEntry("e", "@hourly", "shop.send", missed=Missed.ALL)
+    own.run(store.cron.add(entry, datetime.now(UTC) - timedelta(hours=2)))
+    own.run(store.cron.declare(session, [replace(entry, jitter=1.0)]))
+    assert [len(one.jobs) for one in own.run(store.cron.make())] == [2]
+    own.run(store.cron.remove("e"))
     own.run(store.pause("default"))
     own.run(store.resume("default"))
     assert [queue.name for queue in own.run(store.queues())] == ["another", "default"]

@@ -34,6 +34,7 @@ from rota.store.postgres.enqueue import Enqueuer
 from rota.store.postgres.wake import PostgresWaker
 
 if TYPE_CHECKING:
+    from rota.store.cron import Cron
     from rota.store.facts import Facts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.operation import Operation
 
@@ -79,7 +80,14 @@ class PostgresStore:
         """Something that hears of jobs that have ended."""
         return PostgresListener(self.connect(), listen=not self._pooled)
 
-    # Looking on. The modules are loaded here: few processes need their statements.
+    # Looking on, and cron. The modules are loaded here: few processes need their statements.
+
+    @property
+    def cron(self) -> "Cron":
+        """The operations on cron entries."""
+        from rota.store.postgres import cron
+
+        return cron.cron(self.enqueue)
 
     def lanes(self) -> "Operation[list[LaneFacts]]":
         """Each lane, and how long ago its next job was enqueued."""

@@ -91,6 +91,7 @@ LEASED = sql("segment_leased")
 COPY_FORWARD_SQL = sql("segment_copy_forward")
 HEARTBEAT_TRIM = sql("heartbeat_trim")
 MARK_TRIM = sql("mark_trim")
+CRON_TRIM = sql("cron_trim")
 CANCEL_LEFT = sql("cancel_left")
 PRUNE_DISCARDED = sql("prune_discarded")
 
@@ -316,6 +317,7 @@ def trim() -> Steps[list[str]]:
     """Forget old signs of life and marks; finish cancellations that were overtaken."""
     yield HEARTBEAT_TRIM()
     yield MARK_TRIM()
+    yield CRON_TRIM()
     left = [row[0] for row in (yield CANCEL_LEFT())]
     if not left:
         return []

@@ -38,10 +38,14 @@ FULL: Final = "FULL"
 NORMAL: Final = "NORMAL"
 
 WAKES = frozenset(
-    {"close_session", "enqueue", "release", "rescue", "resume", "retry", "retry_discarded"}
-)
+    {
+        "close_session", "cron_add", "cron_change", "cron_declare", "cron_resume", "cron_run",
+        "enqueue", "release", "rescue", "resume", "retry", "retry_discarded",
+    }
+)  # fmt: skip
 """The operations after which there may be something to claim for an idle worker, or to stage. Not
-`stage` itself: who stages wakes his own worker, and a wake makes a worker stage."""
+`stage` and `cron_make` themselves: who does that wakes his own worker, and a wake makes a worker do
+it."""
 
 ENDS = frozenset({"cancel", "close_session", "delete", "release", "rescue", "settle"})
 """The operations after which a job may have ended."""

@@ -1,4 +1,4 @@
-"""What there is to do. Statements cost next to nothing in a file, so only two of them ask first."""
+"""What there is to do. Statements cost next to nothing in a file, so they ask one by one."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,9 @@ from rota.job import Look
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.claim import CLAIM_QUEUES
 from rota.store.sqlite.stage import STAGE_NEXT
-from rota.store.sqlite.statements import json_list
+from rota.store.sqlite.statements import json_list, sql
+
+CRON_NEXT = sql("cron_next")
 
 
 @operation(Begin.NOTHING)
@@ -14,4 +16,9 @@ def look(queues: Sequence[str]) -> Steps[Look]:
     """Whether there is something to claim or to stage; rescuing and tidying find out themselves."""
     available = bool((yield CLAIM_QUEUES(queues=json_list(queues))))
     [(due,)] = yield STAGE_NEXT()
-    return Look(available, None if due is None else max(due, 0.0), silent=True, untidy=True)
+    [(cron,)] = yield CRON_NEXT()
+    return Look(available, _left(due), silent=True, untidy=True, cron=_left(cron))
+
+
+def _left(seconds: float | None) -> float | None:
+    return None if seconds is None else max(seconds, 0.0)

@@ -27,6 +27,7 @@ from rota.store.sqlite.url import database_path
 from rota.store.sqlite.waker import SqliteWaker
 
 if TYPE_CHECKING:
+    from rota.store.cron import Cron
     from rota.store.facts import Facts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.operation import Operation
 
@@ -68,7 +69,14 @@ class SqliteStore:
         """Something that hears of jobs that have ended."""
         return SqliteListener(self.connect())
 
-    # Looking on. The modules are loaded here: few processes need their statements.
+    # Looking on, and cron. The modules are loaded here: few processes need their statements.
+
+    @property
+    def cron(self) -> "Cron":
+        """The operations on cron entries."""
+        from rota.store.sqlite import cron
+
+        return cron.cron(self.enqueue)
 
     def lanes(self) -> "Operation[list[LaneFacts]]":
         """Each lane, and how long ago its next job was enqueued."""

@@ -1,0 +1,319 @@
+"""Cron in a database: the operations, written once for all backends.
+
+The model. Each entry has a mark: up to where its due times have been dealt with, and when the next
+one is. Whoever finds that a due time has come locks the entry, appends the jobs and moves the mark
+on in one transaction, so that there is exactly one job for a due time, whoever dies. There is no
+leader; who comes second finds the entry locked or the mark moved. Times are the database's.
+
+What can fail: a machine may not know an entry's time zone, or run an older Rota that cannot read
+its expression. Such an entry is left to other machines, and the others go on.
+
+A backend says how its statements, moments and lists look, in a `Dialect`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import groupby
+from typing import Any, NamedTuple, Protocol
+
+from rota.cron import CronEntry, CronRecord, Missed, in_zone, job, next_due, plan
+from rota.errors import ConfigError
+from rota.job import JobId, JobSpec, SessionId
+from rota.store.operation import Begin, Operation, Statement, Stepped, Steps
+
+ENTRIES = 50
+"""Entries that one transaction deals with."""
+
+JOBS = 500
+"""Jobs that one transaction makes of an entry that has missed many of its due times."""
+
+
+class Enqueue(Protocol):
+    """`Store.enqueue`."""
+
+    def __call__(self, spec: JobSpec, args: Sequence[str], *, copy: bool) -> Operation[list[JobId]]:
+        """Store one job per element of `args`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a backend spells it.
+
+    `write` and `read` are for moments, `many` for lists. `wake` tells sleeping workers, where
+    that needs a statement, and `forget` removes what dead workers declared, where `worker` does
+    not.
+    """
+
+    entries: Statement
+    lock: Statement
+    take: Statement
+    mark: Statement
+    add: Statement
+    change: Statement
+    hold: Statement
+    declared: Statement
+    pause: Statement
+    remove: Statement
+    worker: Statement
+    forget: Statement | None
+    wake: Statement | None
+    write: Callable[[datetime], object]
+    read: Callable[[Any], datetime]
+    many: Callable[[Sequence[Any]], object]
+
+
+class Made(NamedTuple):
+    """What was done about an entry whose due time had come.
+
+    `due` are the due times that got a job, and `jobs` their ids; `missed` is the first due time
+    that got none. `error` says why nothing could be done on this machine.
+    """
+
+    entry: str
+    due: tuple[datetime, ...] = ()
+    jobs: tuple[JobId, ...] = ()
+    missed: datetime | None = None
+    error: str | None = None
+
+
+class _Row(NamedTuple):
+    """An entry as it was read, with its mark and the time."""
+
+    record: CronRecord
+    id: int
+    seq: int
+    since: datetime
+    due: datetime | None
+    last: datetime | None
+    now: datetime
+
+
+class Cron:
+    """The operations on entries, of one store. Those of people may run in their transactions."""
+
+    def __init__(self, dialect: Dialect, enqueue: Enqueue) -> None:
+        self._sql = dialect
+        self._enqueue = enqueue
+
+    # People's --------------------------------------------------------------------------------
+
+    def entries(self) -> Operation[list[CronRecord]]:
+        """All entries, by name."""
+        return Stepped("cron_entries", self._entries(), Begin.READING)
+
+    def add(self, entry: CronEntry, since: datetime | None = None) -> Operation[bool]:
+        """Store an entry of no code; false if there is one of that name.
+
+        Its due times count from `since` on, else from now.
+        """
+        return Stepped("cron_add", self._add(entry, None, since), Begin.DURABLE)
+
+    def change(self, name: str, changes: Mapping[str, Any]) -> Operation[bool]:
+        """Change fields of an entry; false if there is none of that name.
+
+        With other times, its due times count from now on: those up to now are not made up.
+        """
+        return Stepped("cron_change", self._change(name, changes), Begin.DURABLE)
+
+    def remove(self, name: str) -> Operation[bool]:
+        """Remove an entry; false if there is none of that name."""
+        return Stepped("cron_remove", self._remove(name), Begin.DURABLE)
+
+    def pause(self, name: str) -> Operation[bool | None]:
+        """Make no jobs of an entry; false if it was paused, `None` if there is none."""
+        return Stepped("cron_pause", self._pause(name, paused=True), Begin.DURABLE)
+
+    def resume(self, name: str) -> Operation[bool | None]:
+        """Make jobs again, of due times from now on; false if it was not paused."""
+        return Stepped("cron_resume", self._pause(name, paused=False), Begin.DURABLE)
+
+    def run(self, name: str) -> Operation[JobId | None]:
+        """Make a job of an entry now, whatever its times; `None` if there is none."""
+        return Stepped("cron_run", self._run(name), Begin.DURABLE)
+
+    # Workers' --------------------------------------------------------------------------------
+
+    def declare(self, session: SessionId, entries: Sequence[CronEntry]) -> Operation[list[str]]:
+        """Note what a worker's code declares; the names of entries that are new or have changed.
+
+        An entry whose declaration is what it was stays as it is: changes that were made by hand
+        hold until the code says something else.
+        """
+        return Stepped("cron_declare", self._declare(session, entries), Begin.DURABLE)
+
+    def make(self, size: int = ENTRIES, jobs: int = JOBS) -> Operation[list[Made]]:
+        """Make the jobs of entries whose due time has come: so many entries, so many jobs of each.
+
+        Others that do the same just now are not waited for.
+        """
+        return Stepped("cron_make", self._make(size, jobs), Begin.DURABLE)
+
+    # Steps -----------------------------------------------------------------------------------
+
+    def _entries(self) -> Steps[list[CronRecord]]:
+        return [row.record for row in (yield from self._read(None))]
+
+    def _read(self, names: Sequence[str] | None) -> Steps[list[_Row]]:
+        rows = yield self._sql.entries(names=None if names is None else self._sql.many(names))
+        return [self._row(row) for row in rows]
+
+    def _add(
+        self, entry: CronEntry, declaration: str | None, since: datetime | None
+    ) -> Steps[bool]:
+        rows = yield self._sql.add(declaration=declaration, **_columns(entry))
+        if not rows:
+            return False
+        [(number, now)] = rows
+        yield from self._mark(number, 1, entry, since or self._sql.read(now), None)
+        yield from self._wake()
+        return True
+
+    def _change(
+        self, name: str, changes: Mapping[str, Any], declaration: str | None = None
+    ) -> Steps[bool]:
+        if not (yield self._sql.hold(names=self._sql.many([name]))):
+            return False
+        # Read now that it is locked: jobs may have been made meanwhile.
+        [row] = yield from self._read([name])
+        old = row.record.entry
+        new = replace(old, **changes)
+        yield self._sql.change(entry=row.id, declaration=declaration, **_columns(new))
+        if not new.same_times(old):
+            yield from self._mark(row.id, row.seq + 1, new, row.now, row.last)
+        yield from self._wake()
+        return True
+
+    def _remove(self, name: str) -> Steps[bool]:
+        return bool((yield self._sql.remove(name=name)))
+
+    def _pause(self, name: str, *, paused: bool) -> Steps[bool | None]:
+        if not (yield self._sql.hold(names=self._sql.many([name]))):
+            return None
+        if not (yield self._sql.pause(name=name, paused=paused)):
+            return False
+        if not paused:
+            [row] = yield from self._read([name])
+            yield from self._mark(row.id, row.seq + 1, row.record.entry, row.now, row.last)
+            yield from self._wake()
+        return True
+
+    def _run(self, name: str) -> Steps[JobId | None]:
+        rows = yield from self._read([name])
+        if not rows:
+            return None
+        [row] = rows
+        entry, now = replace(row.record.entry, jitter=0.0), row.now.replace(microsecond=0)
+        spec, args = job(entry, now, now)
+        [made] = yield from self._enqueue(spec, [args], copy=False).steps
+        return made
+
+    def _declare(self, session: SessionId, entries: Sequence[CronEntry]) -> Steps[list[str]]:
+        wanted = {entry.name: entry for entry in sorted(entries, key=lambda entry: entry.name)}
+        names = self._sql.many(list(wanted))
+        if self._sql.forget is not None:
+            yield self._sql.forget()
+        yield self._sql.worker(session=session, names=names)
+        known = {row[0]: row[1] for row in (yield self._sql.declared(names=names))}
+        changed = []
+        for name, entry in wanted.items():
+            declaration = entry.declaration
+            if known.get(name) == declaration:
+                continue
+            added = name not in known and (yield from self._add(entry, declaration, None))
+            if not added:
+                fields = {field: getattr(entry, field) for field in entry.__dataclass_fields__}
+                yield from self._change(name, fields, declaration)
+            changed.append(name)
+        return changed
+
+    def _make(self, size: int, jobs: int) -> Steps[list[Made]]:
+        locked = [row[0] for row in (yield self._sql.lock(size=size))]
+        if not locked:
+            return []
+        made = []
+        for raw in (yield self._sql.take(entries=self._sql.many(locked))):
+            row = self._row(raw)
+            made.append((yield from self._make_one(row, jobs)))
+        return made
+
+    def _make_one(self, row: _Row, most: int) -> Steps[Made]:
+        entry = row.record.entry
+        try:
+            planned = plan(entry, row.since, row.now, most)
+        except ConfigError as error:
+            return Made(entry.name, error=str(error))
+        ids: list[JobId] = []
+        wanted = [job(entry, due, row.now) for due in planned.make]
+        for spec, group in groupby(wanted, key=lambda one: one[0]):
+            ids += yield from self._enqueue(spec, [args for _, args in group], copy=False).steps
+        last = planned.make[-1] if planned.make else row.last
+        yield from self._write_mark(row.id, row.seq + 1, planned.since, planned.due, last)
+        return Made(entry.name, planned.make, tuple(ids), planned.missed)
+
+    def _mark(
+        self, entry_id: int, seq: int, entry: CronEntry, since: datetime, last: datetime | None
+    ) -> Steps[None]:
+        yield from self._write_mark(entry_id, seq, since, next_due(entry, since), last)
+
+    def _write_mark(
+        self, entry: int, seq: int, since: datetime, due: datetime | None, last: datetime | None
+    ) -> Steps[None]:
+        write = self._sql.write
+        yield self._sql.mark(
+            entry=entry,
+            seq=seq,
+            since=write(since),
+            due=None if due is None else write(due),
+            last=None if last is None else write(last),
+        )
+
+    def _wake(self) -> Steps[None]:
+        if self._sql.wake is not None:
+            yield self._sql.wake()
+
+    def _row(self, row: Sequence[Any]) -> _Row:
+        read = self._sql.read
+        entry = CronEntry(
+            name=row[0],
+            expression=row[1],
+            task=row[2],
+            timezone=row[3],
+            missed=Missed(row[4]),
+            jitter=row[5],
+            args=row[6],
+            due=row[7],
+            queue=row[8],
+            priority=row[9],
+            max_attempts=row[10],
+            timeout=row[11],
+        )
+        due, last = (None if moment is None else read(moment) for moment in row[15:17])
+        record = CronRecord(
+            entry=entry,
+            paused=bool(row[12]),
+            declared=bool(row[13]),
+            undeclared=bool(row[14]),
+            due=None if due is None else in_zone(due, entry),
+            last=None if last is None else in_zone(last, entry),
+        )
+        return _Row(record, row[17], row[18], read(row[19]), due, last, read(row[20]))
+
+
+def _columns(entry: CronEntry) -> dict[str, object]:
+    """An entry as the parameters of a statement."""
+    return {
+        "name": entry.name,
+        "expression": entry.expression,
+        "timezone": entry.timezone,
+        "missed": entry.missed.value,
+        "jitter": entry.jitter,
+        "task": entry.task,
+        "args": entry.args,
+        "parameter": entry.due,
+        "queue": entry.queue,
+        "priority": entry.priority,
+        "max_attempts": entry.max_attempts,
+        "timeout": entry.timeout,
+    }

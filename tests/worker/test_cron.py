@@ -1,0 +1,187 @@
+"""Workers make the jobs of cron entries, and run them on time."""
+
+import logging
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rota import Rota, State
+from rota.cron import CronEntry, Missed
+from rota.events import CronJobsMade, CronRunsMissed, Event, JobStarted
+from rota.job import SessionId
+from tests.fixtures.workers import records, until, working
+
+EVERY_SECOND = "* * * * * *"
+
+
+def heard(app: Rota, *kinds: type[Event]) -> list[Event]:
+    """All events of these kinds, as they come."""
+    events: list[Event] = []
+    for kind in kinds:
+        app.events.subscribe(kind, events.append)
+    return events
+
+
+def test_on_time(app: Rota) -> None:
+    """Each job starts a moment after its due time, and knows it."""
+    late: list[float] = []
+    dues: list[datetime] = []
+
+    @app.cron(EVERY_SECOND, timezone="Europe/Rome", due="at", args={"word": "hello"})
+    @app.task
+    async def tick(at: datetime, word: str) -> None:
+        late.append(time.time() - at.timestamp())
+        dues.append(at)
+        assert word == "hello"
+
+    with working(app):
+        until(lambda: len(dues) >= 4)
+    assert dues == [dues[0] + timedelta(seconds=number) for number in range(len(dues))]
+    assert {one.microsecond for one in dues} == {0}
+    assert {one.utcoffset() for one in dues} <= {timedelta(hours=1), timedelta(hours=2)}
+    assert min(late) >= 0
+    # Tens of milliseconds; the machine may be busy with something else.
+    assert min(late) < 0.5
+
+
+def test_two_workers_make_each_job_once(app: Rota, store_url: str) -> None:
+    """Whoever comes first; both run what there is."""
+    starts: list[str] = []
+
+    def declare(one: Rota) -> Rota:
+        @one.cron(EVERY_SECOND, due="at", missed="all")
+        @one.task(name="tick")
+        async def tick(at: datetime) -> None:
+            starts.append(at.isoformat())
+
+        return one
+
+    with Rota(store_url) as other, working(declare(app)), working(declare(other)):
+        until(lambda: len(starts) >= 3)
+    # Jobs that were made and not run by then are there all the same.
+    made = [record.args for record in records(app)]
+    assert len(made) == len(set(made))
+    assert len(starts) == len(set(starts))
+
+
+def test_changes_take_effect_at_once(app: Rota) -> None:
+    """A worker that sleeps learns of an entry, of its change, its pause and its end."""
+    ran = threading.Event()
+
+    @app.task
+    async def tick() -> None:
+        ran.set()
+
+    with working(app):
+        app.cron.add("tick", "0 0 29 2 *", tick)
+        assert not ran.is_set()
+        app.cron.change("tick", expression=EVERY_SECOND)
+        assert ran.wait(10)
+        app.cron.pause("tick")
+        [paused] = app.cron.entries()
+        # A job that was made before the pause may still start.
+        until(lambda: not [one for one in records(app) if not one.state.finished])
+        ran.clear()
+        job = app.cron.run("tick")
+        assert ran.wait(10)
+        until(lambda: job.status is State.COMPLETED)
+        assert app.cron.entries() == [paused]
+        ran.clear()
+        app.cron.resume("tick")
+        assert ran.wait(10)
+        app.cron.remove("tick")
+        assert app.cron.entries() == []
+
+
+def test_events(app: Rota, caplog: pytest.LogCaptureFixture) -> None:
+    """Who makes jobs says so, and what was missed."""
+    caplog.set_level(logging.WARNING, "rota")
+    events = heard(app, CronJobsMade, CronRunsMissed)
+
+    @app.task
+    async def tick() -> None: ...
+
+    now = datetime.now(UTC)
+    minute = (now.minute + 30) % 60
+    for missed in Missed:
+        entry = CronEntry(missed.value, f"{minute} * * * *", tick.name, missed=missed)
+        app.run(app.store.cron.add(entry, now - timedelta(hours=3)))
+    with working(app):
+        until(lambda: len(events) >= 4)
+    made = {one.entry: one for one in events if isinstance(one, CronJobsMade)}
+    gone = {one.entry: one for one in events if isinstance(one, CronRunsMissed)}
+    assert {name: len(one.jobs) for name, one in made.items()} == {"latest": 1, "all": 3}
+    assert {len(one.due) - len(one.jobs) for one in made.values()} == {0}
+    assert {one.first for one in gone.values()} == {made["all"].due[0]}
+    assert sorted(gone) == ["latest", "skip"]
+    assert "cron entry skip: runs from" in caplog.text
+
+
+def test_without_upkeep(app: Rota, store_url: str) -> None:
+    """A worker that does no upkeep makes no jobs, and yet its code's entries are run by others."""
+    made = heard(app, CronJobsMade)
+    started = heard(app, JobStarted)
+
+    @app.cron(EVERY_SECOND)
+    @app.task(queue="declared")
+    async def tick() -> None: ...
+
+    with working(app, upkeep=False):
+        until(app.cron.entries)
+        with Rota(store_url) as helper, working(helper, queues=("none",)):
+            theirs = heard(helper, CronJobsMade)
+            until(lambda: theirs and started)
+    assert made == []
+
+
+def test_an_entry_that_somebody_keeps_locked(app: Rota) -> None:
+    """Others go on, and this one when it is free."""
+    if app.store.name != "postgres":
+        pytest.skip("SQLite has one lock for all")
+    names: list[str] = []
+    app.events.subscribe(CronJobsMade, lambda event: names.append(event.entry))
+
+    @app.task
+    async def tick() -> None: ...
+
+    app.cron.add("locked", EVERY_SECOND, tick)
+    app.cron.add("free", EVERY_SECOND, tick)
+    transaction = app.begin()
+    app.cron.change("locked", jitter=0, conn=transaction.connection)
+    with working(app):
+        until(lambda: names.count("free") >= 2)
+        assert "locked" not in names
+        transaction.commit()
+        until(lambda: "locked" in names)
+
+
+def test_a_paused_entry_stays_paused(app: Rota) -> None:
+    """A worker that starts does not resume it."""
+
+    @app.cron("@daily")
+    @app.task(name="tick")
+    async def tick() -> None: ...
+
+    with working(app):
+        app.cron.pause("tick")
+    with working(app):
+        [entry] = app.cron.entries()
+        assert (entry.paused, entry.declared, entry.undeclared) == (True, True, False)
+    [entry] = app.cron.entries()
+    assert entry.undeclared
+
+
+def test_a_lost_session(app: Rota) -> None:
+    """A worker that goes on under a new session declares its entries anew."""
+
+    @app.cron("@daily")
+    @app.task
+    async def tick() -> None: ...
+
+    with working(app, session_timeout=1.0):
+        [worker] = app.run(app.store.workers())
+        app.run(app.store.close_session(SessionId(worker.id)))
+        until(lambda: [one.id for one in app.run(app.store.workers())] not in ([], [worker.id]))
+        until(lambda: not app.cron.entries()[0].undeclared)
