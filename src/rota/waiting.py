@@ -31,6 +31,10 @@ LONGEST = 1.0
 LINGER = 1.0
 """Seconds for which one goes on listening when nobody waits any more."""
 
+FIRST_PAUSE = 0.05
+LONGEST_PAUSE = 1.0
+"""Seconds between two tries while the database cannot be reached."""
+
 PATIENCE = 10.0
 """Seconds for which a database may be away before those who wait are told."""
 
@@ -124,7 +128,7 @@ class Waiting:
                 if not isinstance(error, StoreUnavailable) or now - lost >= PATIENCE:
                     self._fail(error)
                 listener.connection.close()
-                time.sleep(min(LONGEST, max(SHORTEST, now - lost)))
+                time.sleep(min(LONGEST_PAUSE, max(FIRST_PAUSE, now - lost)))
             except Exception as error:
                 logger.exception("waiting for jobs failed")
                 self._fail(error)

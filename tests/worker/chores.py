@@ -135,3 +135,31 @@ def process_file(folder: str, number: int) -> None:
     while not wait_for(folder, "go"):
         time.sleep(0.01)
     note(folder, f"finished-{number}")
+
+
+@rota.task(name="tell-file")
+async def tell_file(folder: str, ctx: Context) -> None:
+    """The first attempt tells how far it is and waits; the second one tells nothing before `go`."""
+    if ctx.attempt == 1:
+        ctx.progress(0.75, "first attempt")
+        ctx.log("began")
+    note(folder, f"started-{ctx.attempt}")
+    while not wait_for(folder, "go"):  # noqa: ASYNC110 - another process leaves it
+        await asyncio.sleep(0.01)
+    ctx.progress(0.25, "second attempt")
+    ctx.log("went on")
+
+
+@rota.task(executor="process")
+def tell(folder: str, *, ctx: Context | None = None) -> None:
+    """Tell from a child process, wait, and tell more at the end."""
+    assert ctx is not None
+    for step in range(1000):
+        ctx.progress(step / 1000, f"step {step}")
+    ctx.log.warning("half-way")
+    while not wait_for(folder, "go"):
+        time.sleep(0.01)
+    if wait_for(folder, "crash"):
+        os._exit(3)
+    ctx.progress(1, "done")
+    ctx.log("the end")

@@ -1,0 +1,140 @@
+"""The end of jobs on PostgreSQL: nothing is sent while nobody waits."""
+
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from rota.errors import StoreUnavailable
+from rota.states import Move
+from rota.store.operation import Statement
+from rota.store.postgres import PostgresStore, settle
+from tests.store.factories import until
+from tests.store.postgres.database import KEEP, Database, Raw
+
+
+@pytest.fixture
+def eavesdropper(db: Database) -> Raw:
+    """Somebody who hears everything and does not say that he waits."""
+    raw = db.bare(autocommit=True)
+    raw.execute("LISTEN rota_ended")
+    return raw
+
+
+def sent(raw: Raw) -> list[str]:
+    """The notifications so far: the database's own order of commits brings them before this one."""
+    raw.execute("NOTIFY rota_ended, 'all'")
+    payloads: list[str] = []
+    while "all" not in payloads:
+        payloads += [notice.payload for notice in raw.notifies(timeout=1, stop_after=1)]
+    return [one for one in payloads if one != "all"]
+
+
+@pytest.mark.parametrize("waiting", [True, False])
+@pytest.mark.parametrize("part", [True, False])
+def test_nobody_waits(db: Database, eavesdropper: Raw, *, waiting: bool, part: bool) -> None:
+    """A settlement notifies if somebody waits, and only then; of a lease settled in part, too."""
+    session = db.session()
+    db.enqueue(2)
+    jobs = db.claim(session)
+    with closing(db.store.listener()) as listener:
+        if waiting:
+            listener.listen()
+        db.settle(session, jobs[:1] if part else jobs, keep=KEEP)
+        told = sent(eavesdropper)
+    ended = jobs[:1] if part else jobs
+    assert told == ([",".join(str(job.id) for job in ended)] if waiting else [])
+
+
+def test_the_settlement_costs_no_statement(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many statements as before are run for a settlement where nobody waits."""
+    session = db.session()
+    db.enqueue(2)
+    jobs = db.claim(session)
+    asked: list[str] = []
+    real = db.own._execute
+
+    def execute(request: Any) -> object:
+        asked.append(request.statement.name)
+        return real(request)
+
+    monkeypatch.setattr(db.own, "_execute", execute)
+    db.settle(session, jobs, keep=KEEP)
+    assert asked == ["settle_whole", "settle_complete"]
+
+
+def test_who_has_closed_does_not_wait(db: Database, eavesdropper: Raw) -> None:
+    """The lock goes with the connection, also if that breaks."""
+    session = db.session()
+    with closing(db.store.listener()) as listener:
+        listener.listen()
+        raw: Raw = listener.connection.raw()
+        db.sql("SELECT pg_terminate_backend(%s)", raw.info.backend_pid)
+        until(lambda: db.one("SELECT count(*) FROM pg_locks WHERE classid = 7682004") == 0 or None)
+        db.enqueue()
+        db.settle(session, db.claim(session), Move.DISCARD)
+        assert sent(eavesdropper) == []
+        with pytest.raises(StoreUnavailable):
+            listener.wait(20)
+        assert listener.listen()
+        db.enqueue()
+        [job] = db.claim(session)
+        db.settle(session, [job], Move.DISCARD)
+        assert listener.wait(20) == {job.id}
+
+
+def test_a_settlement_that_is_rolled_back(
+    db: Database, eavesdropper: Raw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody hears of what did not happen."""
+    session = db.session()
+    db.enqueue()
+    [job] = db.claim(session)
+    with closing(db.store.listener()) as listener:
+        listener.listen()
+        with monkeypatch.context() as broken:
+            broken.setattr(
+                settle, "SETTLE_COMPLETE", Statement("broken", "SELECT 1 / 0, %(jobs)s, %(keep)s")
+            )
+            with pytest.raises(Exception, match="division"):
+                db.settle(session, [job], keep=KEEP)
+        assert sent(eavesdropper) == []
+        db.settle(session, [job], keep=KEEP)
+        assert sent(eavesdropper) == [str(job.id)]
+
+
+def test_two_who_settle_at_once(db: Database, eavesdropper: Raw) -> None:
+    """A look at the lock is over at once: it does not outlive its statement."""
+    session = db.session()
+    db.enqueue(2)
+    one, two = db.claim(session, 1), db.claim(session, 1)
+    open_one = db.bare()
+    [(_, waited)] = open_one.execute(
+        settle.SETTLE_WHOLE.text,
+        {"lease": one[0].lease, "session": session, "jobs": f"{{{one[0].id}}}"},
+    ).fetchall()
+    assert waited is False
+    db.settle(session, two, keep=KEEP)
+    assert sent(eavesdropper) == []
+    open_one.rollback()
+
+
+def test_behind_a_pooler(db: Database) -> None:
+    """There nobody listens, and nobody holds a lock that would stay with somebody else."""
+    separator = "&" if "?" in db.url else "?"
+    with closing(PostgresStore(f"{db.url}{separator}pooler=transaction").listener()) as listener:
+        assert listener.listen()
+        assert db.one("SELECT count(*) FROM pg_locks WHERE classid = 7682004") == 0
+        assert (
+            db.one("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN rota_e%'") == 0
+        )
+        assert listener.wait(0.01) == ()
+
+
+def test_a_lock_of_somebody_else(db: Database) -> None:
+    """Only those who wait hold the lock: workers asleep have others."""
+    waker = db.store.waker(["default"])
+    with closing(waker):
+        waker.wait(0.0)
+        assert db.one("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") >= 1
+        assert db.one("SELECT count(*) FROM pg_locks WHERE classid = 7682004") == 0
