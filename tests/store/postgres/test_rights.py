@@ -11,9 +11,9 @@ import pytest
 from rota.doctor.examine import examine
 from rota.doctor.finding import Finding, Severity
 from rota.errors import ConfigError
-from rota.job import SessionInfo
+from rota.job import JobId, SessionInfo
 from rota.settlement import Settlement
-from rota.states import Move
+from rota.states import Move, State
 from rota.store.postgres import PostgresStore, segments
 from rota.store.postgres.connection import PostgresConnection
 from tests.store.postgres.database import KEEP, Database
@@ -66,6 +66,12 @@ def test_what_the_page_grants_is_enough(
     own.run(store.rescue())
     own.run(store.squeeze())
     own.run(store.look(["default"]))
+    own.run(store.set_queue("default", {"concurrency": 1}))
+    own.run(store.queue_settings())
+    own.run(store.claim(session, ["default"], 2, most={"default": 1}))
+    for state in State:
+        last = own.run(store.last_job())
+        own.run(store.clear("another", state, after=JobId(0), until=last, limit=5))
     own.run(store.pause("default"))
     own.run(store.resume("default"))
     assert [queue.name for queue in own.run(store.queues())] == ["another", "default"]
