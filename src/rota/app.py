@@ -25,7 +25,7 @@ from rota.handle import JobHandle
 from rota.job import JobId, JobSpec
 from rota.options import JobOptions, check_name
 from rota.queue_settings import Retention
-from rota.queues import Keeps, Queues
+from rota.queues import Queues
 from rota.store import migrate
 from rota.store.callers import Awaiting, Blocking, blocking_caller, caller
 from rota.store.execute import adrive, drive, in_thread
@@ -218,12 +218,6 @@ class Rota:
             timeout=timeout,
             concurrency=concurrency,
         )
-        self.forget_keeps()
-
-    def forget_keeps(self) -> None:
-        """Have the tasks' retentions worked out anew: something was said of a queue."""
-        for task in self.tasks.values():
-            task.keeps = Keeps(task, self.queues.settings())
 
     def find_task(self, name: str) -> Task[..., Any, Any]:
         """The task of that name.
@@ -356,8 +350,7 @@ class Rota:
         self.close()
         self.url, self.store, self._ready = url, store, False
         self.waiting = Waiting(store)
-        self.queues.learn({})
-        self.forget_keeps()
+        self.queues.forget()
 
     def ready(self, *, make: bool = True) -> None:
         """Check once that the database has the tables that this Rota needs.

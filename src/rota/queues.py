@@ -7,7 +7,6 @@ itself. A worker is told what the database says with each sign of life.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rota.durations import seconds
@@ -48,11 +47,19 @@ class Keeps(dict[str, Kept]):
         self._task = task
         self._settings = settings
 
+    def renew(self, settings: Callable[[str], QueueSettings]) -> None:
+        """Work it out anew: something was said of a queue."""
+        self._settings = settings
+        self.clear()
+
     def __missing__(self, queue: str) -> Kept:
-        own = self._task.retention
-        holds = believed(QueueSettings(completed=own, cancelled=own), self._settings(queue))
+        own, settings = self._task.retention, self._settings
+        holds = believed(QueueSettings(completed=own, cancelled=own), settings(queue))
         discarded = None if holds.discarded == FOREVER else holds.discarded
         self[queue] = kept = Kept(holds.completed or 0.0, holds.cancelled or 0.0, discarded)
+        if settings is not self._settings:
+            # Renewed meanwhile, by another thread.
+            self.pop(queue, None)
         return kept
 
 
@@ -67,8 +74,19 @@ class Queues:
 
     def __init__(self, keep: float) -> None:
         self.declared: dict[str, QueueSettings] = {}
-        self.stored: Mapping[str, QueueSettings] = MappingProxyType({})
+        self.stored: Mapping[str, QueueSettings] = {}
         self.default = QueueSettings(completed=keep, cancelled=keep)
+        self._keeps: list[Keeps] = []
+
+    def keeps(self, task: "Task[..., Any, Any]") -> Keeps:
+        """How long the jobs of a task stay; follows what is said from now on."""
+        keeps = Keeps(task, self.settings())
+        self._keeps.append(keeps)
+        return keeps
+
+    def _renew(self) -> None:
+        for keeps in self._keeps:
+            keeps.renew(self.settings())
 
     def declare(
         self,
@@ -96,13 +114,20 @@ class Queues:
                 concurrency=concurrency,
             )
         }
+        self._renew()
 
     def learn(self, stored: Mapping[str, QueueSettings]) -> bool:
         """Take what the database says now; whether that is news."""
         news = stored != self.stored
         if news:
             self.stored = stored
+            self._renew()
         return news
+
+    def forget(self) -> None:
+        """Forget what the database said: from now on it is another one."""
+        self.stored = {}
+        self._renew()
 
     def settings(self) -> Callable[[str], QueueSettings]:
         """What holds for a queue, as things are now: later news do not change the answers."""

@@ -21,7 +21,6 @@ from rota.handle import JobHandle
 from rota.job import JobId
 from rota.options import JobOptions
 from rota.outcome import Outcome
-from rota.queues import Keeps
 
 if TYPE_CHECKING:
     from rota.app import Rota
@@ -65,7 +64,7 @@ class Task(Generic[P, R, T]):
         self.retry = retry
         self.executor = _executor(function, executor, name)
         self.retention = retention
-        self.keeps = Keeps(self, app.queues.settings())
+        self.keeps = app.queues.keeps(self)
         self.codec = ArgsCodec(function, name, context=Context)
         parameters = inspect.signature(function).parameters
         self._first = next(iter(parameters), None)

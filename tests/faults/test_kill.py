@@ -3,6 +3,8 @@
 import functools
 import json
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,3 +113,36 @@ def test_a_worker_that_was_frozen(postgres: Ledger) -> None:
     assert frozen.alive
     assert successor.alive
     assert "LeaseLost" not in successor.said
+
+
+def test_a_killed_worker_with_a_concurrency_per_queue(ledger: Ledger) -> None:
+    """Its successor takes over what it ran, runs no more of the queue at once, and all of it."""
+    ledger.app.run(ledger.app.store.set_queue("long", {"concurrency": 2}))
+    ledger.patient.enqueue_many({"number": number} for number in range(9))
+    victim = ledger.worker(queues=("long",), session_timeout=1.0)
+    until(lambda: len(ledger.noted("start")) == 2, "as many to start as may")
+    victim.signal(signal.SIGKILL)
+    ledger.worker(queues=("long",), session_timeout=1.0)
+    until(lambda: sum(ledger.noted("start").values()) == 4, "the successor to start as many")
+    until(lambda: ledger.count(State.RUNNING) == 2, "the dead worker's jobs to go back")
+    assert sum(ledger.noted("start").values()) == 4
+    ledger.go()
+    until(lambda: not ledger.unfinished(), "all the jobs to end")
+    assert set(ledger.noted("end")) == set(range(9))
+    assert sorted(job.attempt for job in ledger.records(State.COMPLETED)) == [1] * 7 + [2] * 2
+
+
+def test_a_clearing_that_is_killed(ledger: Ledger) -> None:
+    """Killed between two batches it leaves whole jobs and right numbers, and nothing locked."""
+    total = 20_000
+    ledger.patient.enqueue_many({"number": number} for number in range(total))
+    command = [sys.executable, "-m", "rota", "queues", "clear", "long", "--yes"]
+    with subprocess.Popen([*command, "--url", ledger.url]) as clearing:
+        until(lambda: ledger.count(State.AVAILABLE) < total, "the first batch to go")
+        clearing.kill()
+    left = ledger.count(State.AVAILABLE)
+    assert left < total
+    assert len(ledger.records(State.AVAILABLE)) == left
+    done = subprocess.run([*command, "--url", ledger.url], check=True, timeout=60)
+    assert done.returncode == 0
+    assert ledger.records() == []

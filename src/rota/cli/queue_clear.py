@@ -116,12 +116,17 @@ def _ask(name: str, counts: dict[State, int], running: int) -> None:
     question = f"Delete {_listed(counts)} of queue {harmless(name)}?"
     if running:
         question += f" ({running:,} running stay.)"
-    if not sys.stdin.isatty():
+    if not on_terminal():
         message = f"{question} Nobody can be asked here: say --yes"
         raise Failure(message, USAGE)
     if not click.confirm(question, err=True):
         message = "nothing was deleted"
         raise Failure(message, FAILED)
+
+
+def on_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty()
 
 
 def _delete(

@@ -216,7 +216,7 @@ def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
         return
     say(f"queue {harmless(name)}" + (" (paused)" if record.paused else ""), bold=True)
     counts = [f"{record.counts[state]:,} {state}" for state in State if record.counts.get(state)]
-    say(f"  jobs          {', '.join(counts) or 'none'}")
+    say(f"  {'jobs':<24}{', '.join(counts) or 'none'}")
     whose = {
         "set": "set with `rota queues set`",
         "code": "declared in the code",
@@ -227,7 +227,7 @@ def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
         value = "a day" if field in FINISHED else "no limit"
         if layer is not None:
             value = _text(field, getattr(layers[layer], field))
-        say(f"  {_title(option):<22}{value:<12}{whose[layer or 'default']}")
+        say(f"  {_title(option):<24}{value:<12}{whose[layer or 'default']}")
 
 
 def _tell(name: str, said: QueueSettings, *, as_json: bool, new: bool = False) -> None:

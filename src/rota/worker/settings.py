@@ -23,8 +23,7 @@ class Settings:
 
     def learn(self, stored: Mapping[str, QueueSettings]) -> None:
         """Take what the database says of queues from now on."""
-        if self._app.queues.learn(stored):
-            self._app.forget_keeps()
+        self._app.queues.learn(stored)
         every = self._app.queues.concurrency()
         mine = {queue: most for queue, most in every.items() if queue in self._queues}
         if mine != self._concurrency:

@@ -14,9 +14,9 @@ from rota.cron import CronEntry, Missed
 from rota.doctor.examine import examine
 from rota.doctor.finding import Finding, Severity
 from rota.errors import ConfigError
-from rota.job import SessionInfo
+from rota.job import JobId, SessionInfo
 from rota.settlement import Settlement
-from rota.states import Move
+from rota.states import Move, State
 from rota.store.postgres import PostgresStore, segments
 from rota.store.postgres.connection import PostgresConnection
 from tests.store.postgres.database import KEEP, Database
@@ -74,6 +74,12 @@ def test_what_the_page_grants_is_enough(
     own.run(store.cron.declare(session, [replace(entry, jitter=1.0)]))
     assert [len(one.jobs) for one in own.run(store.cron.make())] == [2]
     own.run(store.cron.remove("e"))
+    own.run(store.set_queue("default", {"concurrency": 1}))
+    own.run(store.queue_settings())
+    own.run(store.claim(session, ["default"], 2, most={"default": 1}))
+    for state in State:
+        last = own.run(store.last_job())
+        own.run(store.clear("another", state, after=JobId(0), until=last, limit=5))
     own.run(store.pause("default"))
     own.run(store.resume("default"))
     assert [queue.name for queue in own.run(store.queues())] == ["another", "default"]

@@ -5,7 +5,7 @@
 -- up their lane, workers all of it with each sign of life. Durations are seconds; `discarded` may be
 -- infinity.
 CREATE TABLE rota.queue_setting (
-    queue        text PRIMARY KEY REFERENCES rota.queue,
+    queue        text PRIMARY KEY,
     completed    float8 CHECK (completed >= 0 AND completed < 'infinity'),
     cancelled    float8 CHECK (cancelled >= 0 AND cancelled < 'infinity'),
     discarded    float8 CHECK (discarded >= 0 AND discarded <> 'nan'),

@@ -1,0 +1,131 @@
+"""`rota queues clear`."""
+
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from rota.job import JobId
+from rota.states import State
+from rota.store.protocol import Connection, Store
+from tests.cli.calling import answer, refused, rota, started
+from tests.fixtures.workers import until
+from tests.store.factories import claim, enqueue, one_of_each, open_session
+from tests.store.test_counters import counted, told
+
+
+@pytest.fixture
+def url(store_url: str, store: Store) -> str:
+    """The URL of a database that has its tables."""
+    assert store.name in store_url
+    return store_url
+
+
+def left(store: Store, connection: Connection, jobs: dict[State, JobId]) -> set[State]:
+    """The states of those jobs that are still there."""
+    found = {job.id for job in connection.run(store.get(list(jobs.values())))}
+    return {state for state, job in jobs.items() if job in found}
+
+
+def test_what_waits(url: str, store: Store, connection: Connection) -> None:
+    """Without a state all that has yet to run goes; running and finished jobs stay."""
+    jobs = one_of_each(store, connection)
+    others = enqueue(store, connection, 2, queue="mail")
+    cleared = answer("queues", "clear", "default", "--yes", url=url)
+    assert cleared == {
+        "queue": "default",
+        "deleted": {"scheduled": 1, "available": 1, "blocked": 0, "retryable": 1},
+        "running": 1,
+    }
+    assert left(store, connection, jobs) == {
+        State.RUNNING, State.COMPLETED, State.DISCARDED, State.CANCELLED,
+    }  # fmt: skip
+    assert len(connection.run(store.get(others))) == 2
+    assert told(store, connection) == counted(store, connection)
+
+
+def test_the_states_that_are_named(url: str, store: Store, connection: Connection) -> None:
+    """Several, in any order; then all but the running one."""
+    jobs = one_of_each(store, connection)
+    said = rota("queues", "clear", "default", "--state", "discarded, completed", "--yes", url=url)
+    assert said.stdout == "deleted 1 completed, 1 discarded job(s)\n1 running job(s) are left\n"
+    assert State.AVAILABLE in left(store, connection, jobs)
+    rota("queues", "clear", "default", "--state", "all", "--yes", url=url)
+    assert left(store, connection, jobs) == {State.RUNNING}
+    said = rota("queues", "clear", "default", "--state", "all", "--yes", url=url)
+    assert said.stdout.startswith("there are no such jobs in queue default\n")
+
+
+def test_many(url: str, store: Store, connection: Connection) -> None:
+    """Batch after batch, to the end; what is enqueued meanwhile would stay."""
+    enqueue(store, connection, 2500)
+    held = claim(store, connection, open_session(store, connection), 10)
+    cleared = answer("queues", "clear", "default", "--yes", url=url)
+    assert (cleared["deleted"]["available"], cleared["running"]) == (2490, len(held))
+    assert told(store, connection) == counted(store, connection)
+
+
+def test_nobody_is_there_to_ask(url: str, store: Store, connection: Connection) -> None:
+    """Without a terminal and without --yes nothing goes, and the numbers are told."""
+    enqueue(store, connection, 3)
+    result = rota("queues", "clear", "default", url=url)
+    refused(result, 2, "Delete 3 available job(s) of queue default?", "--yes")
+    assert len(counted(store, connection)) == 1
+    # With nothing to delete there is nothing to ask.
+    assert rota("queues", "clear", "default", "--state", "discarded", url=url).exit_code == 0
+
+
+@pytest.mark.parametrize(("word", "code"), [("y\n", 0), ("n\n", 1), ("\n", 1)])
+def test_somebody_is_asked(
+    url: str,
+    store: Store,
+    connection: Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    word: str,
+    code: int,
+) -> None:
+    """Only a yes deletes."""
+    from click.testing import CliRunner
+
+    from rota.cli.main import cli
+
+    monkeypatch.setattr("rota.cli.queue_clear.on_terminal", lambda: True)
+    enqueue(store, connection, 3)
+    result = CliRunner().invoke(cli, ["queues", "clear", "default", "--url", url], input=word)
+    assert result.exit_code == code, result.output
+    assert "Delete 3 available job(s) of queue default?" in result.stderr
+    assert bool(counted(store, connection)) is bool(code)
+    assert ("nothing was deleted" in result.stderr) is bool(code)
+
+
+@pytest.mark.parametrize(
+    ("states", "words"),
+    [
+        ("running", "rota jobs cancel"),
+        ("waiting", "'waiting' is no state; there are scheduled, available"),
+        ("available,,", "'' is no state"),
+        ("", "'' is no state"),
+    ],
+)
+def test_states_that_cannot_be_cleared(url: str, states: str, words: str) -> None:
+    """They are refused, with those that can."""
+    result = rota("queues", "clear", "default", "--state", states, "--yes", url=url)
+    assert result.exit_code == 2
+    assert words in re.sub(r"\s+", " ", result.stderr)
+
+
+def test_stopped_half_way(url: str, store: Store, connection: Connection, tmp_path: Path) -> None:
+    """Ctrl-C ends it between two batches: what is left is whole, and the numbers are right."""
+    del tmp_path
+    enqueue(store, connection, 30_000)
+    with started("queues", "clear", "default", "--yes", url=url) as process:
+        until(lambda: told(store, connection)["default", State.AVAILABLE] < 30_000)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) in {0, 130}
+    there = told(store, connection)["default", State.AVAILABLE]
+    assert there < 30_000
+    assert told(store, connection) == counted(store, connection)
+    found = claim(store, connection, open_session(store, connection), 100)
+    assert len(found) == min(100, there)
