@@ -23,7 +23,7 @@ class WorkerConfig:
         poll: The longest time between two looks at the database while there is nothing to do.
         session_timeout: After how long without a renewal others take its jobs over.
         grace: How long running jobs may go on after a request to stop.
-        upkeep: Whether it also stages, rescues, turns and prunes.
+        upkeep: Whether it also stages, makes the jobs of cron entries, rescues, turns and prunes.
         drain: Stop by itself once there is nothing left to do.
 
     Raises:

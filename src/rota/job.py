@@ -217,7 +217,7 @@ class Look(NamedTuple):
     `available`: its queues have jobs to claim. `due`: in how many seconds jobs are to be staged,
     `None` if none waits for its time. `silent`: a session may have to be rescued. `untidy`: there
     is housekeeping that cannot wait for long. `cron`: in how many seconds the next cron entry is
-    due, `None` if none is.
+    due, `None` if none is or nobody asked.
     """
 
     available: bool

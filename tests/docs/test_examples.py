@@ -12,6 +12,13 @@ from tests.docs.pages import ROOT
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 SHOWN = {
+    "cron": [
+        "two ticks, 1 second apart",
+        "report for tenant 7",
+        "nightly: 2026-03-28 02:30:00+01:00",
+        "nightly: 2026-03-29 03:00:00+02:00",
+        "nightly: 2026-03-30 02:30:00+02:00",
+    ],
     "quickstart": ["stored: available", "ran: completed", "Hello, Ada!"],
     "transaction_sqlite3": [
         "rolled back: 0 orders, 0 jobs",

@@ -9,6 +9,7 @@ import pytest
 import rota
 from rota import Rota, State, Task, WorkerConfig, errors, events
 from rota.cli import supervise
+from rota.crontab import Crontab
 from rota.store.opening import VARIABLE
 from tests.docs.pages import everything
 
@@ -40,6 +41,9 @@ def subclasses(kind: type) -> list[str]:
         pytest.param(sorted(inspect.signature(Rota).parameters), id="app"),
         pytest.param(sorted(inspect.signature(Rota.task).parameters.keys() - {"self"}), id="task"),
         pytest.param(
+            sorted(inspect.signature(Crontab.__call__).parameters.keys() - {"self"}), id="cron"
+        ),
+        pytest.param(
             sorted(inspect.signature(Task.using).parameters.keys() - {"self", "unknown"}), id="using"
         ),
         pytest.param(
@@ -60,8 +64,10 @@ def test_everything_is_mentioned(names: list[str]) -> None:
 
 def test_methods_are_mentioned() -> None:
     """Each public method of a task, a handle and an app that users call stands in some page."""
-    inner = {"find_task", "begin", "run", "arun", "on", "use", "ready", "close"}
-    kinds = (Task, rota.JobHandle, Rota)
+    inner = {
+        "find_task", "begin", "run", "arun", "run_on", "arun_on", "on", "use", "ready", "close",
+    }  # fmt: skip
+    kinds = (Task, rota.JobHandle, Rota, Crontab)
     names = {
         name
         for kind in kinds

@@ -30,6 +30,7 @@ MODULE = """
 import asyncio
 import os
 import time
+from datetime import datetime
 from pathlib import Path
 
 from rota import Context, Rota
@@ -65,6 +66,12 @@ async def stubborn(number: int, context: Context) -> int:
         time.sleep(0.01)  # keeps the loop, as a handler must not
     note("end", number, context.attempt)
     return os.getpid()
+
+
+@rota.task
+async def tick(at: datetime, context: Context) -> None:
+    note("start", int(at.timestamp()), context.attempt)
+    note("end", int(at.timestamp()), context.attempt)
 
 
 if __name__ == "__main__":
@@ -103,7 +110,7 @@ class Ledger:
         namespace: dict[str, Any] = {"__file__": str(folder / "app.py"), "__name__": "app"}
         exec(MODULE, namespace)  # noqa: S102 - the module above, with this test's app
         tasks = namespace["rota"].tasks
-        self.quick, self.patient, self.stubborn = (
+        self.quick, self.patient, self.stubborn, self.tick = (
             self.app.task(name=task.name, queue=task.options.queue, store_result=task.store_result)(
                 task.function
             )

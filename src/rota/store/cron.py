@@ -22,7 +22,7 @@ from rota.errors import ConfigError
 from rota.job import JobId, JobSpec, SessionId
 from rota.store.operation import Begin, Operation, Statement, Stepped, Steps
 
-ENTRIES = 50
+ENTRIES = 200
 """Entries that one transaction deals with."""
 
 JOBS = 500

@@ -332,8 +332,11 @@ class Store(Protocol):
         """Keep what handlers told of their runs. Writing a note a second time changes nothing."""
         ...
 
-    def look(self, queues: Sequence[str]) -> Operation[Look]:
-        """What there is to do; changes nothing, and may say that there is more than there is."""
+    def look(self, queues: Sequence[str], *, cron: bool = False) -> Operation[Look]:
+        """What there is to do; changes nothing, and may say that there is more than there is.
+
+        `cron`: also when the next cron entry is due, which takes the longer, the more there are.
+        """
         ...
 
     def stage(self, limit: int) -> Operation[Staging]:

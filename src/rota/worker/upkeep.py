@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping
 
 from rota.config import WorkerConfig
 from rota.errors import RotaError
-from rota.events import CronJobsMade, CronRunsMissed, Events, SessionRescued
+from rota.events import Events, SessionRescued
 from rota.store.protocol import Store
-from rota.worker.loop import REMINDER, repeat
+from rota.worker.cron import CronWatch
+from rota.worker.loop import repeat
 
 logger = logging.getLogger("rota")
 
@@ -30,10 +31,6 @@ SPACING = 0.05
 
 PACE = 0.01
 """Seconds between two looks at the least, however soon the next job is due."""
-
-CRON_PAUSE = 0.05
-"""Seconds between two tries to make the jobs of a cron entry that somebody else has locked; then
-longer, up to the usual pause between two looks."""
 
 SQUEEZE = 1.0
 """Seconds between two looks at the counters, while there is work."""
@@ -81,9 +78,7 @@ class Upkeep:
         self._squeeze_at = 0.0
         self._tidied = time.monotonic() - TIDY * random.random()  # noqa: S311 - no secret
         self._spread = 1.0
-        self._cron_at = 0.0
-        self._cron_pause = CRON_PAUSE
-        self._reminded: dict[str, float] = {}
+        self._cron = CronWatch(store, self._connection, config, events, available)
 
     def start(self) -> None:
         """Begin."""
@@ -103,13 +98,13 @@ class Upkeep:
 
     def _step(self) -> None:
         self._nudge.clear()
-        look = self._connection.run(self._store.look(self._queues))
+        cron = self._cron.wants_to_know()
+        look = self._connection.run(self._store.look(self._queues, cron=cron))
         due = self._stage() if look.due == 0 else look.due
         if look.available:
             self._available()
-        if look.cron is not None:
-            cron = self._make() if look.cron == 0 else look.cron
-            due = cron if due is None else min(due, cron)
+        if (soon := self._cron.step(look, known=cron)) is not None:
+            due = soon if due is None else min(due, soon)
         now = time.monotonic()
         if look.silent and now >= self._rescue_at:
             self._rescue()
@@ -133,38 +128,6 @@ class Upkeep:
         if staging.staged:
             self._available()
         return staging.next_due
-
-    def _make(self) -> float:
-        """Make the jobs of cron entries that are due; in how many seconds to look again."""
-        now = time.monotonic()
-        if now < self._cron_at:
-            return self._cron_at - now
-        done = self._connection.run(self._store.cron.make())
-        for one in done:
-            if one.error is not None:
-                self._remind(one.entry, one.error)
-                continue
-            if one.jobs:
-                self._events.emit(CronJobsMade(one.entry, one.due, one.jobs))
-            if one.missed is not None:
-                logger.warning("cron entry %s: runs from %s on were missed", one.entry, one.missed)
-                self._events.emit(CronRunsMissed(one.entry, one.missed))
-        if any(one.jobs for one in done):
-            self._available()
-        if any(one.error is None for one in done):
-            self._cron_pause = CRON_PAUSE
-            return 0.0
-        # Somebody else is at it, or has not ended the transaction that changes the entry.
-        self._cron_at = now + self._cron_pause
-        self._cron_pause = min(2 * self._cron_pause, self._config.poll)
-        return self._cron_at - now
-
-    def _remind(self, entry: str, error: str) -> None:
-        """Say that an entry cannot be read here: once a minute, for it stays due."""
-        now = time.monotonic()
-        if now >= self._reminded.get(entry, -REMINDER) + REMINDER:
-            self._reminded[entry] = now
-            logger.warning("cron entry %s is left to other workers: %s", entry, error)
 
     def _squeeze(self, now: float) -> None:
         # An idle worker has nothing to count; what others enqueue meanwhile costs only who asks.

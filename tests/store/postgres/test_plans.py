@@ -165,7 +165,7 @@ def test_the_look(filled: Database) -> None:
     filled.own.run(filled.store.stage(5000))
     raw = filled.bare(autocommit=True)
     begin(raw, Begin.HASTY)
-    plan = explained(raw, look.LOOK(queues=["default"], **look.sizes()))
+    plan = explained(raw, look.LOOK(queues=["default"], cron=True, **look.sizes()))
     check(plan, most=10)
     assert rows_read(plan, "log_") <= 8
     assert rows_read(plan, "cursor_") <= 8

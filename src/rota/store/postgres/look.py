@@ -11,9 +11,9 @@ LOOK = sql("look")
 
 
 @operation(Begin.READING)
-def look(queues: Sequence[str]) -> Steps[Look]:
-    """Whether there is something to claim, stage, rescue or tidy."""
-    [row] = yield LOOK(queues=list(queues), **sizes())
+def look(queues: Sequence[str], *, cron: bool = False) -> Steps[Look]:
+    """Whether there is something to claim, stage, rescue or tidy; and when an entry is due."""
+    [row] = yield LOOK(queues=list(queues), cron=cron, **sizes())
     return Look(*row)
 
 

@@ -12,12 +12,17 @@ CRON_NEXT = sql("cron_next")
 
 
 @operation(Begin.NOTHING)
-def look(queues: Sequence[str]) -> Steps[Look]:
-    """Whether there is something to claim or to stage; rescuing and tidying find out themselves."""
+def look(queues: Sequence[str], *, cron: bool = False) -> Steps[Look]:
+    """Whether there is something to claim or to stage, and when an entry is due.
+
+    Rescuing and tidying find out themselves.
+    """
     available = bool((yield CLAIM_QUEUES(queues=json_list(queues))))
     [(due,)] = yield STAGE_NEXT()
-    [(cron,)] = yield CRON_NEXT()
-    return Look(available, _left(due), silent=True, untidy=True, cron=_left(cron))
+    next_entry = None
+    if cron:
+        [(next_entry,)] = yield CRON_NEXT()
+    return Look(available, _left(due), silent=True, untidy=True, cron=_left(next_entry))
 
 
 def _left(seconds: float | None) -> float | None:

@@ -82,8 +82,7 @@ class SqliteWaker:
             # Not a sleeper's business: the next claim will say so.
             return False
         self._version = version
-        times = [seconds for seconds in (seen.due, seen.cron) if seconds is not None]
-        due = monotonic() + min(times, default=inf)
+        due = inf if seen.due is None else monotonic() + seen.due
         earlier = due + SAME_TIME < self._due
         self._due = due
         return seen.available or earlier

@@ -1,7 +1,7 @@
 -- What there is to do, for an idle worker once a second: whether these queues have something to
 -- claim, in how many seconds the timer needs a staging (null: not at all), whether a session is
 -- silent, whether a ring is untidy or a request to cancel is left over, and in how many seconds the
--- next cron entry is due (null: none).
+-- next cron entry is due (null: none, or nobody asked).
 -- Locks nothing and writes nothing. Walks what claim_probe.sql, stage.sql and rescue_lock.sql walk,
 -- each to its first hit. Timers that the newest mark has not seen need a staging at once, even if
 -- they are due later: it makes the next mark, so that they are looked at only once.
@@ -72,6 +72,8 @@ SELECT
         JOIN pg_class AS slot ON slot.oid = format('rota.%%s_%%s', ring.name, number)::regclass
         WHERE pg_relation_size(slot.oid) + coalesce(pg_relation_size(slot.reltoastrelid), 0)
             >= CASE WHEN number = ring.turn %% 2 THEN ring.largest ELSE 1 END),
-    (SELECT greatest(0, extract(epoch FROM min(cron.due) - clock_timestamp()))::float8
-     FROM rota.cron WHERE NOT cron.paused AND NOT cron.undeclared
-     HAVING min(cron.due) IS NOT NULL)
+    CASE WHEN %(cron)s::boolean THEN (
+        SELECT greatest(0, extract(epoch FROM min(cron.due) - clock_timestamp()))::float8
+        FROM rota.cron WHERE NOT cron.paused AND NOT cron.undeclared
+        HAVING min(cron.due) IS NOT NULL)
+    END

@@ -1,0 +1,101 @@
+"""Watching the cron entries: when the next one is due, and making its jobs then."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from rota.config import WorkerConfig
+from rota.errors import StoreError, StoreUnavailable
+from rota.events import CronJobsMade, CronRunsMissed, Events
+from rota.job import Look
+from rota.store.protocol import Connection, Store
+from rota.worker.loop import REMINDER
+
+logger = logging.getLogger("rota")
+
+NEWS = 1.0
+"""Seconds for which a worker knows when the next entry is due: that costs the more, the more entries
+there are, and under load a worker looks twenty times a second."""
+
+PAUSE = 0.05
+"""Seconds between two tries to make the jobs of an entry that somebody else has locked; then longer,
+up to the usual pause between two looks."""
+
+
+class CronWatch:
+    """What one worker knows of the entries; used by its upkeep.
+
+    `available` is called when jobs were made.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        connection: Connection,
+        config: WorkerConfig,
+        events: Events,
+        available: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._connection = connection
+        self._config = config
+        self._events = events
+        self._available = available
+        self._ask_at = 0.0
+        self._due_at: float | None = None
+        self._pause = PAUSE
+        self._reminded: dict[str, float] = {}
+
+    def wants_to_know(self) -> bool:
+        """Whether the next look shall say when the next entry is due."""
+        return time.monotonic() >= self._ask_at
+
+    def step(self, look: Look, *, known: bool) -> float | None:
+        """Make what is due; in how many seconds to come back. `known`: the look was asked."""
+        now = time.monotonic()
+        if known:
+            self._ask_at = now + min(NEWS, self._config.poll)
+            self._due_at = None if look.cron is None else now + look.cron
+        if self._due_at is None:
+            return None
+        if now < self._due_at:
+            return self._due_at - now
+        if self._make():
+            # There may be more, and these entries have a next due time.
+            self._pause = PAUSE
+            self._ask_at = 0.0
+            return 0.0
+        # Somebody else is at it, or has not ended the transaction that changes the entry.
+        self._due_at = self._ask_at = now + self._pause
+        self._pause = min(2 * self._pause, self._config.poll)
+        return self._due_at - now
+
+    def _make(self) -> bool:
+        """Make the jobs of entries that are due; whether any was dealt with."""
+        try:
+            done = self._connection.run(self._store.cron.make())
+        except StoreUnavailable:
+            raise
+        except StoreError as error:
+            # The rest of the upkeep must go on: rescuing, say.
+            self._remind("(all that are due)", str(error))
+            return False
+        for one in done:
+            if one.error is not None:
+                self._remind(one.entry, one.error)
+                continue
+            if one.jobs:
+                self._events.emit(CronJobsMade(one.entry, one.due, one.jobs))
+            if one.missed is not None:
+                logger.warning("cron entry %s: runs from %s on were missed", one.entry, one.missed)
+                self._events.emit(CronRunsMissed(one.entry, one.missed))
+        if any(one.jobs for one in done):
+            self._available()
+        return any(one.error is None for one in done)
+
+    def _remind(self, entry: str, error: str) -> None:
+        """Say that an entry cannot be read here: once a minute, for it stays due."""
+        now = time.monotonic()
+        if now >= self._reminded.get(entry, -REMINDER) + REMINDER:
+            self._reminded[entry] = now
+            logger.warning("cron entry %s is left to other workers: %s", entry, error)
