@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from rota.app import Rota
 from rota.backoff import Backoff
+from rota.batch import BatchTask
 from rota.config import WorkerConfig
-from rota.context import Context
+from rota.context import BatchContext, Context
 from rota.errors import (
     ArgsError,
     ConfigError,
@@ -60,6 +61,8 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "ArgsError",
     "Backoff",
+    "BatchContext",
+    "BatchTask",
     "ConfigError",
     "Context",
     "Discard",

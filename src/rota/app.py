@@ -1,5 +1,6 @@
 """The application object: one database, and the tasks whose jobs it keeps."""
 
+import functools
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import timedelta
@@ -9,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, overloa
 
 from rota.args import MAX_ARGS_BYTES
 from rota.backoff import Backoff, RetryPolicy
+from rota.batch import BatchDecorator, BatchTask, batching
 from rota.config import DAY
 from rota.context import Context
 from rota.durations import seconds
@@ -67,6 +69,7 @@ class Rota:
         self.url = url or default_url()
         self.store: Store = open_store(self.url)
         self.tasks: dict[str, Task[..., Any, Any]] = {}
+        self.batch_tasks: dict[str, BatchTask[Any, Any]] = {}
         self.events = Events()
         self.retention = seconds(retention, "retention")
         self.queue_retention = {
@@ -107,6 +110,23 @@ class Rota:
         retention: float | timedelta | None = None,
         store_result: bool = False,
     ) -> "TaskDecorator": ...
+    @overload
+    def task(
+        self,
+        /,
+        *,
+        batch: int,
+        within: float | timedelta | None = None,
+        name: str | None = None,
+        queue: str = "default",
+        priority: int = 0,
+        retry: RetryPolicy | None = None,
+        max_attempts: int | None = None,
+        timeout: float | timedelta | None = None,
+        executor: Executor | str | None = None,
+        retention: float | timedelta | None = None,
+        store_result: bool = False,
+    ) -> BatchDecorator: ...
 
     def task(
         self,
@@ -122,6 +142,8 @@ class Rota:
         executor: Executor | str | None = None,
         retention: float | timedelta | None = None,
         store_result: bool = False,
+        batch: int | None = None,
+        within: float | timedelta | None = None,
     ) -> Any:
         """Make a function a task: `@rota.task`, or `@rota.task(...)` with options.
 
@@ -138,6 +160,10 @@ class Rota:
             executor: `loop` for `async def`, `thread` for `def` (the defaults), `process`.
             retention: Seconds a completed job stays readable; else what the queue or the app says.
             store_result: Whether what the handler returns is stored for `JobHandle.result`.
+            batch: One call serves up to so many jobs: the handler takes a list, each job has one
+                element of it.
+            within: Seconds (or a timedelta) that the first job of a batch waits for others; 0.1
+                unless it is given.
 
         Raises:
             ConfigError: An option cannot be used.
@@ -160,10 +186,12 @@ class Rota:
             message = f"executor: one of {kinds} is needed, not {executor!r}"
             raise ConfigError(message) from error
         keep = None if retention is None else seconds(retention, "retention")
+        gathered = batching(batch, within)
+        kind = Task if gathered is None else functools.partial(BatchTask, batching=gathered)
 
         def register(function: Callable[..., Any]) -> Task[..., Any, Any]:
             own = f"{_module(function)}.{function.__qualname__}"
-            task: Task[..., Any, Any] = Task(
+            task: Task[..., Any, Any] = kind(
                 self,
                 function,
                 name=check_name(own if name is None else name, "task"),
@@ -177,6 +205,8 @@ class Rota:
             if known is not task:
                 message = f"there is a task named {task.name!r} already; give one of them a name="
                 raise TaskAlreadyRegistered(message)
+            if isinstance(task, BatchTask):
+                self.batch_tasks[task.name] = task
             return task
 
         return register if function is None else register(function)

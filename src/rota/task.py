@@ -20,7 +20,6 @@ from rota.errors import ArgsError, ConfigError
 from rota.handle import JobHandle
 from rota.job import JobId
 from rota.options import JobOptions
-from rota.outcome import Outcome
 
 if TYPE_CHECKING:
     from rota.app import Rota
@@ -64,14 +63,14 @@ class Task(Generic[P, R, T]):
         self.retry = retry
         self.executor = _executor(function, executor, name)
         self.retention = retention
-        self.codec = ArgsCodec(function, name, context=Context)
+        self.codec = self._args_codec()
         parameters = inspect.signature(function).parameters
         self._first = next(iter(parameters), None)
         if "conn" in parameters:
             message = f"task {name!r}: a parameter cannot be named conn, which enqueue has itself"
             raise ConfigError(message)
         # What is not stored may be of any type.
-        self.result_codec = ResultCodec(_result_annotation(function) if store_result else Any, name)
+        self.result_codec = ResultCodec(self._result_annotation() if store_result else Any, name)
         self.store_result = store_result
         self.conn: object = None
         functools.update_wrapper(self, function)
@@ -136,9 +135,10 @@ class Task(Generic[P, R, T]):
             "timeout": timeout,
             "wake": wake,
         }
-        changes = {key: value for key, value in named.items() if value is not None}
+        changes = {key: value for key, value in named.items() if value is not None} | unknown
+        self._check_changes(changes)
         other = copy.copy(self)
-        other.options = self.options.using(changes | unknown)
+        other.options = self.options.using(changes)
         other.spec = other.options.spec(self.name)
         if conn is not None:
             other.conn = conn
@@ -191,6 +191,16 @@ class Task(Generic[P, R, T]):
         conn = self.conn if conn is None else conn
         return await self.app.aenqueue(self.spec, self._encode_many(jobs), conn)
 
+    def _check_changes(self, changes: Mapping[str, object]) -> None:
+        """Refuse options that one job of this kind of task cannot have."""
+
+    def _args_codec(self) -> ArgsCodec:
+        return ArgsCodec(self.function, self.name, context=Context)
+
+    def _result_annotation(self) -> object:
+        """The annotation of what is stored as the result of one job."""
+        return without_outcomes(result_annotation(self.function))
+
     def _encode_many(self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]]) -> list[str]:
         encode = self.codec.encode
         limit = self.app.max_args_bytes
@@ -236,16 +246,20 @@ def _executor(function: Callable[..., object], wanted: Executor | None, name: st
     return wanted
 
 
-def _result_annotation(function: Callable[..., object]) -> object:
+def result_annotation(function: Callable[..., object]) -> object:
+    """What a handler says it returns; anything, if it does not say so."""
     try:
-        annotation = get_type_hints(function, include_extras=True).get("return", Any)
+        return get_type_hints(function, include_extras=True).get("return", Any)
     except NameError:
         return Any
+
+
+def without_outcomes(annotation: object) -> object:
+    """The annotation of the results alone: in `-> str | Snooze` outcomes are none."""
     arguments = getattr(annotation, "__args__", None)
     if arguments is None or getattr(annotation, "__origin__", None) not in {None, _union()}:
         return annotation
-    # `-> str | Snooze`: outcomes are not results.
-    kept = [one for one in arguments if not (isinstance(one, type) and issubclass(one, Outcome))]
+    kept = [one for one in arguments if not (isinstance(one, type) and issubclass(one, Exception))]
     if len(kept) == len(arguments):
         return annotation
     return functools.reduce(lambda one, other: one | other, kept) if kept else None

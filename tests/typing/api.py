@@ -6,7 +6,7 @@ Each `type: ignore` names the error that the line must have: with `warn_unused_i
 
 from typing import TYPE_CHECKING, Any, assert_type
 
-from rota import Context, JobHandle, JobId, Rota, State, Task
+from rota import BatchContext, BatchTask, Context, Discard, JobHandle, JobId, Rota, State, Task
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -102,3 +102,29 @@ def context_first() -> None:
     assert_type(export.enqueue(7), JobHandle[int])
     assert_type(export(7), int)
     export.enqueue("7")  # type: ignore[arg-type]
+
+
+@rota.task(batch=100, within=0.5)
+async def index(words: list[str]) -> None:
+    """One call for many jobs."""
+
+
+@rota.task(batch=10, store_result=True)
+def weigh(words: list[str], ctx: BatchContext) -> list[int | Discard]:
+    """The same in a thread, with a context and an outcome for each."""
+    return [len(word) for word, _ in zip(words, ctx.jobs, strict=True)]
+
+
+def batches() -> None:
+    """`enqueue` takes one element, a direct call the list."""
+    assert_type(weigh, BatchTask[str, list[int | Discard]])
+    assert_type(index.enqueue("a"), JobHandle[Any])
+    assert_type(index.using(delay=30).enqueue("a"), JobHandle[Any])
+    assert_type(weigh(["a", "b"]), list[int | Discard])
+    call: Coroutine[Any, Any, None] = index(["a"])
+    del call
+    index.enqueue(["a"])  # type: ignore[arg-type]
+    weigh.enqueue(1)  # type: ignore[arg-type]
+    weigh("a")  # type: ignore[arg-type]
+    rota.task(batch="many")  # type: ignore[call-overload]
+    rota.task(batch=2)(double.function)  # type: ignore[arg-type]

@@ -10,14 +10,15 @@ import functools
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from enum import Enum
 from typing import Any, assert_never
 
+from rota.batch import BatchTask
 from rota.config import WorkerConfig
-from rota.context import Context
+from rota.context import BatchContext, Context
 from rota.errors import ArgsError
 from rota.events import Events, JobSettled, JobStarted, TaskUnknown
 from rota.job import ClaimedJob, JobId
@@ -54,7 +55,7 @@ class Run:
         self.runner = runner
         self.job: ClaimedJob | None = None
         self.task: Task[..., Any, Any] | None = None
-        self.context: Context | None = None
+        self.context: Context | BatchContext | None = None
         self.children: list[Child] = []
         self.stop: Stop | None = None
 
@@ -68,7 +69,7 @@ class Runners:
         config: WorkerConfig,
         events: Events,
         settle: Callable[[Settlement], None],
-        ended: Callable[[], None],
+        ended: Callable[[int], None],
     ) -> None:
         self._tasks = tasks
         self._concurrency = config.concurrency
@@ -77,6 +78,8 @@ class Runners:
         self._ended = ended
         self._loop = asyncio.get_running_loop()
         self._inbox: deque[ClaimedJob] = deque()
+        # Calls that serve more than one job; they go first, for they have waited already.
+        self._due: deque[Callable[[Run], Awaitable[None]]] = deque()
         self._runners: set[asyncio.Task[None]] = set()
         self._running: dict[JobId, Run] = {}
         self._unwanted: set[JobId] = set()
@@ -95,7 +98,7 @@ class Runners:
 
     def cancel(self, jobs: Iterable[JobId]) -> None:
         """Stop jobs that somebody wants cancelled, running or not yet started."""
-        waiting = {job.id for job in self._inbox}
+        waiting = {job.id for job in self._unstarted()}
         for job in jobs:
             run = self._running.get(job)
             if run is not None and run.stop is None:
@@ -107,16 +110,20 @@ class Runners:
     def lose(self) -> list[JobId]:
         """Stop everything: the session is lost, and others run these jobs."""
         dropped = self.drop()
-        for run in list(self._running.values()):
+        for run in set(self._running.values()):
             self._interrupt(run, Stop.LOST)
         return [job.id for job in dropped]
 
     def drop(self) -> list[ClaimedJob]:
         """Empty the inbox; the jobs that were in it and will not be started."""
-        dropped = list(self._inbox)
+        dropped = self._unstarted()
         self._inbox.clear()
+        self._due.clear()
         self._unwanted.clear()
         return dropped
+
+    def _unstarted(self) -> list[ClaimedJob]:
+        return list(self._inbox)
 
     async def finish(self, grace: float) -> bool:
         """Wait until nothing runs any more, for up to `grace` seconds; whether nothing does."""
@@ -127,14 +134,14 @@ class Runners:
 
     async def abandon(self, patience: float = 1.0) -> int:
         """Stop what still runs, and give it back; threads are left to themselves. How many ran."""
-        running = list(self._running.values())
-        for run in running:
+        running = len(self._running)
+        for run in set(self._running.values()):
             self._interrupt(run, Stop.RELEASE)
             if run.task is not None and run.task.executor is Executor.THREAD:
                 run.runner.cancel()
         if self._runners:
             await asyncio.wait(self._runners, timeout=patience)
-        return len(running)
+        return running
 
     def close(self) -> None:
         """End threads and children that have nothing to do."""
@@ -148,7 +155,8 @@ class Runners:
 
         One at a time: handlers that do not wait for anything never need a second one.
         """
-        if self._inbox and self._next is None and len(self._runners) < self._concurrency:
+        waiting = self._inbox or self._due
+        if waiting and self._next is None and len(self._runners) < self._concurrency:
             runner = self._next = self._loop.create_task(self._serve())
             self._runners.add(runner)
             runner.add_done_callback(self._retire)
@@ -167,18 +175,21 @@ class Runners:
         runner = asyncio.current_task()
         assert runner is not None  # noqa: S101 - a coroutine of a task
         run = Run(runner)
-        inbox = self._inbox
+        inbox, due = self._inbox, self._due
         turn = time.monotonic()
-        while inbox:
-            job = inbox.popleft()
-            if self._next is None:
-                self._start()
-            settlement = await self._run(run, job)
-            if settlement is not None:
-                self._settle(settlement)
-                if self._on_settled:
-                    self._events.emit(JobSettled(job, settlement))
-            self._ended()
+        while inbox or due:
+            if due:
+                await due.popleft()(run)
+            else:
+                job = inbox.popleft()
+                if self._next is None:
+                    self._start()
+                settlement = await self._run(run, job)
+                if settlement is not None:
+                    self._settle(settlement)
+                    if self._on_settled:
+                        self._events.emit(JobSettled(job, settlement))
+                self._ended(1)
             # A handler has left something behind: a variable, or a request to cancel its own task.
             if copy_context() != clean or runner.cancelling():
                 return
@@ -225,10 +236,16 @@ class Runners:
             self._reminded[job.task] = now
             logger.warning("no task named %r here; its jobs go back, as job %d", job.task, job.id)
 
-    async def _call(self, run: Run, job: ClaimedJob, task: Task[..., Any, Any]) -> Any:
+    async def _call(
+        self,
+        run: Run,
+        job: ClaimedJob,
+        task: Task[..., Any, Any],
+        given: tuple[list[object], dict[str, object]] | None = None,
+    ) -> Any:
         if task.executor is Executor.PROCESS:
             return await self._in_child(run, job, task)
-        args, kwargs = self._arguments(run, job, task)
+        args, kwargs = given or self._arguments(run, job, task)
         if task.executor is Executor.THREAD:
             return await self._in_thread(
                 run, job, functools.partial(task.function, *args, **kwargs)
@@ -282,7 +299,7 @@ class Runners:
     # Endings ---------------------------------------------------------------------------------
 
     def _returned(self, job: ClaimedJob, task: Task[..., Any, Any], value: Any) -> Settlement:
-        if value is None and not task.store_result:
+        if value is None and (not task.store_result or isinstance(task, BatchTask)):
             return completed(job, task.retention)
         if isinstance(value, Outcome):
             return decide(job, value, task.retry)

@@ -13,6 +13,7 @@ from rota.job import JobFilter, JobId, SessionId
 from rota.settlement import released
 from rota.states import State
 from rota.task import Executor
+from rota.worker.batch_run import BatchRunners
 from rota.worker.claim import Claimer
 from rota.worker.executors.process import check_findable
 from rota.worker.leases import Leases
@@ -154,7 +155,15 @@ class Worker:
             dry=self._dry if config.drain else _nothing,
             refused=refused,
         )
-        runners = Runners(app.tasks, config, app.events, settler.put, claimer.ended)
+        runners = BatchRunners(
+            app.tasks,
+            config,
+            app.events,
+            settler.put,
+            claimer.ended,
+            batch_tasks=app.batch_tasks,
+            spare=claimer.spare,
+        )
         try:
             number = await asyncio.to_thread(session.open)
         except RotaError:
