@@ -21,9 +21,10 @@ from rota.errors import (
     TaskAlreadyRegistered,
     TaskNotFound,
 )
-from rota.events import Event, Events
+from rota.events import Event, Events, JobsEnqueued
 from rota.handle import JobHandle
 from rota.job import JobId, JobSpec
+from rota.log import Log
 from rota.options import JobOptions, check_name
 from rota.store import migrate
 from rota.store.callers import Awaiting, Blocking, blocking_caller, caller
@@ -71,6 +72,8 @@ class Rota:
         self.tasks: dict[str, Task[..., Any, Any]] = {}
         self.batch_tasks: dict[str, BatchTask[Any, Any]] = {}
         self.events = Events()
+        self._on_enqueued = self.events.listeners(JobsEnqueued)
+        Log(self.events)
         self.retention = seconds(retention, "retention")
         self.queue_retention = {
             check_name(queue, "queue_retention"): seconds(keep, f"queue_retention[{queue!r}]")
@@ -232,20 +235,31 @@ class Rota:
     def enqueue(self, spec: JobSpec, args: Sequence[str], conn: object = None) -> list[JobId]:
         """Store jobs of one spec; `args` are JSON texts. Tasks call this."""
         if conn is None:
-            return self.run(self.store.enqueue(spec, args, copy=True))
-        if isinstance(conn, OwnTransaction):
-            conn = conn.connection
-        return self._join(blocking_caller(conn), spec, args)
+            jobs = self.run(self.store.enqueue(spec, args, copy=True))
+        else:
+            if isinstance(conn, OwnTransaction):
+                conn = conn.connection
+            jobs = self._join(blocking_caller(conn), spec, args)
+        if self._on_enqueued:
+            self.events.emit(JobsEnqueued(spec.task, spec.queue, tuple(jobs)))
+        return jobs
 
     async def aenqueue(
         self, spec: JobSpec, args: Sequence[str], conn: object = None
     ) -> list[JobId]:
         """`enqueue` for async code."""
         if conn is None:
-            return await self.arun(self.store.enqueue(spec, args, copy=True))
-        if isinstance(conn, OwnTransaction):
+            jobs = await self.arun(self.store.enqueue(spec, args, copy=True))
+        elif isinstance(conn, OwnTransaction):
             own = blocking_caller(conn.connection)
-            return await in_thread(self._join, own, spec, args)
+            jobs = await in_thread(self._join, own, spec, args)
+        else:
+            jobs = await self._ajoin(conn, spec, args)
+        if self._on_enqueued:
+            self.events.emit(JobsEnqueued(spec.task, spec.queue, tuple(jobs)))
+        return jobs
+
+    async def _ajoin(self, conn: object, spec: JobSpec, args: Sequence[str]) -> list[JobId]:
         found = await caller(conn)
         if isinstance(found, Blocking):
             return self._join(found, spec, args)
@@ -353,7 +367,11 @@ class Rota:
         return await in_thread(self.run, operation)
 
     def on(self, kind: type[E]) -> Callable[[Callable[[E], None]], Callable[[E], None]]:
-        """Subscribe a function to a kind of event: `@rota.on(JobSettled)`."""
+        """Subscribe a function to a kind of event, and all finer ones: `@rota.on(JobSettled)`.
+
+        Raises:
+            ConfigError: The function is async.
+        """
 
         def subscribe(handler: Callable[[E], None]) -> Callable[[E], None]:
             self.events.subscribe(kind, handler)

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from rota import BatchContext, Discard, JobHandle, JobId, Retry, Rota, Snooze, State, Task
-from rota.events import JobSettled, JobStarted, WorkerStarted
+from rota.events import JobSettled, JobStarted, WorkerStarted, WorkerStopped
 from rota.job import JobSpec
 from tests.fixtures.workers import WorkerProcess, drained, records, until, working
 from tests.worker.chores import adopt, batch_file
@@ -95,31 +95,6 @@ def test_jobs_that_come_later_join(app: Rota) -> None:
                 until(lambda: handle.status is State.RUNNING)  # noqa: B023 - called at once
         handle.result(timeout=20)
     assert calls == [[0, 1, 2, 3, 4]]
-
-
-def test_a_busy_worker_makes_larger_batches(app: Rota, go: threading.Event) -> None:
-    """What is claimed while all runners are busy joins the batch that waits for one of them."""
-    calls: list[list[int]] = []
-    began = threading.Event()
-
-    def say(numbers: list[int], _: BatchContext) -> None:
-        calls.append(numbers)
-        began.set()
-        assert go.wait(20)
-
-    task = batch_task(app, say, "thread", within=0.01)
-    claimed: list[int] = []
-    app.on(JobStarted)(lambda event: claimed.append(event.job.id))
-    with working(app, concurrency=1):
-        task.enqueue(0)
-        assert began.wait(20)
-        # One is claimed ahead, and its time is long over when the call before it ends.
-        ids = task.enqueue_many([(n,) for n in range(1, 4)])
-        go.set()
-        for handle in handles(app, ids):
-            handle.result(timeout=20)
-    assert [n for call in calls for n in call] == [0, 1, 2, 3]
-    assert len(calls) <= 3
 
 
 def test_only_jobs_of_one_task(app: Rota) -> None:
@@ -494,9 +469,12 @@ def test_stopping_while_a_batch_is_gathered(app: Rota) -> None:
     calls: list[int] = []
     task = batch_task(app, lambda numbers, _: calls.append(len(numbers)), within=LONG_WITHIN)
     ids = task.enqueue_many([(n,) for n in range(5)])
+    stopped: list[int] = []
+    app.on(WorkerStopped)(lambda event: stopped.append(event.released))
     with working(app) as worker:
         until(lambda: len(records(app, State.RUNNING)) == 5)
         worker.stop()
+    assert stopped == [5]
     rows = [handle.record() for handle in handles(app, ids)]
     assert {(row.state, row.attempt) for row in rows} == {(State.AVAILABLE, 0)}
     assert calls == []

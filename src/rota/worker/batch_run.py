@@ -11,7 +11,7 @@ from typing import Any
 
 from rota.batch import BatchTask
 from rota.config import WorkerConfig
-from rota.events import Events, JobSettled, JobStarted
+from rota.events import Events, JobStarted
 from rota.job import ClaimedJob, JobId
 from rota.outcome import Outcome
 from rota.settlement import Settlement, cancelled
@@ -117,5 +117,4 @@ class BatchRunners(Runners):
         if settlement is None:
             return
         self._settle(settlement)
-        if self._on_settled:
-            self._events.emit(JobSettled(job, settlement))
+        self._events.settled(job, settlement)

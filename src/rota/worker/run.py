@@ -20,18 +20,20 @@ from rota.batch import BatchTask
 from rota.config import WorkerConfig
 from rota.context import BatchContext, Context
 from rota.errors import ArgsError
-from rota.events import Events, JobSettled, JobStarted, TaskUnknown
+from rota.events import Events, JobCompleted, JobOverdue, JobStarted, TaskUnknown
 from rota.job import ClaimedJob, JobId
 from rota.outcome import Discard, Outcome
 from rota.settlement import Settlement, cancelled, completed, decide, released
+from rota.states import Move
 from rota.task import Executor, Task
 from rota.worker.executors.process import Child, Children, UnstorableResult
-from rota.worker.loop import REMINDER
 
 logger = logging.getLogger("rota")
 
 TURN = 0.005
 """Seconds after which a runner lets the rest of the event loop have its turn."""
+
+COMPLETE = Move.COMPLETE
 
 UNKNOWN_DELAY = 5.0
 """Seconds until a job of a task that this worker does not have is offered to the workers again."""
@@ -83,12 +85,11 @@ class Runners:
         self._runners: set[asyncio.Task[None]] = set()
         self._running: dict[JobId, Run] = {}
         self._unwanted: set[JobId] = set()
-        self._reminded: dict[str, float] = {}
         self._threads = ThreadPoolExecutor(config.concurrency, thread_name_prefix="rota-handler")
         self._children = Children(config.children)
         # Asked for once: a call per job and kind of event would cost more than a small handler.
         self._on_started = events.listeners(JobStarted)
-        self._on_settled = events.listeners(JobSettled)
+        self._on_completed = events.listeners(JobCompleted)
         self._next: asyncio.Task[None] | None = None
 
     def deliver(self, jobs: Iterable[ClaimedJob]) -> None:
@@ -187,8 +188,8 @@ class Runners:
                 settlement = await self._run(run, job)
                 if settlement is not None:
                     self._settle(settlement)
-                    if self._on_settled:
-                        self._events.emit(JobSettled(job, settlement))
+                    if self._on_completed or settlement.move is not COMPLETE:
+                        self._events.settled(job, settlement)
                 self._ended(1)
             # A handler has left something behind: a variable, or a request to cancel its own task.
             if copy_context() != clean or runner.cancelling():
@@ -201,7 +202,6 @@ class Runners:
         """Run one job; its settlement, or nothing where the job is somebody else's now."""
         task = self._tasks.get(job.task)
         if task is None:
-            self._remind(job)
             self._events.emit(TaskUnknown(job))
             return released(job, UNKNOWN_DELAY)
         if self._unwanted and job.id in self._unwanted:
@@ -228,13 +228,6 @@ class Runners:
             del self._running[job.id]
             while run.stop is not None and run.runner.cancelling():
                 run.runner.uncancel()
-
-    def _remind(self, job: ClaimedJob) -> None:
-        """Say that a task is unknown here: once a minute, for there may be thousands of its jobs."""
-        now = time.monotonic()
-        if now >= self._reminded.get(job.task, -REMINDER) + REMINDER:
-            self._reminded[job.task] = now
-            logger.warning("no task named %r here; its jobs go back, as job %d", job.task, job.id)
 
     async def _call(
         self,
@@ -317,17 +310,7 @@ class Runners:
     ) -> Settlement:
         if isinstance(error, UnstorableResult):
             return self._unstorable(job, task, error)
-        settlement = decide(job, error, task.retry)
-        if not isinstance(error, Outcome):
-            logger.warning(
-                "job %d (%s) attempt %d of %d failed: %s",
-                job.id,
-                job.task,
-                job.attempt,
-                job.max_attempts,
-                type(error).__name__,
-            )
-        return settlement
+        return decide(job, error, task.retry)
 
     def _unstorable(
         self, job: ClaimedJob, task: Task[..., Any, Any], error: Exception
@@ -375,13 +358,7 @@ class Runners:
                     run.runner.cancel()
             case Executor.THREAD:
                 if stop is Stop.TIMEOUT and run.job is not None:
-                    logger.warning(
-                        "job %d (%s) runs longer than its %s seconds; a thread cannot be stopped, "
-                        "its Context says cancelled",
-                        run.job.id,
-                        run.job.task,
-                        run.job.timeout,
-                    )
+                    self._events.emit(JobOverdue(run.job))
 
 
 def _contained(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
