@@ -38,6 +38,7 @@ from rota.errors import (
 )
 from rota.handle import JobHandle
 from rota.job import JobId, JobRecord
+from rota.middleware import EnqueueCall
 from rota.outcome import Discard, Retry, Snooze
 from rota.states import State
 from rota.task import Executor, Task
@@ -66,6 +67,7 @@ __all__ = [
     "ConfigError",
     "Context",
     "Discard",
+    "EnqueueCall",
     "Executor",
     "JobFailed",
     "JobHandle",

@@ -25,6 +25,7 @@ from rota.events import Event, Events, JobsEnqueued
 from rota.handle import JobHandle
 from rota.job import JobId, JobSpec
 from rota.log import Log
+from rota.middleware import Middleware
 from rota.options import JobOptions, check_name
 from rota.store import migrate
 from rota.store.callers import Awaiting, Blocking, blocking_caller, caller
@@ -39,6 +40,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 E = TypeVar("E", bound=Event)
+F = TypeVar("F", bound=Callable[..., Any])
 
 SPARE = 8
 """So many connections are kept open for the next operation."""
@@ -71,6 +73,7 @@ class Rota:
         self.store: Store = open_store(self.url)
         self.tasks: dict[str, Task[..., Any, Any]] = {}
         self.batch_tasks: dict[str, BatchTask[Any, Any]] = {}
+        self.middleware = Middleware()
         self.events = Events()
         self._on_enqueued = self.events.listeners(JobsEnqueued)
         Log(self.events)
@@ -378,6 +381,32 @@ class Rota:
             return handler
 
         return subscribe
+
+    def around_enqueue(self, function: F) -> F:
+        """Register middleware around enqueueing: `@rota.around_enqueue`.
+
+        It gets an `EnqueueCall` and `call_next`, a function of one. It returns what `call_next`
+        gives, the ids of the jobs, or raises. A `def` is around `enqueue` and `enqueue_many`, an
+        `async def` around `aenqueue` and `aenqueue_many`; if only the other kind is registered,
+        these calls are refused.
+
+        Raises:
+            ConfigError: It does not take these two.
+        """
+        return self.middleware.around_enqueue(function)
+
+    def around_run(self, function: F) -> F:
+        """Register middleware around running jobs: `@rota.around_run`.
+
+        It gets the job's `Context` (of a batch its `BatchContext`) and `call_next`, a function of
+        nothing. It returns what `call_next` gives, the handler's result, or another one, or raises.
+        An `async def` is around every handler, on the event loop. A `def` is around handlers in
+        threads, in the handler's thread, and around no others.
+
+        Raises:
+            ConfigError: It does not take these two.
+        """
+        return self.middleware.around_run(function)
 
     def close(self) -> None:
         """Close all connections; using the object again opens new ones."""

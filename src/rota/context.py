@@ -8,7 +8,9 @@ import threading
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Self
+from typing import Any, Self
+
+import msgspec
 
 from rota.job import ClaimedJob, JobId, JobSpec, LeaseId
 
@@ -94,6 +96,11 @@ class Context(Stoppable):
     def max_attempts(self) -> int:
         """How many attempts the job has altogether."""
         return self._job.max_attempts
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The args as they are stored: JSON, by parameter name, read anew at each look."""
+        return msgspec.json.decode(self._job.args, type=dict[str, Any])
 
     @property
     def enqueued_at(self) -> datetime:

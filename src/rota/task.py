@@ -19,6 +19,7 @@ from rota.context import Context
 from rota.errors import ArgsError, ConfigError
 from rota.handle import JobHandle
 from rota.job import JobId
+from rota.middleware import Arguments, EnqueueCall
 from rota.options import JobOptions
 
 if TYPE_CHECKING:
@@ -156,15 +157,23 @@ class Task(Generic[P, R, T]):
             StoreUnavailable: The database cannot be reached.
         """
         conn = kwargs.pop("conn", self.conn)
-        text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
-        [job] = self.app.enqueue(self.spec, [text], conn)
+        if self.app.middleware.enqueueing:
+            call = EnqueueCall(self, self.options, ((args, kwargs),), conn)
+            [job] = self.app.middleware.enqueue(call, self._store)
+        else:
+            text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
+            [job] = self.app.enqueue(self.spec, [text], conn)
         return JobHandle(self.app, job, self.result_codec)
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[T]:
         """`enqueue` for async code; `conn=` may be an async connection or session."""
         conn = kwargs.pop("conn", self.conn)
-        text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
-        [job] = await self.app.aenqueue(self.spec, [text], conn)
+        if self.app.middleware.enqueueing:
+            call = EnqueueCall(self, self.options, ((args, kwargs),), conn)
+            [job] = await self.app.middleware.aenqueue(call, self._astore)
+        else:
+            text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
+            [job] = await self.app.aenqueue(self.spec, [text], conn)
         return JobHandle(self.app, job, self.result_codec)
 
     def enqueue_many(
@@ -182,6 +191,8 @@ class Task(Generic[P, R, T]):
             StoreError: The database refused; nothing was stored.
         """
         conn = self.conn if conn is None else conn
+        if self.app.middleware.enqueueing:
+            return self.app.middleware.enqueue(self._call_many(jobs, conn), self._store)
         return self.app.enqueue(self.spec, self._encode_many(jobs), conn)
 
     async def aenqueue_many(
@@ -189,6 +200,8 @@ class Task(Generic[P, R, T]):
     ) -> list[JobId]:
         """`enqueue_many` for async code."""
         conn = self.conn if conn is None else conn
+        if self.app.middleware.enqueueing:
+            return await self.app.middleware.aenqueue(self._call_many(jobs, conn), self._astore)
         return await self.app.aenqueue(self.spec, self._encode_many(jobs), conn)
 
     def _check_changes(self, changes: Mapping[str, object]) -> None:
@@ -213,9 +226,43 @@ class Task(Generic[P, R, T]):
                 else:
                     texts.append(encode(*_arguments(one), limit=limit))
             except ArgsError as error:
-                message = f"job {number} of enqueue_many: {error}"
-                raise ArgsError(message) from None
+                raise _of_many(number, error) from None
         return texts
+
+    def _call_many(
+        self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], conn: object
+    ) -> EnqueueCall:
+        each: list[Arguments] = []
+        for number, one in enumerate(jobs):
+            try:
+                each.append(_arguments(one))
+            except ArgsError as error:
+                raise _of_many(number, error) from None
+        return EnqueueCall(self, self.options, tuple(each), conn, many=True)
+
+    def _store(self, call: EnqueueCall) -> list[JobId]:
+        """What the innermost middleware calls."""
+        return self.app.enqueue(call.options.spec(self.name), self._encode_call(call), call.conn)
+
+    async def _astore(self, call: EnqueueCall) -> list[JobId]:
+        spec = call.options.spec(self.name)
+        return await self.app.aenqueue(spec, self._encode_call(call), call.conn)
+
+    def _encode_call(self, call: EnqueueCall) -> list[str]:
+        limit = self.app.max_args_bytes
+        texts: list[str] = []
+        for number, (args, kwargs) in enumerate(call.jobs):
+            try:
+                texts.append(self.codec.encode(args, kwargs, limit=limit))
+            except ArgsError as error:
+                if call.many:
+                    raise _of_many(number, error) from None
+                raise
+        return texts
+
+
+def _of_many(number: int, error: ArgsError) -> ArgsError:
+    return ArgsError(f"job {number} of enqueue_many: {error}")
 
 
 def _arguments(one: object) -> tuple[tuple[object, ...], Mapping[str, object]]:

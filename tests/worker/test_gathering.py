@@ -145,7 +145,7 @@ async def test_batches_go_before_single_jobs(app: Rota) -> None:
     app.task(name="many", batch=3, within=300)(handler(order))
     runners = BatchRunners(
         app.tasks, WorkerConfig(concurrency=1), app.events, settled.append, end,
-        batch_tasks=app.batch_tasks, spare=lambda _: None,
+        middleware=app.middleware, batch_tasks=app.batch_tasks, spare=lambda _: None,
     )  # fmt: skip
     runners.deliver([*claimed("plain", 1, 2), *claimed("many", 3, 3)])
     await asyncio.wait_for(done.wait(), 20)

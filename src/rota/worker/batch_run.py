@@ -13,6 +13,7 @@ from rota.batch import BatchTask
 from rota.config import WorkerConfig
 from rota.events import Events, JobStarted
 from rota.job import ClaimedJob, JobId
+from rota.middleware import Middleware
 from rota.outcome import Outcome
 from rota.settlement import Settlement, cancelled
 from rota.task import Task
@@ -31,10 +32,11 @@ class BatchRunners(Runners):
         settle: Callable[[Settlement], None],
         ended: Callable[[int], None],
         *,
+        middleware: Middleware,
         batch_tasks: dict[str, BatchTask[Any, Any]],
         spare: Callable[[int], None],
     ) -> None:
-        super().__init__(tasks, config, events, settle, ended)
+        super().__init__(tasks, config, events, settle, ended, middleware=middleware)
         self._batches = Batches(batch_tasks, self._take, spare)
         self._called: dict[JobId, Batch] = {}
 
@@ -92,7 +94,8 @@ class BatchRunners(Runners):
                 self._events.emit(JobStarted(job))
         try:
             if batch.elements:
-                return await self._call(run, lead, batch.task, batch.arguments())
+                call = self._call_through if self._around else self._call
+                return await call(run, lead, batch.task, batch.arguments())
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is an outcome
             return error
         else:

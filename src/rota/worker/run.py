@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context as ContextVars
 from contextvars import copy_context
 from enum import Enum
 from typing import Any, assert_never
@@ -22,6 +23,7 @@ from rota.context import BatchContext, Context
 from rota.errors import ArgsError
 from rota.events import Events, JobCompleted, JobOverdue, JobStarted, TaskUnknown
 from rota.job import ClaimedJob, JobId
+from rota.middleware import Middleware, wrapped
 from rota.outcome import Discard, Outcome
 from rota.settlement import Settlement, cancelled, completed, decide, released
 from rota.states import Move
@@ -72,6 +74,8 @@ class Runners:
         events: Events,
         settle: Callable[[Settlement], None],
         ended: Callable[[int], None],
+        *,
+        middleware: Middleware,
     ) -> None:
         self._tasks = tasks
         self._concurrency = config.concurrency
@@ -87,6 +91,8 @@ class Runners:
         self._unwanted: set[JobId] = set()
         self._threads = ThreadPoolExecutor(config.concurrency, thread_name_prefix="rota-handler")
         self._children = Children(config.children)
+        self._around = middleware.running
+        self._around_threads = middleware.running_in_threads
         # Asked for once: a call per job and kind of event would cost more than a small handler.
         self._on_started = events.listeners(JobStarted)
         self._on_completed = events.listeners(JobCompleted)
@@ -212,7 +218,9 @@ class Runners:
         if self._on_started:
             self._events.emit(JobStarted(job))
         try:
-            if job.timeout is None and task.executor is Executor.LOOP:
+            if self._around:
+                value = await self._call_through(run, job, task)
+            elif job.timeout is None and task.executor is Executor.LOOP:
                 args, kwargs = self._arguments(run, job, task)
                 value = await task.function(*args, **kwargs)
             else:
@@ -229,6 +237,29 @@ class Runners:
             while run.stop is not None and run.runner.cancelling():
                 run.runner.uncancel()
 
+    async def _call_through(
+        self,
+        run: Run,
+        job: ClaimedJob,
+        task: Task[..., Any, Any],
+        given: tuple[list[object], dict[str, object]] | None = None,
+    ) -> Any:
+        """`_call` inside the middleware around all runs."""
+        stored = task.executor is Executor.PROCESS and task.store_result
+
+        async def call() -> Any:
+            value = await self._call(run, job, task, given)
+            return task.result_codec.decode(value) if stored else value
+
+        context = run.context = run.context or Context(job)
+        value = await wrapped(self._around, context, call)()
+        if not stored or isinstance(value, Outcome):
+            return value
+        try:
+            return task.result_codec.encode(value)
+        except ArgsError as error:
+            raise UnstorableResult("rota.ArgsError", str(error)) from error
+
     async def _call(
         self,
         run: Run,
@@ -240,9 +271,11 @@ class Runners:
             return await self._in_child(run, job, task)
         args, kwargs = given or self._arguments(run, job, task)
         if task.executor is Executor.THREAD:
-            return await self._in_thread(
-                run, job, functools.partial(task.function, *args, **kwargs)
-            )
+            call: Callable[[], Any] = functools.partial(task.function, *args, **kwargs)
+            if self._around_threads:
+                run.context = run.context or Context(job)
+                call = wrapped(self._around_threads, run.context, call)
+            return await self._in_thread(run, job, call)
         limit = asyncio.timeout(job.timeout)
         try:
             async with limit:
@@ -259,7 +292,7 @@ class Runners:
         """What the handler is called with."""
         args, kwargs = task.codec.decode(job.args)
         if task.codec.context_parameter is not None:
-            run.context = kwargs[task.codec.context_parameter] = Context(job)
+            run.context = kwargs[task.codec.context_parameter] = run.context or Context(job)
         return args, kwargs
 
     async def _in_thread(self, run: Run, job: ClaimedJob, call: Callable[[], Any]) -> Any:
@@ -267,7 +300,9 @@ class Runners:
             job.timeout, self._interrupt, run, Stop.TIMEOUT
         )
         try:
-            value, error = await self._loop.run_in_executor(self._threads, _contained, call)
+            value, error = await self._loop.run_in_executor(
+                self._threads, _contained, copy_context(), call
+            )
         finally:
             if timer:
                 timer.cancel()
@@ -361,13 +396,13 @@ class Runners:
                     self._events.emit(JobOverdue(run.job))
 
 
-def _contained(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+def _contained(variables: ContextVars, call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
     """Call with context variables of its own; an exception comes back as a value.
 
     A future cannot carry every exception: StopIteration would leave it pending for ever.
     """
     try:
-        return copy_context().run(call), None
+        return variables.run(call), None
     except BaseException as error:  # noqa: BLE001 - raised again where the result is awaited
         return None, error
 

@@ -158,6 +158,7 @@ class Worker:
             app.events,
             settler.put,
             claimer.ended,
+            middleware=app.middleware,
             batch_tasks=app.batch_tasks,
             spare=claimer.spare,
         )
