@@ -1,12 +1,10 @@
 """The application object: one database, and the tasks whose jobs it keeps."""
 
 import functools
-import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import timedelta
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from rota.args import MAX_ARGS_BYTES
 from rota.backoff import Backoff, RetryPolicy
@@ -33,7 +31,7 @@ from rota.store.execute import adrive, drive, in_thread
 from rota.store.opening import default_url, open_store
 from rota.store.operation import Apart, Operation, Request, Rows
 from rota.store.protocol import Connection, Store, Transaction
-from rota.task import Executor, Task
+from rota.task import Executor, Task, TaskDecorator, module_of
 from rota.transaction import OwnTransaction
 
 P = ParamSpec("P")
@@ -115,7 +113,7 @@ class Rota:
         executor: Executor | str | None = None,
         retention: float | timedelta | None = None,
         store_result: bool = False,
-    ) -> "TaskDecorator": ...
+    ) -> TaskDecorator: ...
     @overload
     def task(
         self,
@@ -196,7 +194,7 @@ class Rota:
         kind = Task if gathered is None else functools.partial(BatchTask, batching=gathered)
 
         def register(function: Callable[..., Any]) -> Task[..., Any, Any]:
-            own = f"{_module(function)}.{function.__qualname__}"
+            own = f"{module_of(function)}.{function.__qualname__}"
             task: Task[..., Any, Any] = kind(
                 self,
                 function,
@@ -385,10 +383,8 @@ class Rota:
     def around_enqueue(self, function: F) -> F:
         """Register middleware around enqueueing: `@rota.around_enqueue`.
 
-        It gets an `EnqueueCall` and `call_next`, a function of one. It returns what `call_next`
-        gives, the ids of the jobs, or raises. A `def` is around `enqueue` and `enqueue_many`, an
-        `async def` around `aenqueue` and `aenqueue_many`; if only the other kind is registered,
-        these calls are refused.
+        It gets an `EnqueueCall` and `call_next`, and returns what that gives, or raises. A `def` is
+        around `enqueue` and `enqueue_many`, an `async def` around their async twins.
 
         Raises:
             ConfigError: It does not take these two.
@@ -398,10 +394,9 @@ class Rota:
     def around_run(self, function: F) -> F:
         """Register middleware around running jobs: `@rota.around_run`.
 
-        It gets the job's `Context` (of a batch its `BatchContext`) and `call_next`, a function of
-        nothing. It returns what `call_next` gives, the handler's result, or another one, or raises.
-        An `async def` is around every handler, on the event loop. A `def` is around handlers in
-        threads, in the handler's thread, and around no others.
+        It gets the job's `Context` (or `BatchContext`) and `call_next`; what it returns or raises
+        is the job's result or outcome. An `async def` is around every handler, a `def` around
+        those in threads only, in the handler's thread.
 
         Raises:
             ConfigError: It does not take these two.
@@ -425,31 +420,3 @@ class Rota:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _module(function: Callable[..., Any]) -> str:
-    """The module's name as a worker will know it, also for a file that is run as a script."""
-    if function.__module__ != "__main__":
-        return function.__module__
-    script = sys.modules["__main__"]
-    spec = getattr(script, "__spec__", None)
-    if spec is not None:
-        return str(spec.name).removesuffix(".__main__")
-    return Path(getattr(script, "__file__", None) or "__main__").stem
-
-
-class TaskDecorator(Protocol):
-    """What `@rota.task(...)` gives; for type checkers only."""
-
-    @overload
-    def __call__(
-        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]], /
-    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
-    @overload
-    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> Task[P, R, R]: ...
-    @overload
-    def __call__(
-        self, function: Callable[P, Coroutine[Any, Any, T]], /
-    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
-    @overload
-    def __call__(self, function: Callable[P, R], /) -> Task[P, R, R]: ...

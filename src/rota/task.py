@@ -8,10 +8,23 @@ one call by `.using(...)`.
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar, get_type_hints
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    get_type_hints,
+    overload,
+)
 
 from rota.args import ArgsCodec, ResultCodec
 from rota.backoff import RetryPolicy
@@ -261,6 +274,17 @@ class Task(Generic[P, R, T]):
         return texts
 
 
+def module_of(function: Callable[..., Any]) -> str:
+    """The module's name as a worker will know it, also for a file that is run as a script."""
+    if function.__module__ != "__main__":
+        return function.__module__
+    script = sys.modules["__main__"]
+    spec = getattr(script, "__spec__", None)
+    if spec is not None:
+        return str(spec.name).removesuffix(".__main__")
+    return Path(getattr(script, "__file__", None) or "__main__").stem
+
+
 def _of_many(number: int, error: ArgsError) -> ArgsError:
     return ArgsError(f"job {number} of enqueue_many: {error}")
 
@@ -316,3 +340,20 @@ def _union() -> object:
     from typing import Union
 
     return Union
+
+
+class TaskDecorator(Protocol):
+    """What `@rota.task(...)` gives; for type checkers only."""
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]], /
+    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> Task[P, R, R]: ...
+    @overload
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, T]], /
+    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Task[P, R, R]: ...

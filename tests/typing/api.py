@@ -4,9 +4,22 @@ Each `type: ignore` names the error that the line must have: with `warn_unused_i
 `--strict`) it would be an error of its own if the wrong call were accepted.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, assert_type
 
-from rota import BatchContext, BatchTask, Context, Discard, JobHandle, JobId, Rota, State, Task
+from rota import (
+    BatchContext,
+    BatchTask,
+    Context,
+    Discard,
+    EnqueueCall,
+    JobHandle,
+    JobId,
+    Rota,
+    State,
+    Task,
+)
+from rota.events import JobDiscarded, JobFailed, JobSettled
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -113,6 +126,33 @@ async def index(words: list[str]) -> None:
 def weigh(words: list[str], ctx: BatchContext) -> list[int | Discard]:
     """The same in a thread, with a context and an outcome for each."""
     return [len(word) for word, _ in zip(words, ctx.jobs, strict=True)]
+
+
+@rota.around_run
+async def measure(job: Context | BatchContext, call_next: Callable[[], Awaitable[Any]]) -> Any:
+    """Middleware keeps its type."""
+    return job.task, await call_next()
+
+
+@rota.around_enqueue
+def guard(call: EnqueueCall, call_next: Callable[[EnqueueCall], list[JobId]]) -> list[JobId]:
+    """The same around enqueue."""
+    assert_type(call.using(priority=1).passing(order=1), EnqueueCall)
+    return call_next(call)
+
+
+@rota.on(JobFailed)
+def note(event: JobFailed) -> None:
+    """A subscriber keeps its type, and gets events of its kind."""
+    assert_type(event.exception, str)
+
+
+def listening() -> None:
+    """Collected events have the type that was asked for."""
+    with rota.events.collect(JobDiscarded) as seen:
+        assert_type(seen, list[JobDiscarded])
+    rota.events.subscribe(JobDiscarded, note)
+    rota.events.subscribe(JobSettled, note)  # type: ignore[arg-type]
 
 
 def batches() -> None:

@@ -23,7 +23,6 @@ from rota.events import (
     TaskUnknown,
     WorkerStarted,
     WorkerStopped,
-    WorkerStopping,
 )
 from rota.job import ClaimedJob, JobSpec
 from rota.settlement import Settlement
@@ -175,28 +174,21 @@ def test_what_is_staged(app: Rota) -> None:
 
 def test_what_a_stop_releases(app: Rota) -> None:
     """Jobs that a worker gives back without having started them are told, too."""
-    began, go = threading.Event(), threading.Event()
 
-    @app.task
-    def job() -> None:
-        began.set()
-        assert go.wait(20)
+    @app.task(batch=10, within=300)
+    def job(numbers: list[int]) -> None: ...
 
-    stopping = threading.Event()
-    app.on(WorkerStopping)(lambda _: stopping.set())
-    job.enqueue_many([()] * 4)
+    ids = job.enqueue_many([(n,) for n in range(4)])
     with (
-        app.events.collect(JobReleased) as back,
-        app.events.collect(JobCompleted) as done,
+        app.events.collect(JobSettled) as back,
         app.events.collect(WorkerStopped) as stopped,
-        working(app, concurrency=1) as worker,
+        working(app) as worker,
     ):
-        assert began.wait(20)
+        until(lambda: {app.job(one).status for one in ids} == {State.RUNNING})
         worker.stop()
-        assert stopping.wait(20)
-        go.set()
-    assert len(done) == 1
-    assert len(back) == stopped[0].released
+        until(lambda: stopped)
+    assert [(type(one), one.job.id) for one in back] == [(JobReleased, one) for one in ids]
+    assert stopped[0].released == 4
 
 
 def test_completed_jobs_cost_nothing_where_nobody_listens(

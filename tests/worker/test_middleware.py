@@ -59,6 +59,36 @@ def test_async_around_every_handler(app: Rota, executor: str) -> None:
     assert not thread.startswith("rota-")
 
 
+@pytest.mark.parametrize("executor", ["loop", "thread"])
+def test_one_context(app: Rota, executor: str) -> None:
+    """All the way in there is one context: who asks for a stop is heard by middleware, too."""
+    seen: set[int] = set()
+    contexts: list[Context] = []
+
+    @app.around_run
+    async def outer(job: Context, call_next: ANext) -> Any:
+        contexts.append(job)
+        return await call_next()
+
+    @app.around_run
+    def inner(job: Context, call_next: Next) -> Any:
+        contexts.append(job)
+        return call_next()
+
+    async def on_loop(ctx: Context) -> None:
+        contexts.append(ctx)
+
+    def in_thread(ctx: Context) -> None:
+        contexts.append(ctx)
+
+    function: Any = on_loop if executor == "loop" else in_thread
+    app.task(name="job")(function).enqueue()
+    drained(app)
+    seen.update(id(one) for one in contexts)
+    assert len(contexts) == (2 if executor == "loop" else 3)
+    assert len(seen) == 1
+
+
 def test_sync_in_the_thread_of_the_handler(app: Rota) -> None:
     """A plain function runs in the handler's thread, inside the async ones, and only there."""
     order: list[str] = []

@@ -37,6 +37,9 @@ TURN = 0.005
 
 COMPLETE = Move.COMPLETE
 
+Given = tuple[list[object], dict[str, object]]
+"""What a handler is called with, by place and by name."""
+
 UNKNOWN_DELAY = 5.0
 """Seconds until a job of a task that this worker does not have is offered to the workers again."""
 
@@ -238,34 +241,21 @@ class Runners:
                 run.runner.uncancel()
 
     async def _call_through(
-        self,
-        run: Run,
-        job: ClaimedJob,
-        task: Task[..., Any, Any],
-        given: tuple[list[object], dict[str, object]] | None = None,
+        self, run: Run, job: ClaimedJob, task: Task[..., Any, Any], given: Given | None = None
     ) -> Any:
         """`_call` inside the middleware around all runs."""
-        stored = task.executor is Executor.PROCESS and task.store_result
 
         async def call() -> Any:
             value = await self._call(run, job, task, given)
-            return task.result_codec.decode(value) if stored else value
-
-        context = run.context = run.context or Context(job)
-        value = await wrapped(self._around, context, call)()
-        if not stored or isinstance(value, Outcome):
+            if task.executor is Executor.PROCESS and task.store_result:
+                return task.result_codec.decode(value)
             return value
-        try:
-            return task.result_codec.encode(value)
-        except ArgsError as error:
-            raise UnstorableResult("rota.ArgsError", str(error)) from error
+
+        run.context = run.context or Context(job)
+        return await wrapped(self._around, run.context, call)()
 
     async def _call(
-        self,
-        run: Run,
-        job: ClaimedJob,
-        task: Task[..., Any, Any],
-        given: tuple[list[object], dict[str, object]] | None = None,
+        self, run: Run, job: ClaimedJob, task: Task[..., Any, Any], given: Given | None = None
     ) -> Any:
         if task.executor is Executor.PROCESS:
             return await self._in_child(run, job, task)
@@ -286,9 +276,7 @@ class Runners:
             raise
 
     @staticmethod
-    def _arguments(
-        run: Run, job: ClaimedJob, task: Task[..., Any, Any]
-    ) -> tuple[list[object], dict[str, object]]:
+    def _arguments(run: Run, job: ClaimedJob, task: Task[..., Any, Any]) -> Given:
         """What the handler is called with."""
         args, kwargs = task.codec.decode(job.args)
         if task.codec.context_parameter is not None:
@@ -333,7 +321,7 @@ class Runners:
             return decide(job, value, task.retry)
         if not task.store_result:
             return completed(job, task.retention)
-        if task.executor is Executor.PROCESS:
+        if task.executor is Executor.PROCESS and not self._around:
             return completed(job, task.retention, value)
         try:
             return completed(job, task.retention, task.result_codec.encode(value))
