@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rota.errors import ConfigError
 from rota.job import JobId
-from rota.options import JobOptions
 
 if TYPE_CHECKING:
+    from rota.options import JobOptions
     from rota.task import Task
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -34,26 +34,30 @@ class EnqueueCall:
     """Jobs that somebody wants to enqueue, before their args are checked.
 
     Attributes:
-        task: The task.
-        options: Where, when and how often they run.
+        task: The task, as `using(…)` has left it.
         jobs: The arguments of each job: one for `enqueue`, all for `enqueue_many`.
         conn: The caller's connection, or `None`.
         many: Whether this is `enqueue_many`.
     """
 
     task: "Task[..., Any, Any]"
-    options: JobOptions
     jobs: tuple[Arguments, ...]
     conn: object = None
     many: bool = False
 
-    def using(self, **changes: object) -> Self:
+    @property
+    def options(self) -> "JobOptions":
+        """Where, when and how often they run."""
+        return self.task.options
+
+    def using(self, **changes: Any) -> Self:
         """The same jobs with other options, as `Task.using` has them.
 
         Raises:
             ConfigError: An option is not known, or a value is outside its range.
         """
-        return replace(self, options=self.options.using(changes))
+        conn = changes.pop("conn", self.conn)
+        return replace(self, task=self.task.using(**changes), conn=conn)
 
     def passing(self, **arguments: object) -> Self:
         """The same jobs with further keyword arguments, where a job has none of that name yet."""

@@ -171,7 +171,7 @@ class Task(Generic[P, R, T]):
         """
         conn = kwargs.pop("conn", self.conn)
         if self.app.middleware.enqueueing:
-            call = EnqueueCall(self, self.options, ((args, kwargs),), conn)
+            call = EnqueueCall(self, ((args, kwargs),), conn)
             [job] = self.app.middleware.enqueue(call, self._store)
         else:
             text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
@@ -182,7 +182,7 @@ class Task(Generic[P, R, T]):
         """`enqueue` for async code; `conn=` may be an async connection or session."""
         conn = kwargs.pop("conn", self.conn)
         if self.app.middleware.enqueueing:
-            call = EnqueueCall(self, self.options, ((args, kwargs),), conn)
+            call = EnqueueCall(self, ((args, kwargs),), conn)
             [job] = await self.app.middleware.aenqueue(call, self._astore)
         else:
             text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
@@ -251,15 +251,14 @@ class Task(Generic[P, R, T]):
                 each.append(_arguments(one))
             except ArgsError as error:
                 raise _of_many(number, error) from None
-        return EnqueueCall(self, self.options, tuple(each), conn, many=True)
+        return EnqueueCall(self, tuple(each), conn, many=True)
 
     def _store(self, call: EnqueueCall) -> list[JobId]:
         """What the innermost middleware calls."""
-        return self.app.enqueue(call.options.spec(self.name), self._encode_call(call), call.conn)
+        return self.app.enqueue(call.task.spec, self._encode_call(call), call.conn)
 
     async def _astore(self, call: EnqueueCall) -> list[JobId]:
-        spec = call.options.spec(self.name)
-        return await self.app.aenqueue(spec, self._encode_call(call), call.conn)
+        return await self.app.aenqueue(call.task.spec, self._encode_call(call), call.conn)
 
     def _encode_call(self, call: EnqueueCall) -> list[str]:
         limit = self.app.max_args_bytes

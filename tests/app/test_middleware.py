@@ -252,6 +252,31 @@ def test_unknown_options(app: Rota) -> None:
         send.enqueue(1)
 
 
+def test_a_timeout_for_a_batch(app: Rota) -> None:
+    """What `using` refuses, middleware cannot do either."""
+    register(app, lambda call: call.using(timeout=5))
+
+    @app.task(batch=5)
+    def index(words: list[str]) -> None: ...
+
+    with pytest.raises(ConfigError, match="one call serves many jobs"):
+        index.enqueue("a")
+    assert jobs(app) == []
+
+
+def test_another_connection(app: Rota) -> None:
+    """Middleware may choose the transaction that the jobs join."""
+    with app.transaction() as tx:
+        register(app, lambda call: call.using(conn=tx))
+
+        @app.task
+        def send(order: int) -> None: ...
+
+        send.enqueue(1)
+        assert jobs(app) == []
+    assert len(jobs(app)) == 1
+
+
 def test_elements_of_batches(app: Rota) -> None:
     """A batch task's jobs go through middleware one element each."""
     register(app, lambda call: call.using(priority=len(call.jobs)))

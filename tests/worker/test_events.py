@@ -1,12 +1,14 @@
 """What a worker tells its subscribers, its signs of life, and what it does without them."""
 
 import asyncio
+import queue
 import threading
 import time
+from typing import Any
 
 import pytest
 
-from rota import ArgsError, Rota, SchemaMissing, State
+from rota import ArgsError, Rota, SchemaMissing, State, Task
 from rota.events import (
     Event,
     Events,
@@ -289,6 +291,37 @@ def test_a_lost_session(app: Rota) -> None:
         assert handle.result(timeout=20) == 1
         assert job.enqueue(ctx_is_first=False).result(timeout=20) == 2
     assert [type(event) for event in events] == [SessionLost]
+
+
+@pytest.mark.parametrize("kind", ["single", "batch"])
+def test_a_job_that_comes_back_to_its_thread(app: Rota, kind: str) -> None:
+    """After a lost session a worker may get a job again while its thread is still at it."""
+    began: queue.SimpleQueue[threading.Event] = queue.SimpleQueue()
+    events = heard(app, WorkerStarted)
+
+    def work(numbers: list[int]) -> None:
+        del numbers
+        go = threading.Event()
+        began.put(go)
+        assert go.wait(20)
+
+    options: dict[str, Any] = {"batch": 2, "within": 300} if kind == "batch" else {}
+    task: Task[..., Any, Any] = app.task(name="job", **options)(work)
+    args: Any = [([1],)] if kind == "single" else [(1,), (2,)]
+    handles = [app.job(job) for job in task.enqueue_many(args)]
+    with working(app, session_timeout=1.0):
+        first = began.get(timeout=20)
+        [start] = events
+        assert isinstance(start, WorkerStarted)
+        app.run(app.store.close_session(start.session))
+        second = began.get(timeout=20)
+        with app.events.collect(LeasesLost) as lost:
+            first.set()
+            until(lambda: sum(len(event.jobs) for event in lost) == len(handles))
+        assert {handle.status for handle in handles} == {State.RUNNING}
+        second.set()
+        for handle in handles:
+            handle.result(timeout=20)
 
 
 def test_a_dead_worker_is_noticed(app: Rota) -> None:

@@ -104,7 +104,7 @@ class Batch:
 
     def _wrong(self, what: str) -> TypeError:
         return TypeError(
-            f"the batch handler of {self.task.name!r} was called with {len(self.elements)} elements "
+            f"the batch handler of {self.task.name!r} was called with {len(self.context.jobs)} elements "
             f"and returned {what}; it must return None, or a list that says something of each"
         )
 

@@ -102,7 +102,9 @@ class BatchRunners(Runners):
             return None
         finally:
             for job in batch.jobs:
-                del self._running[job.id], self._called[job.id]
+                # Not if it has come back, after a lost session, while a thread was still at it.
+                if self._called.get(job.id) is batch:
+                    del self._running[job.id], self._called[job.id]
             while run.stop is not None and run.runner.cancelling():
                 run.runner.uncancel()
 

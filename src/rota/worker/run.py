@@ -236,7 +236,8 @@ class Runners:
                 return self._stopped(run, job, task, error, None)
             return self._failed(job, task, error)
         finally:
-            del self._running[job.id]
+            # It may have come back, after a lost session, while a thread was still at it.
+            self._running.pop(job.id, None)
             while run.stop is not None and run.runner.cancelling():
                 run.runner.uncancel()
 
