@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from rota.app import Rota
 from rota.backoff import Backoff
+from rota.batch import BatchTask
 from rota.config import WorkerConfig
-from rota.context import Context
+from rota.context import BatchContext, Context
 from rota.errors import (
     ArgsError,
     ConfigError,
@@ -39,6 +40,7 @@ from rota.errors import (
 )
 from rota.handle import JobHandle
 from rota.job import JobId, JobRecord, LogLine, Progress
+from rota.middleware import EnqueueCall
 from rota.outcome import Discard, Retry, Snooze
 from rota.states import State
 from rota.task import Executor, Task
@@ -62,11 +64,14 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "ArgsError",
     "Backoff",
+    "BatchContext",
+    "BatchTask",
     "ConfigError",
     "Context",
     "CronEntryExists",
     "CronEntryNotFound",
     "Discard",
+    "EnqueueCall",
     "Executor",
     "JobFailed",
     "JobHandle",

@@ -1,14 +1,14 @@
 """The application object: one database, and the tasks whose jobs it keeps."""
 
-import sys
+import functools
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from rota.args import MAX_ARGS_BYTES
 from rota.backoff import Backoff, RetryPolicy
+from rota.batch import BatchDecorator, BatchTask, batching
 from rota.config import DAY
 from rota.context import Context
 from rota.crontab import Crontab
@@ -20,9 +20,11 @@ from rota.errors import (
     TaskAlreadyRegistered,
     TaskNotFound,
 )
-from rota.events import Event, Events
+from rota.events import Event, Events, JobsEnqueued
 from rota.handle import JobHandle
 from rota.job import JobId, JobSpec
+from rota.log import Log
+from rota.middleware import Middleware
 from rota.options import JobOptions, check_name
 from rota.queue_settings import Retention
 from rota.queues import Queues
@@ -32,7 +34,7 @@ from rota.store.execute import adrive, drive, in_thread
 from rota.store.opening import default_url, open_store
 from rota.store.operation import Apart, Operation, Request, Rows
 from rota.store.protocol import Connection, Store, Transaction
-from rota.task import Executor, Task
+from rota.task import Executor, Task, TaskDecorator, module_of
 from rota.transaction import OwnTransaction
 from rota.waiting import Waiting
 
@@ -40,6 +42,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 E = TypeVar("E", bound=Event)
+F = TypeVar("F", bound=Callable[..., Any])
 
 SPARE = 8
 """So many connections are kept open for the next operation."""
@@ -70,8 +73,12 @@ class Rota:
         self.url = url or default_url()
         self.store: Store = open_store(self.url)
         self.tasks: dict[str, Task[..., Any, Any]] = {}
+        self.batch_tasks: dict[str, BatchTask[Any, Any]] = {}
+        self.middleware = Middleware()
         self.events = Events()
         self.queues = Queues(seconds(retention, "retention"))
+        self._on_enqueued = self.events.listeners(JobsEnqueued)
+        Log(self.events)
         self.max_args_bytes = max_args_bytes
         self.cron = Crontab(self)
         self._ready = False
@@ -107,7 +114,24 @@ class Rota:
         executor: Executor | str | None = None,
         retention: float | timedelta | None = None,
         store_result: bool = False,
-    ) -> "TaskDecorator": ...
+    ) -> TaskDecorator: ...
+    @overload
+    def task(
+        self,
+        /,
+        *,
+        batch: int,
+        within: float | timedelta | None = None,
+        name: str | None = None,
+        queue: str = "default",
+        priority: int = 0,
+        retry: RetryPolicy | None = None,
+        max_attempts: int | None = None,
+        timeout: float | timedelta | None = None,
+        executor: Executor | str | None = None,
+        retention: float | timedelta | None = None,
+        store_result: bool = False,
+    ) -> BatchDecorator: ...
 
     def task(
         self,
@@ -123,6 +147,8 @@ class Rota:
         executor: Executor | str | None = None,
         retention: float | timedelta | None = None,
         store_result: bool = False,
+        batch: int | None = None,
+        within: float | timedelta | None = None,
     ) -> Any:
         """Make a function a task: `@rota.task`, or `@rota.task(...)` with options.
 
@@ -142,6 +168,10 @@ class Rota:
             retention: Seconds a completed or cancelled job stays readable; else what the queue or
                 the app says.
             store_result: Whether what the handler returns is stored for `JobHandle.result`.
+            batch: One call serves up to so many jobs: the handler takes a list, each job has one
+                element of it.
+            within: Seconds (or a timedelta) that the first job of a batch waits for others; 0.1
+                unless it is given.
 
         Raises:
             ConfigError: An option cannot be used.
@@ -164,10 +194,12 @@ class Rota:
             message = f"executor: one of {kinds} is needed, not {executor!r}"
             raise ConfigError(message) from error
         keep = None if retention is None else seconds(retention, "retention")
+        gathered = batching(batch, within)
+        kind = Task if gathered is None else functools.partial(BatchTask, batching=gathered)
 
         def register(function: Callable[..., Any]) -> Task[..., Any, Any]:
-            own = f"{_module(function)}.{function.__qualname__}"
-            task: Task[..., Any, Any] = Task(
+            own = f"{module_of(function)}.{function.__qualname__}"
+            task: Task[..., Any, Any] = kind(
                 self,
                 function,
                 name=check_name(own if name is None else name, "task"),
@@ -181,6 +213,8 @@ class Rota:
             if known is not task:
                 message = f"there is a task named {task.name!r} already; give one of them a name="
                 raise TaskAlreadyRegistered(message)
+            if isinstance(task, BatchTask):
+                self.batch_tasks[task.name] = task
             return task
 
         return register if function is None else register(function)
@@ -242,10 +276,14 @@ class Rota:
         if self.queues.declared:
             spec = self.queues.fill(spec)
         if conn is None:
-            return self.run(self.store.enqueue(spec, args, copy=True))
-        if isinstance(conn, OwnTransaction):
-            conn = conn.connection
-        return self._join(blocking_caller(conn), spec, args)
+            jobs = self.run(self.store.enqueue(spec, args, copy=True))
+        else:
+            if isinstance(conn, OwnTransaction):
+                conn = conn.connection
+            jobs = self._join(blocking_caller(conn), spec, args)
+        if self._on_enqueued:
+            self.events.emit(JobsEnqueued(spec.task, spec.queue, tuple(jobs)))
+        return jobs
 
     async def aenqueue(
         self, spec: JobSpec, args: Sequence[str], conn: object = None
@@ -254,10 +292,17 @@ class Rota:
         if self.queues.declared:
             spec = self.queues.fill(spec)
         if conn is None:
-            return await self.arun(self.store.enqueue(spec, args, copy=True))
-        if isinstance(conn, OwnTransaction):
+            jobs = await self.arun(self.store.enqueue(spec, args, copy=True))
+        elif isinstance(conn, OwnTransaction):
             own = blocking_caller(conn.connection)
-            return await in_thread(self._join, own, spec, args)
+            jobs = await in_thread(self._join, own, spec, args)
+        else:
+            jobs = await self._ajoin(conn, spec, args)
+        if self._on_enqueued:
+            self.events.emit(JobsEnqueued(spec.task, spec.queue, tuple(jobs)))
+        return jobs
+
+    async def _ajoin(self, conn: object, spec: JobSpec, args: Sequence[str]) -> list[JobId]:
         found = await caller(conn)
         if isinstance(found, Blocking):
             return self._join(found, spec, args)
@@ -402,13 +447,40 @@ class Rota:
         return await in_thread(self.run, operation)
 
     def on(self, kind: type[E]) -> Callable[[Callable[[E], None]], Callable[[E], None]]:
-        """Subscribe a function to a kind of event: `@rota.on(JobSettled)`."""
+        """Subscribe a function to a kind of event, and all finer ones: `@rota.on(JobSettled)`.
+
+        Raises:
+            ConfigError: The function is async.
+        """
 
         def subscribe(handler: Callable[[E], None]) -> Callable[[E], None]:
             self.events.subscribe(kind, handler)
             return handler
 
         return subscribe
+
+    def around_enqueue(self, function: F) -> F:
+        """Register middleware around enqueueing: `@rota.around_enqueue`.
+
+        It gets an `EnqueueCall` and `call_next`, and returns what that gives, or raises. A `def` is
+        around `enqueue` and `enqueue_many`, an `async def` around their async twins.
+
+        Raises:
+            ConfigError: It does not take these two.
+        """
+        return self.middleware.around_enqueue(function)
+
+    def around_run(self, function: F) -> F:
+        """Register middleware around running jobs: `@rota.around_run`.
+
+        It gets the job's `Context` (or `BatchContext`) and `call_next`; what it returns or raises
+        is the job's result or outcome. An `async def` is around every handler, a `def` around
+        those in threads only, in the handler's thread.
+
+        Raises:
+            ConfigError: It does not take these two.
+        """
+        return self.middleware.around_run(function)
 
     def close(self) -> None:
         """Close all connections; using the object again opens new ones."""
@@ -428,31 +500,3 @@ class Rota:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _module(function: Callable[..., Any]) -> str:
-    """The module's name as a worker will know it, also for a file that is run as a script."""
-    if function.__module__ != "__main__":
-        return function.__module__
-    script = sys.modules["__main__"]
-    spec = getattr(script, "__spec__", None)
-    if spec is not None:
-        return str(spec.name).removesuffix(".__main__")
-    return Path(getattr(script, "__file__", None) or "__main__").stem
-
-
-class TaskDecorator(Protocol):
-    """What `@rota.task(...)` gives; for type checkers only."""
-
-    @overload
-    def __call__(
-        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]], /
-    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
-    @overload
-    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> Task[P, R, R]: ...
-    @overload
-    def __call__(
-        self, function: Callable[P, Coroutine[Any, Any, T]], /
-    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
-    @overload
-    def __call__(self, function: Callable[P, R], /) -> Task[P, R, R]: ...

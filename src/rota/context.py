@@ -1,28 +1,65 @@
 """What a handler can learn about its own run.
 
-A parameter annotated `Context` receives one; it is no part of the job's args.
+A parameter annotated `Context` receives one, in a batch handler one annotated `BatchContext`; it is
+no part of the job's args.
 """
 
 import threading
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Self
+from typing import Any, Self
+
+import msgspec
 
 from rota.job import ClaimedJob, JobId, JobSpec, LeaseId
 from rota.notes import JobLog, Notes, RunNotes
 
 
-class Context:
+class Stoppable:
+    """A run that somebody may want to stop."""
+
+    __slots__ = ("_cancelled", "_noticed")
+
+    def __init__(self) -> None:
+        self._cancelled = threading.Event()
+        self._noticed = False
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody asked for the job to stop, its time is up, or its lease was lost.
+
+        Async handlers are cancelled by themselves; a handler in a thread cannot be stopped from
+        outside, so a long one looks at this between its steps and returns.
+        """
+        self._noticed = self._noticed or self._cancelled.is_set()
+        return self._noticed
+
+    def wait_cancelled(self, seconds: float) -> bool:
+        """Wait up to `seconds` for a request to stop; whether there is one. For threads."""
+        self._cancelled.wait(seconds)
+        return self.cancelled
+
+    @property
+    def noticed(self) -> bool:
+        """Whether the handler has been told to stop by one of the above."""
+        return self._noticed
+
+    def request_cancel(self) -> None:
+        """Tell the handler to stop; the worker calls this."""
+        self._cancelled.set()
+
+
+class Context(Stoppable):
     """The job that is being run, and whether somebody wants it to stop."""
 
-    __slots__ = ("_cancelled", "_job", "_notes", "_noticed", "_told")
+    __slots__ = ("_job", "_notes", "_told")
 
     def __init__(self, job: ClaimedJob, *, notes: Notes | None = None) -> None:
+        super().__init__()
         self._job = job
         self._notes = notes
         self._told: RunNotes | None = None
-        self._cancelled = threading.Event()
-        self._noticed = False
 
     @classmethod
     def alone(cls, spec: JobSpec) -> Self:
@@ -64,6 +101,11 @@ class Context:
         return self._job.max_attempts
 
     @property
+    def args(self) -> dict[str, Any]:
+        """The args as they are stored: JSON, by parameter name, read anew at each look."""
+        return msgspec.json.decode(self._job.args, type=dict[str, Any])
+
+    @property
     def enqueued_at(self) -> datetime:
         """When the job was enqueued."""
         return datetime.fromtimestamp(self._job.enqueued_at, UTC)
@@ -72,21 +114,6 @@ class Context:
     def timeout(self) -> float | None:
         """Seconds this attempt may take, `None` for no limit."""
         return self._job.timeout
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether somebody asked for the job to stop, its time is up, or its lease was lost.
-
-        Async handlers are cancelled by themselves; a handler in a thread cannot be stopped from
-        outside, so a long one looks at this between its steps and returns.
-        """
-        self._noticed = self._noticed or self._cancelled.is_set()
-        return self._noticed
-
-    def wait_cancelled(self, seconds: float) -> bool:
-        """Wait up to `seconds` for a request to stop; whether there is one. For threads."""
-        self._cancelled.wait(seconds)
-        return self.cancelled
 
     def progress(self, fraction: float, message: str = "") -> None:
         """Say how far the work is: 0.4 is two fifths. `message` says in words what is going on.
@@ -113,11 +140,38 @@ class Context:
             self._told = RunNotes(self._job, self._notes)
         return self._told
 
-    @property
-    def noticed(self) -> bool:
-        """Whether the handler has been told to stop by one of the above."""
-        return self._noticed
 
-    def request_cancel(self) -> None:
-        """Tell the handler to stop; the worker calls this."""
-        self._cancelled.set()
+class BatchContext(Stoppable):
+    """The jobs that one call of a batch handler serves, and whether the whole call should stop.
+
+    That is so when its time is up, the leases are lost, or the worker ends. A request to cancel one
+    job is told by `cancelled` of that job's own context, and stops nothing by itself.
+    """
+
+    __slots__ = ("_jobs", "_task", "_timeout")
+
+    def __init__(self, task: str, timeout: float | None, jobs: Sequence[Context]) -> None:
+        super().__init__()
+        self._task = task
+        self._timeout = timeout
+        self._jobs = tuple(jobs)
+
+    @classmethod
+    def alone(cls, spec: JobSpec, count: int) -> Self:
+        """The context of a direct call with `count` elements, which belong to no jobs."""
+        return cls(spec.task, spec.timeout, [Context.alone(spec) for _ in range(count)])
+
+    @property
+    def jobs(self) -> tuple[Context, ...]:
+        """A context for each element of the list, in the same order."""
+        return self._jobs
+
+    @property
+    def task(self) -> str:
+        """The task's name."""
+        return self._task
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds this call may take, `None` for no limit."""
+        return self._timeout

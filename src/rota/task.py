@@ -8,10 +8,23 @@ one call by `.using(...)`.
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar, get_type_hints
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    get_type_hints,
+    overload,
+)
 
 from rota.args import ArgsCodec, ResultCodec
 from rota.backoff import RetryPolicy
@@ -19,8 +32,8 @@ from rota.context import Context
 from rota.errors import ArgsError, ConfigError
 from rota.handle import JobHandle
 from rota.job import JobId
+from rota.middleware import Arguments, EnqueueCall
 from rota.options import JobOptions
-from rota.outcome import Outcome
 
 if TYPE_CHECKING:
     from rota.app import Rota
@@ -65,14 +78,14 @@ class Task(Generic[P, R, T]):
         self.executor = _executor(function, executor, name)
         self.retention = retention
         self.keeps = app.queues.keeps(self)
-        self.codec = ArgsCodec(function, name, context=Context)
+        self.codec = self._args_codec()
         parameters = inspect.signature(function).parameters
         self._first = next(iter(parameters), None)
         if "conn" in parameters:
             message = f"task {name!r}: a parameter cannot be named conn, which enqueue has itself"
             raise ConfigError(message)
         # What is not stored may be of any type.
-        self.result_codec = ResultCodec(_result_annotation(function) if store_result else Any, name)
+        self.result_codec = ResultCodec(self._result_annotation() if store_result else Any, name)
         self.store_result = store_result
         self.conn: object = None
         functools.update_wrapper(self, function)
@@ -137,9 +150,10 @@ class Task(Generic[P, R, T]):
             "timeout": timeout,
             "wake": wake,
         }
-        changes = {key: value for key, value in named.items() if value is not None}
+        changes = {key: value for key, value in named.items() if value is not None} | unknown
+        self._check_changes(changes)
         other = copy.copy(self)
-        other.options = self.options.using(changes | unknown)
+        other.options = self.options.using(changes)
         other.spec = other.options.spec(self.name)
         if conn is not None:
             other.conn = conn
@@ -157,15 +171,23 @@ class Task(Generic[P, R, T]):
             StoreUnavailable: The database cannot be reached.
         """
         conn = kwargs.pop("conn", self.conn)
-        text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
-        [job] = self.app.enqueue(self.spec, [text], conn)
+        if self.app.middleware.enqueueing:
+            call = EnqueueCall(self, ((args, kwargs),), conn)
+            [job] = self.app.middleware.enqueue(call, self._store)
+        else:
+            text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
+            [job] = self.app.enqueue(self.spec, [text], conn)
         return JobHandle(self.app, job, self.result_codec)
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[T]:
         """`enqueue` for async code; `conn=` may be an async connection or session."""
         conn = kwargs.pop("conn", self.conn)
-        text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
-        [job] = await self.app.aenqueue(self.spec, [text], conn)
+        if self.app.middleware.enqueueing:
+            call = EnqueueCall(self, ((args, kwargs),), conn)
+            [job] = await self.app.middleware.aenqueue(call, self._astore)
+        else:
+            text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
+            [job] = await self.app.aenqueue(self.spec, [text], conn)
         return JobHandle(self.app, job, self.result_codec)
 
     def enqueue_many(
@@ -183,6 +205,8 @@ class Task(Generic[P, R, T]):
             StoreError: The database refused; nothing was stored.
         """
         conn = self.conn if conn is None else conn
+        if self.app.middleware.enqueueing:
+            return self.app.middleware.enqueue(self._call_many(jobs, conn), self._store)
         return self.app.enqueue(self.spec, self._encode_many(jobs), conn)
 
     async def aenqueue_many(
@@ -190,7 +214,19 @@ class Task(Generic[P, R, T]):
     ) -> list[JobId]:
         """`enqueue_many` for async code."""
         conn = self.conn if conn is None else conn
+        if self.app.middleware.enqueueing:
+            return await self.app.middleware.aenqueue(self._call_many(jobs, conn), self._astore)
         return await self.app.aenqueue(self.spec, self._encode_many(jobs), conn)
+
+    def _check_changes(self, changes: Mapping[str, object]) -> None:
+        """Refuse options that one job of this kind of task cannot have."""
+
+    def _args_codec(self) -> ArgsCodec:
+        return ArgsCodec(self.function, self.name, context=Context)
+
+    def _result_annotation(self) -> object:
+        """The annotation of what is stored as the result of one job."""
+        return without_outcomes(result_annotation(self.function))
 
     def _encode_many(self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]]) -> list[str]:
         encode = self.codec.encode
@@ -204,9 +240,53 @@ class Task(Generic[P, R, T]):
                 else:
                     texts.append(encode(*_arguments(one), limit=limit))
             except ArgsError as error:
-                message = f"job {number} of enqueue_many: {error}"
-                raise ArgsError(message) from None
+                raise _of_many(number, error) from None
         return texts
+
+    def _call_many(
+        self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], conn: object
+    ) -> EnqueueCall:
+        each: list[Arguments] = []
+        for number, one in enumerate(jobs):
+            try:
+                each.append(_arguments(one))
+            except ArgsError as error:
+                raise _of_many(number, error) from None
+        return EnqueueCall(self, tuple(each), conn, many=True)
+
+    def _store(self, call: EnqueueCall) -> list[JobId]:
+        """What the innermost middleware calls."""
+        return self.app.enqueue(call.task.spec, self._encode_call(call), call.conn)
+
+    async def _astore(self, call: EnqueueCall) -> list[JobId]:
+        return await self.app.aenqueue(call.task.spec, self._encode_call(call), call.conn)
+
+    def _encode_call(self, call: EnqueueCall) -> list[str]:
+        limit = self.app.max_args_bytes
+        texts: list[str] = []
+        for number, (args, kwargs) in enumerate(call.jobs):
+            try:
+                texts.append(self.codec.encode(args, kwargs, limit=limit))
+            except ArgsError as error:
+                if call.many:
+                    raise _of_many(number, error) from None
+                raise
+        return texts
+
+
+def module_of(function: Callable[..., Any]) -> str:
+    """The module's name as a worker will know it, also for a file that is run as a script."""
+    if function.__module__ != "__main__":
+        return function.__module__
+    script = sys.modules["__main__"]
+    spec = getattr(script, "__spec__", None)
+    if spec is not None:
+        return str(spec.name).removesuffix(".__main__")
+    return Path(getattr(script, "__file__", None) or "__main__").stem
+
+
+def _of_many(number: int, error: ArgsError) -> ArgsError:
+    return ArgsError(f"job {number} of enqueue_many: {error}")
 
 
 def _arguments(one: object) -> tuple[tuple[object, ...], Mapping[str, object]]:
@@ -237,16 +317,20 @@ def _executor(function: Callable[..., object], wanted: Executor | None, name: st
     return wanted
 
 
-def _result_annotation(function: Callable[..., object]) -> object:
+def result_annotation(function: Callable[..., object]) -> object:
+    """What a handler says it returns; anything, if it does not say so."""
     try:
-        annotation = get_type_hints(function, include_extras=True).get("return", Any)
+        return get_type_hints(function, include_extras=True).get("return", Any)
     except NameError:
         return Any
+
+
+def without_outcomes(annotation: object) -> object:
+    """The annotation of the results alone: in `-> str | Snooze` outcomes are none."""
     arguments = getattr(annotation, "__args__", None)
     if arguments is None or getattr(annotation, "__origin__", None) not in {None, _union()}:
         return annotation
-    # `-> str | Snooze`: outcomes are not results.
-    kept = [one for one in arguments if not (isinstance(one, type) and issubclass(one, Outcome))]
+    kept = [one for one in arguments if not (isinstance(one, type) and issubclass(one, Exception))]
     if len(kept) == len(arguments):
         return annotation
     return functools.reduce(lambda one, other: one | other, kept) if kept else None
@@ -256,3 +340,20 @@ def _union() -> object:
     from typing import Union
 
     return Union
+
+
+class TaskDecorator(Protocol):
+    """What `@rota.task(...)` gives; for type checkers only."""
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]], /
+    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> Task[P, R, R]: ...
+    @overload
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, T]], /
+    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Task[P, R, R]: ...

@@ -36,6 +36,11 @@ SHOWN = {
         "hopeless: discarded after 1 attempts, no such address",
         "broken: discarded after 2 attempts, it never works",
     ],
+    "batches": [
+        "1000 jobs, 10 calls",
+        "the last one: 999 words",
+        "1 failed: nothing to count",
+    ],
     "processes": [
         "crash: discarded, the child process ended with",
         "biggest prime below 10000: 9973",

@@ -4,9 +4,22 @@ Each `type: ignore` names the error that the line must have: with `warn_unused_i
 `--strict`) it would be an error of its own if the wrong call were accepted.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, assert_type
 
-from rota import Context, JobHandle, JobId, Rota, State, Task
+from rota import (
+    BatchContext,
+    BatchTask,
+    Context,
+    Discard,
+    EnqueueCall,
+    JobHandle,
+    JobId,
+    Rota,
+    State,
+    Task,
+)
+from rota.events import JobDiscarded, JobFailed, JobSettled
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -119,3 +132,56 @@ def cron_entries() -> None:
     rota.cron(7)  # type: ignore[arg-type]
     assert_type(rota.cron.run("nightly"), JobHandle[Any])
     rota.cron.add("other", "@daily", nightly, args={"number": 1}, due="at")
+
+
+@rota.task(batch=100, within=0.5)
+async def index(words: list[str]) -> None:
+    """One call for many jobs."""
+
+
+@rota.task(batch=10, store_result=True)
+def weigh(words: list[str], ctx: BatchContext) -> list[int | Discard]:
+    """The same in a thread, with a context and an outcome for each."""
+    return [len(word) for word, _ in zip(words, ctx.jobs, strict=True)]
+
+
+@rota.around_run
+async def measure(job: Context | BatchContext, call_next: Callable[[], Awaitable[Any]]) -> Any:
+    """Middleware keeps its type."""
+    return job.task, await call_next()
+
+
+@rota.around_enqueue
+def guard(call: EnqueueCall, call_next: Callable[[EnqueueCall], list[JobId]]) -> list[JobId]:
+    """The same around enqueue."""
+    assert_type(call.using(priority=1).passing(order=1), EnqueueCall)
+    return call_next(call)
+
+
+@rota.on(JobFailed)
+def note(event: JobFailed) -> None:
+    """A subscriber keeps its type, and gets events of its kind."""
+    assert_type(event.exception, str)
+
+
+def listening() -> None:
+    """Collected events have the type that was asked for."""
+    with rota.events.collect(JobDiscarded) as seen:
+        assert_type(seen, list[JobDiscarded])
+    rota.events.subscribe(JobDiscarded, note)
+    rota.events.subscribe(JobSettled, note)  # type: ignore[arg-type]
+
+
+def batches() -> None:
+    """`enqueue` takes one element, a direct call the list."""
+    assert_type(weigh, BatchTask[str, list[int | Discard]])
+    assert_type(index.enqueue("a"), JobHandle[Any])
+    assert_type(index.using(delay=30).enqueue("a"), JobHandle[Any])
+    assert_type(weigh(["a", "b"]), list[int | Discard])
+    call: Coroutine[Any, Any, None] = index(["a"])
+    del call
+    index.enqueue(["a"])  # type: ignore[arg-type]
+    weigh.enqueue(1)  # type: ignore[arg-type]
+    weigh("a")  # type: ignore[arg-type]
+    rota.task(batch="many")  # type: ignore[call-overload]
+    rota.task(batch=2)(double.function)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from rota import Context, Discard, Retry, Rota, Snooze, Task
+from rota import BatchContext, Context, Discard, Retry, Rota, Snooze, Task
 
 rota = Rota("sqlite:///nobody-opens-this.db")
 
@@ -20,9 +20,10 @@ MARK = ContextVar("MARK", default="clean")
 
 def adopt(app: Rota, task: Task[..., Any, Any], **options: Any) -> Task[..., Any, Any]:
     """The same task in another app."""
-    return app.task(
+    adopted: Task[..., Any, Any] = app.task(
         name=task.name, executor=task.executor, store_result=task.store_result, **options
     )(task.function)
+    return adopted
 
 
 @rota.task(executor="process", store_result=True)
@@ -163,3 +164,15 @@ def tell(folder: str, *, ctx: Context | None = None) -> None:
         os._exit(3)
     ctx.progress(1, "done")
     ctx.log("the end")
+
+
+@rota.task(name="batch-file", batch=3, within=30, max_attempts=3)
+def batch_file(names: list[str], ctx: BatchContext) -> None:
+    """The same for many jobs: names are `FOLDER:NUMBER`, all in one folder."""
+    for name, one in zip(names, ctx.jobs, strict=True):
+        folder, _, number = name.rpartition(":")
+        note(folder, f"started-{number}-{one.attempt}")
+    while not wait_for(folder, "go"):
+        time.sleep(0.01)
+    for name in names:
+        note(folder, f"finished-{name.rpartition(':')[2]}")

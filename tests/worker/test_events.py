@@ -1,16 +1,23 @@
 """What a worker tells its subscribers, its signs of life, and what it does without them."""
 
 import asyncio
+import queue
 import threading
 import time
+from typing import Any
 
 import pytest
 
-from rota import Rota, SchemaMissing, State
+from rota import ArgsError, Rota, SchemaMissing, State, Task
 from rota.events import (
     Event,
+    Events,
+    JobCompleted,
+    JobReleased,
     JobsClaimed,
+    JobsEnqueued,
     JobSettled,
+    JobsStaged,
     JobStarted,
     LeasesLost,
     SessionLost,
@@ -19,7 +26,8 @@ from rota.events import (
     WorkerStarted,
     WorkerStopped,
 )
-from rota.job import JobSpec
+from rota.job import ClaimedJob, JobSpec
+from rota.settlement import Settlement
 from rota.states import Move
 from rota.worker import Worker
 from tests.fixtures.workers import drained, until, working
@@ -43,7 +51,7 @@ def test_the_life_of_a_job(app: Rota) -> None:
     handle = job.enqueue()
     drained(app)
     assert [type(event) for event in events] == [
-        WorkerStarted, JobStarted, JobSettled, WorkerStopped,
+        WorkerStarted, JobStarted, JobCompleted, WorkerStopped,
     ]  # fmt: skip
     begun, started, settled, stopped = events
     assert isinstance(begun, WorkerStarted)
@@ -70,7 +78,7 @@ def test_moves(app: Rota) -> None:
         until(lambda: handle.status is State.DISCARDED)
         until(lambda: len(events) >= 4)
     assert sorted(type(event).__name__ for event in events) == [
-        "JobSettled", "JobSettled", "JobSettled", "TaskUnknown",
+        "JobDiscarded", "JobReleased", "JobRetried", "TaskUnknown",
     ]  # fmt: skip
     moves = [event.settlement.move for event in events if isinstance(event, JobSettled)]
     assert sorted(moves) == sorted([Move.RETRY, Move.DISCARD, Move.RELEASE])
@@ -94,7 +102,7 @@ def test_a_subscriber_that_fails(app: Rota, caplog: pytest.LogCaptureFixture) ->
     drained(app)
     assert [handle.result(timeout=0) for handle in handles] == [1] * 5
     assert len(events) == 5
-    assert "a subscriber to JobSettled failed" in caplog.text
+    assert "a subscriber to JobCompleted failed" in caplog.text
 
 
 def test_on(app: Rota) -> None:
@@ -113,6 +121,117 @@ def test_on(app: Rota) -> None:
     assert len(seen) == 1
     note(seen[0])
     assert len(seen) == 2
+
+
+def test_what_is_enqueued(app: Rota) -> None:
+    """Each enqueue is one event, with the ids; what is refused is none."""
+
+    @app.task(queue="mail")
+    def job(number: int) -> None: ...
+
+    with app.events.collect(JobsEnqueued) as seen:
+        one = job.enqueue(1)
+        many = job.using(queue="slow", delay=60).enqueue_many([(2,), (3,)])
+        with pytest.raises(ArgsError):
+            job.enqueue("x")  # type: ignore[arg-type]
+    assert seen == [
+        JobsEnqueued(job.name, "mail", (one.id,)),
+        JobsEnqueued(job.name, "slow", tuple(many)),
+    ]
+
+
+@pytest.mark.asyncio
+async def test_what_is_enqueued_in_a_transaction(app: Rota) -> None:
+    """An enqueue in a transaction is told when it is stored, before anybody knows how that ends."""
+
+    @app.task
+    def job(number: int) -> None: ...
+
+    async def rolled_back() -> None:
+        async with app.transaction() as tx:
+            await job.using(conn=tx).aenqueue(1)
+            job.using(conn=tx).enqueue(2)
+            assert len(seen) == 2
+            raise ZeroDivisionError
+
+    with app.events.collect(JobsEnqueued) as seen:
+        with pytest.raises(ZeroDivisionError):
+            await rolled_back()
+        handle = await job.aenqueue(3)
+    assert seen[-1].jobs == (handle.id,)
+    assert len(seen) == 3
+
+
+def test_what_is_staged(app: Rota) -> None:
+    """Jobs whose time has come are told when they become available."""
+
+    @app.task
+    async def job(number: int) -> None: ...
+
+    job.using(delay=0.01).enqueue_many([(n,) for n in range(5)])
+    with app.events.collect(JobsStaged) as seen:
+        drained(app)
+    assert sum(event.count for event in seen) == 5
+
+
+def test_what_a_stop_releases(app: Rota) -> None:
+    """Jobs that a worker gives back without having started them are told, too."""
+
+    @app.task(batch=10, within=300)
+    def job(numbers: list[int]) -> None: ...
+
+    ids = job.enqueue_many([(n,) for n in range(4)])
+    with (
+        app.events.collect(JobSettled) as back,
+        app.events.collect(WorkerStopped) as stopped,
+        working(app) as worker,
+    ):
+        until(lambda: {app.job(one).status for one in ids} == {State.RUNNING})
+        worker.stop()
+        until(lambda: stopped)
+    assert [(type(one), one.job.id) for one in back] == [(JobReleased, one) for one in ids]
+    assert stopped[0].released == 4
+
+
+def test_completed_jobs_cost_nothing_where_nobody_listens(
+    app: Rota, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A completed job does not even ask who listens to its end; a failed one does."""
+    asked: list[Move] = []
+    made = Events.settled
+
+    def spy(self: Events, job: ClaimedJob, settlement: Settlement) -> None:
+        asked.append(settlement.move)
+        made(self, job, settlement)
+
+    @app.task(max_attempts=1)
+    async def job(number: int) -> None:
+        if number == 7:
+            raise ValueError
+
+    job.enqueue_many([(n,) for n in range(20)])
+    monkeypatch.setattr(Events, "settled", spy)
+    drained(app)
+    assert asked == [Move.DISCARD]
+
+
+def test_everything(app: Rota) -> None:
+    """Who subscribes to `Event` hears all of it, in order."""
+
+    @app.task(max_attempts=1)
+    async def job(number: int) -> None:
+        if number:
+            raise ValueError
+
+    with app.events.collect(Event) as seen:
+        job.enqueue_many([(0,), (1,)])
+        drained(app)
+    names = [type(event).__name__ for event in seen]
+    assert [name for name in names if name not in {"JobsClaimed", "SettlementsWritten", "Tidied"}] == [
+        "JobsEnqueued", "WorkerStarted", "JobStarted", "JobCompleted", "JobStarted",
+        "JobDiscarded", "WorkerStopping", "WorkerStopped",
+    ]  # fmt: skip
+    assert {"JobsClaimed", "SettlementsWritten"} <= set(names)
 
 
 # Sessions ----------------------------------------------------------------------------------------
@@ -172,6 +291,37 @@ def test_a_lost_session(app: Rota) -> None:
         assert handle.result(timeout=20) == 1
         assert job.enqueue(ctx_is_first=False).result(timeout=20) == 2
     assert [type(event) for event in events] == [SessionLost]
+
+
+@pytest.mark.parametrize("kind", ["single", "batch"])
+def test_a_job_that_comes_back_to_its_thread(app: Rota, kind: str) -> None:
+    """After a lost session a worker may get a job again while its thread is still at it."""
+    began: queue.SimpleQueue[threading.Event] = queue.SimpleQueue()
+    events = heard(app, WorkerStarted)
+
+    def work(numbers: list[int]) -> None:
+        del numbers
+        go = threading.Event()
+        began.put(go)
+        assert go.wait(20)
+
+    options: dict[str, Any] = {"batch": 2, "within": 300} if kind == "batch" else {}
+    task: Task[..., Any, Any] = app.task(name="job", **options)(work)
+    args: Any = [([1],)] if kind == "single" else [(1,), (2,)]
+    handles = [app.job(job) for job in task.enqueue_many(args)]
+    with working(app, session_timeout=1.0):
+        first = began.get(timeout=20)
+        [start] = events
+        assert isinstance(start, WorkerStarted)
+        app.run(app.store.close_session(start.session))
+        second = began.get(timeout=20)
+        with app.events.collect(LeasesLost) as lost:
+            first.set()
+            until(lambda: sum(len(event.jobs) for event in lost) == len(handles))
+        assert {handle.status for handle in handles} == {State.RUNNING}
+        second.set()
+        for handle in handles:
+            handle.result(timeout=20)
 
 
 def test_a_dead_worker_is_noticed(app: Rota) -> None:

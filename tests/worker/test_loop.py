@@ -8,6 +8,7 @@ import pytest
 
 from rota.errors import ConfigError, RotaError, SchemaMissing, StoreUnavailable
 from rota.events import Events
+from rota.log import Log
 from rota.worker import loop
 
 LONG = 20.0
@@ -24,7 +25,9 @@ class Steps:
 
     def run(self) -> None:
         """Let the loop take all of them."""
-        thread = loop.repeat("claimer", self._step, self.stopping, Events(), self.refusals.append)
+        events = Events()
+        Log(events)
+        thread = loop.repeat("claimer", self._step, self.stopping, events, self.refusals.append)
         thread.join(LONG)
         assert not thread.is_alive()
 

@@ -36,7 +36,12 @@ class ArgsCodec:
     context_parameter: str | None
 
     def __init__(
-        self, function: Callable[..., object], task: str, *, context: type | None = None
+        self,
+        function: Callable[..., object],
+        task: str,
+        *,
+        context: type | None = None,
+        element: bool = False,
     ) -> None:
         """Read the signature and prepare everything that can be prepared.
 
@@ -45,11 +50,14 @@ class ArgsCodec:
             task: The task's name, for messages.
             context: The class by which a parameter asks for the job's context; `context | None`
                 asks too.
+            element: Whether the function takes a list, and each job has one element of it.
 
         Raises:
             ArgsError: The signature cannot be served.
         """
         read = signature.read(function, task, context)
+        if element:
+            read = signature.element(read, task)
         self.context_parameter = read.context
         parameters = read.parameters
         variadic = {each.kind: each.name for each in parameters}
@@ -107,6 +115,11 @@ class ArgsCodec:
                 "elsewhere and pass a reference, or raise max_args_bytes"
             )
         return data.decode()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters that are args, in the order of declaration."""
+        return self._names
 
     def decode(self, text: str | bytes) -> tuple[list[object], dict[str, object]]:
         """Read stored args: the positional and the keyword arguments to call the function with.

@@ -115,6 +115,27 @@ def read(function: Callable[..., object], task: str, context: type | None) -> Si
     )
 
 
+def element(read: Signature, task: str) -> Signature:
+    """The signature of one job of a batch handler: one element of the handler's list.
+
+    Raises:
+        ArgsError: The handler has another parameter than that list, or none.
+    """
+    one = read.parameters[0] if len(read.parameters) == 1 else None
+    annotation = None if one is None else one.shape.annotation
+    if one is None or not one.by_name or list not in (annotation, typing.get_origin(annotation)):
+        names = ", ".join(f"`{each.name}`" for each in read.parameters) or "none"
+        raise ArgsError(
+            f"task {task!r} has batch=, so its handler needs one parameter annotated with a list, "
+            "such as `docs: list[Doc]`, and beside it a BatchContext at most; "
+            f"its parameters are {names}"
+        )
+    inner = next(iter(typing.get_args(annotation)), Any)
+    shape = shape_of(inner, f"the elements of `{one.name}` of task {task!r}")
+    single = Parameter(one.name, int(Declared.POSITIONAL_OR_KEYWORD), required=True, shape=shape)
+    return Signature((single,), read.context, lead=1)
+
+
 def shape_of(annotation: object, subject: str) -> Shape:
     """Work out what an annotation means, and whether JSON can serve it.
 

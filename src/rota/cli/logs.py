@@ -6,11 +6,13 @@ Args never get here: no message of Rota's has them.
 import logging
 import sys
 from datetime import UTC, datetime
+from typing import Any
 
 import click
 import msgspec
 
 from rota.cli.output import harmless, harmless_lines
+from rota.log import FIELDS
 
 COLOURS = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "red"}
 
@@ -47,12 +49,13 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record's fields."""
-        fields = {
+        fields: dict[str, Any] = {
             "at": datetime.fromtimestamp(record.created, UTC),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage().encode("utf-8", "backslashreplace").decode(),
         }
+        fields |= {name: vars(record)[name] for name in FIELDS if name in vars(record)}
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)
         return msgspec.json.encode(fields).decode()

@@ -1,7 +1,7 @@
 """Running jobs: `Worker` puts together a session, a claimer, runners and a settler.
 
     claimer ──▶ inbox ──▶ runners (loop, threads, processes) ──▶ settler
-       ▲                        ▲                                   │
+       ▲    └─▶ batches ──▶     ▲                                   │
     session (signs of life, requests to cancel)                 the store
        upkeep (stage, rescue, tidy)
 

@@ -1,7 +1,8 @@
 """The claimer: a thread that keeps the runners in work without hoarding it.
 
 It asks for as many jobs as may run at once and, beyond these, for about a tenth of a second's work
-at the rate of the moment: a worker with slow jobs holds none that others could run.
+at the rate of the moment: a worker with slow jobs holds none that others could run. Where batches
+are gathered it asks for what is missing in them, too.
 """
 
 import asyncio
@@ -74,6 +75,7 @@ class Claimer:
         self._thread: threading.Thread | None = None
         self._room = threading.Event()
         self._claimed = 0
+        self._spare = 0
         self._ended = 0
         self._nap = SHORTEST_NAP
         # Upkeep looks for jobs that no notification announced, and wakes this thread.
@@ -105,6 +107,12 @@ class Claimer:
         """Jobs have ended, or were dropped: there is room for others. Called on the event loop."""
         self._ended += count
         if not self._room.is_set():
+            self._room.set()
+
+    def spare(self, count: int) -> None:
+        """So many jobs may be held beyond the concurrency, for batches. Called on the event loop."""
+        more, self._spare = count > self._spare, count
+        if more and not self._room.is_set():
             self._room.set()
 
     def wake(self) -> None:
@@ -217,7 +225,8 @@ class Claimer:
             self._window = min(2 * self._window, PREFETCH_TIME)
         ahead = min(int(self._ahead), self._config.prefetch)
         # What is held for its queue's turn takes no place.
-        outstanding = self.outstanding - (0 if self._turns is None else self._turns.held)
+        held = 0 if self._turns is None else self._turns.held
+        outstanding = self.outstanding - self._spare - held
         if ahead and outstanding > self._config.concurrency + ahead // 2:
             return 0
         return self._config.concurrency + ahead - outstanding

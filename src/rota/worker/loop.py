@@ -15,7 +15,7 @@ LONGEST_PAUSE = 2.0
 """Seconds between two tries while the database cannot be reached."""
 
 REMINDER = 60.0
-"""Seconds between two warnings of the same trouble."""
+"""Seconds after which the same trouble is told again."""
 
 LASTING = (ConfigError, SchemaMissing, SchemaOutdated, SchemaTooNew)
 """Errors that do not pass by themselves: no such right, no such table."""
@@ -47,10 +47,8 @@ def repeat(
                 if not succeeded and isinstance(error, LASTING):
                     refused(error)
                     return
-                if not pause:
-                    events.emit(StoreLost(error))
                 if not pause or time.monotonic() >= remind:
-                    logger.warning("%s: %s", name, error)
+                    events.emit(StoreLost(error, name))
                     remind = time.monotonic() + REMINDER
                 pause = min(max(pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
                 stopping.wait(pause)
@@ -59,8 +57,7 @@ def repeat(
                 stopping.wait(LONGEST_PAUSE)
             else:
                 if pause:
-                    logger.warning("%s: the database answers again", name)
-                    events.emit(StoreRecovered())
+                    events.emit(StoreRecovered(name))
                 pause = 0.0
                 succeeded = True
 

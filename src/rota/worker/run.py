@@ -10,29 +10,37 @@ import functools
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context as ContextVars
 from contextvars import copy_context
 from enum import Enum
 from typing import Any, assert_never
 
+from rota.batch import BatchTask
 from rota.config import WorkerConfig
-from rota.context import Context
+from rota.context import BatchContext, Context
 from rota.errors import ArgsError
-from rota.events import Events, JobSettled, JobStarted, TaskUnknown
+from rota.events import Events, JobCompleted, JobOverdue, JobStarted, TaskUnknown
 from rota.job import ClaimedJob, JobId
+from rota.middleware import Middleware, wrapped
 from rota.notes import Notes, RunNotes
 from rota.outcome import Discard, Outcome
 from rota.settlement import Settlement, cancelled, completed, decide, released
+from rota.states import Move
 from rota.task import Executor, Task
 from rota.worker.executors.process import Child, Children, UnstorableResult
-from rota.worker.loop import REMINDER
 from rota.worker.turns import Turns
 
 logger = logging.getLogger("rota")
 
 TURN = 0.005
 """Seconds after which a runner lets the rest of the event loop have its turn."""
+
+COMPLETE = Move.COMPLETE
+
+Given = tuple[list[object], dict[str, object]]
+"""What a handler is called with, by place and by name."""
 
 UNKNOWN_DELAY = 5.0
 """Seconds until a job of a task that this worker does not have is offered to the workers again."""
@@ -56,7 +64,7 @@ class Run:
         self.runner = runner
         self.job: ClaimedJob | None = None
         self.task: Task[..., Any, Any] | None = None
-        self.context: Context | None = None
+        self.context: Context | BatchContext | None = None
         self.children: list[Child] = []
         self.stop: Stop | None = None
 
@@ -70,9 +78,10 @@ class Runners:
         config: WorkerConfig,
         events: Events,
         settle: Callable[[Settlement], None],
-        ended: Callable[[], None],
+        ended: Callable[[int], None],
         *,
         notes: Notes,
+        middleware: Middleware,
     ) -> None:
         self._tasks = tasks
         self._notes = notes
@@ -82,15 +91,18 @@ class Runners:
         self._ended = ended
         self._loop = asyncio.get_running_loop()
         self._inbox: deque[ClaimedJob] = deque()
+        # Calls that serve more than one job; they go first, for they have waited already.
+        self._due: deque[Callable[[Run], Awaitable[None]]] = deque()
         self._runners: set[asyncio.Task[None]] = set()
         self._running: dict[JobId, Run] = {}
         self._unwanted: set[JobId] = set()
-        self._reminded: dict[str, float] = {}
         self._threads = ThreadPoolExecutor(config.concurrency, thread_name_prefix="rota-handler")
         self._children = Children(config.children)
+        self._around = middleware.running
+        self._around_threads = middleware.running_in_threads
         # Asked for once: a call per job and kind of event would cost more than a small handler.
         self._on_started = events.listeners(JobStarted)
-        self._on_settled = events.listeners(JobSettled)
+        self._on_completed = events.listeners(JobCompleted)
         self._next: asyncio.Task[None] | None = None
         self._turns: Turns | None = None
 
@@ -100,10 +112,9 @@ class Runners:
             self._inbox.extendleft(reversed(self._turns.drop()))
         self._turns = turns
         if turns is not None:
-            running = [run.job for run in self._running.values() if run.job is not None]
-            for job in turns.adopt(self._inbox, running):
+            for job in turns.adopt(self._inbox, self._begun()):
                 self._settle(released(job))
-                self._ended()
+                self._ended(1)
         self._start()
 
     def deliver(self, jobs: Iterable[ClaimedJob]) -> None:
@@ -116,7 +127,7 @@ class Runners:
         if self._turns is not None:
             # It need not wait for its turn in order to be cancelled.
             self._inbox.extendleft(self._turns.pull(frozenset(jobs)))
-        waiting = {job.id for job in self._inbox}
+        waiting = {job.id for job in self._unstarted()}
         for job in jobs:
             run = self._running.get(job)
             if run is not None and run.stop is None:
@@ -129,18 +140,25 @@ class Runners:
     def lose(self) -> list[JobId]:
         """Stop everything: the session is lost, and others run these jobs."""
         dropped = self.drop()
-        for run in list(self._running.values()):
+        for run in set(self._running.values()):
             self._interrupt(run, Stop.LOST)
         return [job.id for job in dropped]
 
     def drop(self) -> list[ClaimedJob]:
         """Empty the inbox; the jobs that were in it and will not be started."""
-        dropped = list(self._inbox)
+        dropped = self._unstarted()
         self._inbox.clear()
+        self._due.clear()
         self._unwanted.clear()
         if self._turns is not None:
             dropped += self._turns.drop(dropped)
         return dropped
+
+    def _unstarted(self) -> list[ClaimedJob]:
+        return list(self._inbox)
+
+    def _begun(self) -> list[ClaimedJob]:
+        return [run.job for run in self._running.values() if run.job is not None]
 
     async def finish(self, grace: float) -> bool:
         """Wait until nothing runs any more, for up to `grace` seconds; whether nothing does."""
@@ -151,14 +169,14 @@ class Runners:
 
     async def abandon(self, patience: float = 1.0) -> int:
         """Stop what still runs, and give it back; threads are left to themselves. How many ran."""
-        running = list(self._running.values())
-        for run in running:
+        running = len(self._running)
+        for run in set(self._running.values()):
             self._interrupt(run, Stop.RELEASE)
             if run.task is not None and run.task.executor is Executor.THREAD:
                 run.runner.cancel()
         if self._runners:
             await asyncio.wait(self._runners, timeout=patience)
-        return len(running)
+        return running
 
     def close(self) -> None:
         """End threads and children that have nothing to do."""
@@ -172,7 +190,8 @@ class Runners:
 
         One at a time: handlers that do not wait for anything never need a second one.
         """
-        if self._inbox and self._next is None and len(self._runners) < self._concurrency:
+        waiting = self._inbox or self._due
+        if waiting and self._next is None and len(self._runners) < self._concurrency:
             runner = self._next = self._loop.create_task(self._serve())
             self._runners.add(runner)
             runner.add_done_callback(self._retire)
@@ -191,22 +210,24 @@ class Runners:
         runner = asyncio.current_task()
         assert runner is not None  # noqa: S101 - a coroutine of a task
         run = Run(runner)
-        inbox = self._inbox
+        inbox, due = self._inbox, self._due
         turn = time.monotonic()
-        while inbox:
-            job = inbox.popleft()
-            if self._next is None:
-                self._start()
-            if self._turns is not None and not self._may_start(self._turns, job):
-                continue
-            settlement = await self._run(run, job)
-            if settlement is not None:
-                self._settle(settlement)
-                if self._on_settled:
-                    self._events.emit(JobSettled(job, settlement))
-            self._ended()
-            if self._turns is not None and (follower := self._turns.give(job)) is not None:
-                inbox.appendleft(follower)
+        while inbox or due:
+            if due:
+                await due.popleft()(run)
+            else:
+                job = inbox.popleft()
+                if self._next is None:
+                    self._start()
+                if self._turns is not None and not self._may_start(self._turns, job):
+                    continue
+                settlement = await self._run(run, job)
+                if settlement is not None:
+                    self._settle(settlement)
+                    if self._on_completed or settlement.move is not COMPLETE:
+                        self._events.settled(job, settlement)
+                self._ended(1)
+                self._give(job)
             # A handler has left something behind: a variable, or a request to cancel its own task.
             if copy_context() != clean or runner.cancelling():
                 return
@@ -217,11 +238,15 @@ class Runners:
     def _may_start(self, turns: Turns, job: ClaimedJob) -> bool:
         return job.id in self._unwanted or turns.take(job)
 
+    def _give(self, job: ClaimedJob) -> None:
+        """A job has ended: if it was its queue's turn, another one may have it."""
+        if self._turns is not None and (follower := self._turns.give(job)) is not None:
+            self._inbox.appendleft(follower)
+
     async def _run(self, run: Run, job: ClaimedJob) -> Settlement | None:
         """Run one job; its settlement, or nothing where the job is somebody else's now."""
         task = self._tasks.get(job.task)
         if task is None:
-            self._remind(job)
             self._events.emit(TaskUnknown(job))
             return released(job, UNKNOWN_DELAY)
         if self._unwanted and job.id in self._unwanted:
@@ -232,7 +257,9 @@ class Runners:
         if self._on_started:
             self._events.emit(JobStarted(job))
         try:
-            if job.timeout is None and task.executor is Executor.LOOP:
+            if self._around:
+                value = await self._call_through(run, job, task)
+            elif job.timeout is None and task.executor is Executor.LOOP:
                 args, kwargs = self._arguments(run, job, task)
                 value = await task.function(*args, **kwargs)
             else:
@@ -245,25 +272,37 @@ class Runners:
                 return self._stopped(run, job, task, error, None)
             return self._failed(job, task, error)
         finally:
-            del self._running[job.id]
+            # It may have come back, after a lost session, while a thread was still at it.
+            self._running.pop(job.id, None)
             while run.stop is not None and run.runner.cancelling():
                 run.runner.uncancel()
 
-    def _remind(self, job: ClaimedJob) -> None:
-        """Say that a task is unknown here: once a minute, for there may be thousands of its jobs."""
-        now = time.monotonic()
-        if now >= self._reminded.get(job.task, -REMINDER) + REMINDER:
-            self._reminded[job.task] = now
-            logger.warning("no task named %r here; its jobs go back, as job %d", job.task, job.id)
+    async def _call_through(
+        self, run: Run, job: ClaimedJob, task: Task[..., Any, Any], given: Given | None = None
+    ) -> Any:
+        """`_call` inside the middleware around all runs."""
 
-    async def _call(self, run: Run, job: ClaimedJob, task: Task[..., Any, Any]) -> Any:
+        async def call() -> Any:
+            value = await self._call(run, job, task, given)
+            if task.executor is Executor.PROCESS and task.store_result:
+                return task.result_codec.decode(value)
+            return value
+
+        run.context = run.context or Context(job, notes=self._notes)
+        return await wrapped(self._around, run.context, call)()
+
+    async def _call(
+        self, run: Run, job: ClaimedJob, task: Task[..., Any, Any], given: Given | None = None
+    ) -> Any:
         if task.executor is Executor.PROCESS:
             return await self._in_child(run, job, task)
-        args, kwargs = self._arguments(run, job, task)
+        args, kwargs = given or self._arguments(run, job, task)
         if task.executor is Executor.THREAD:
-            return await self._in_thread(
-                run, job, functools.partial(task.function, *args, **kwargs)
-            )
+            call: Callable[[], Any] = functools.partial(task.function, *args, **kwargs)
+            if self._around_threads:
+                run.context = run.context or Context(job, notes=self._notes)
+                call = wrapped(self._around_threads, run.context, call)
+            return await self._in_thread(run, job, call)
         limit = asyncio.timeout(job.timeout)
         try:
             async with limit:
@@ -273,13 +312,12 @@ class Runners:
                 raise _too_long(job) from error
             raise
 
-    def _arguments(
-        self, run: Run, job: ClaimedJob, task: Task[..., Any, Any]
-    ) -> tuple[list[object], dict[str, object]]:
+    def _arguments(self, run: Run, job: ClaimedJob, task: Task[..., Any, Any]) -> Given:
         """What the handler is called with."""
         args, kwargs = task.codec.decode(job.args)
         if task.codec.context_parameter is not None:
-            run.context = kwargs[task.codec.context_parameter] = Context(job, notes=self._notes)
+            run.context = run.context or Context(job, notes=self._notes)
+            kwargs[task.codec.context_parameter] = run.context
         return args, kwargs
 
     async def _in_thread(self, run: Run, job: ClaimedJob, call: Callable[[], Any]) -> Any:
@@ -287,7 +325,9 @@ class Runners:
             job.timeout, self._interrupt, run, Stop.TIMEOUT
         )
         try:
-            value, error = await self._loop.run_in_executor(self._threads, _contained, call)
+            value, error = await self._loop.run_in_executor(
+                self._threads, _contained, copy_context(), call
+            )
         finally:
             if timer:
                 timer.cancel()
@@ -314,13 +354,13 @@ class Runners:
 
     def _returned(self, job: ClaimedJob, task: Task[..., Any, Any], value: Any) -> Settlement:
         keep = task.keeps[job.queue]
-        if value is None and not task.store_result:
+        if value is None and (not task.store_result or isinstance(task, BatchTask)):
             return completed(job, keep.completed)
         if isinstance(value, Outcome):
             return decide(job, value, task.retry, keep.discarded)
         if not task.store_result:
             return completed(job, keep.completed)
-        if task.executor is Executor.PROCESS:
+        if task.executor is Executor.PROCESS and not self._around:
             return completed(job, keep.completed, value)
         try:
             return completed(job, keep.completed, task.result_codec.encode(value))
@@ -332,17 +372,7 @@ class Runners:
     ) -> Settlement:
         if isinstance(error, UnstorableResult):
             return self._unstorable(job, task, error)
-        settlement = decide(job, error, task.retry, task.keeps[job.queue].discarded)
-        if not isinstance(error, Outcome):
-            logger.warning(
-                "job %d (%s) attempt %d of %d failed: %s",
-                job.id,
-                job.task,
-                job.attempt,
-                job.max_attempts,
-                type(error).__name__,
-            )
-        return settlement
+        return decide(job, error, task.retry, task.keeps[job.queue].discarded)
 
     def _unstorable(
         self, job: ClaimedJob, task: Task[..., Any, Any], error: Exception
@@ -390,22 +420,16 @@ class Runners:
                     run.runner.cancel()
             case Executor.THREAD:
                 if stop is Stop.TIMEOUT and run.job is not None:
-                    logger.warning(
-                        "job %d (%s) runs longer than its %s seconds; a thread cannot be stopped, "
-                        "its Context says cancelled",
-                        run.job.id,
-                        run.job.task,
-                        run.job.timeout,
-                    )
+                    self._events.emit(JobOverdue(run.job))
 
 
-def _contained(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+def _contained(variables: ContextVars, call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
     """Call with context variables of its own; an exception comes back as a value.
 
     A future cannot carry every exception: StopIteration would leave it pending for ever.
     """
     try:
-        return copy_context().run(call), None
+        return variables.run(call), None
     except BaseException as error:  # noqa: BLE001 - raised again where the result is awaited
         return None, error
 

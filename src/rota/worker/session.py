@@ -144,6 +144,5 @@ class Session:
 
     def _lose(self, session: SessionId) -> None:
         self.current = None
-        logger.warning("session %s is lost; its jobs are left to other workers", session)
         self._events.emit(SessionLost(session))
         self._lost(session)

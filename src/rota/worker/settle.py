@@ -150,10 +150,4 @@ class Settler:
         if self._uncertain:
             logger.info("%d settlements were written before the connection broke", len(refused))
             return
-        logger.warning(
-            "LeaseLost: %d job(s) were taken over by other workers; what this one did was not "
-            "stored: %s",
-            len(refused),
-            refused[:20],
-        )
         self._events.emit(LeasesLost(tuple(refused)))

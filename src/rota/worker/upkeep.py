@@ -5,7 +5,6 @@ stages due jobs, makes those of cron entries, rescues the jobs of dead sessions,
 it at once do no harm.
 """
 
-import logging
 import random
 import threading
 import time
@@ -13,12 +12,10 @@ from collections.abc import Callable, Mapping
 
 from rota.config import WorkerConfig
 from rota.errors import RotaError
-from rota.events import Events, SessionRescued
+from rota.events import Events, JobsStaged, SessionRescued, Tidied
 from rota.store.protocol import Store
 from rota.worker.cron import CronWatch
 from rota.worker.loop import repeat
-
-logger = logging.getLogger("rota")
 
 STAGE_SIZE = 5000
 """Due jobs per staging."""
@@ -112,8 +109,8 @@ class Upkeep:
         self._squeeze(now)
         pause = TIDY if look.untidy else TIDY_ANYWAY
         if now >= self._tidied + pause * self._spread:
-            for done in self._connection.run(self._store.tidy()):
-                logger.info("upkeep: %s", done)
+            if done := self._connection.run(self._store.tidy()):
+                self._events.emit(Tidied(tuple(done)))
             self._tidied = now
             # Drawn once a round: drawn at every look, the shortest pause would come true.
             self._spread = random.uniform(0.8, 1.2)  # noqa: S311 - no secret
@@ -126,6 +123,7 @@ class Upkeep:
         """Stage what is due; in how many seconds the next job is."""
         staging = self._connection.run(self._store.stage(STAGE_SIZE))
         if staging.staged:
+            self._events.emit(JobsStaged(staging.staged))
             self._available()
         return staging.next_due
 
@@ -139,14 +137,6 @@ class Upkeep:
 
     def _rescue(self) -> None:
         for rescue in self._connection.run(self._store.rescue(self._keep())):
-            logger.warning(
-                "session %s of worker %s ended without a word: %d job(s) available again, "
-                "%d discarded",
-                rescue.session,
-                rescue.worker,
-                len(rescue.available),
-                len(rescue.discarded),
-            )
             self._events.emit(SessionRescued(rescue))
             if rescue.available:
                 self._available()

@@ -2,19 +2,19 @@
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rota.app import Rota
 from rota.config import WorkerConfig
 from rota.errors import ConfigError, RotaError
-from rota.events import WorkerStarted, WorkerStopped
+from rota.events import WorkerStarted, WorkerStopped, WorkerStopping
 from rota.job import JobFilter, JobId, SessionId
 from rota.queue_settings import QueueSettings
 from rota.settlement import released
 from rota.states import State
 from rota.task import Executor
+from rota.worker.batch_run import BatchRunners
 from rota.worker.claim import Claimer
 from rota.worker.executors.process import check_findable
 from rota.worker.leases import Leases
@@ -25,8 +25,6 @@ from rota.worker.settings import Settings
 from rota.worker.settle import Settler
 from rota.worker.signals import on_signals
 from rota.worker.upkeep import Upkeep
-
-logger = logging.getLogger("rota")
 
 LAST_WORDS = 10.0
 """Seconds that the last settlements may take when the worker stops."""
@@ -173,10 +171,18 @@ class Worker:
             shared=lambda turns: runners.share(turns),  # noqa: PLW0108 - made below
             refused=refused,
         )
-        runners = Runners(
-            app.tasks, config, app.events, settler.put, claimer.ended, notes=scribe.notes
-        )
         settings = Settings(app, self._queues, claimer.share)
+        runners = BatchRunners(
+            app.tasks,
+            config,
+            app.events,
+            settler.put,
+            claimer.ended,
+            notes=scribe.notes,
+            middleware=app.middleware,
+            batch_tasks=app.batch_tasks,
+            spare=claimer.spare,
+        )
         try:
             number = await asyncio.to_thread(session.open)
         except RotaError:
@@ -184,7 +190,6 @@ class Worker:
             claimer.stop()
             raise
         app.events.emit(WorkerStarted(number, self._queues))
-        logger.info("worker started: session %d, queues %s", number, ", ".join(self._queues))
         settler.start()
         if config.upkeep:
             upkeep.start()
@@ -197,7 +202,6 @@ class Worker:
             number = session.current or number
             count = await self._wind_down(abort, parts)
             app.events.emit(WorkerStopped(number, count))
-            logger.info("worker stopped: session %d, %d job(s) given back", number, count)
         if refusals:
             raise refusals[0]
 
@@ -208,8 +212,10 @@ class Worker:
         await asyncio.sleep(0)
         unstarted = parts.runners.drop()
         for job in unstarted:
-            parts.settler.put(released(job))
-        logger.info("worker stopping: running jobs have %g seconds left", self._config.grace)
+            settlement = released(job)
+            parts.settler.put(settlement)
+            self._app.events.settled(job, settlement)
+        self._app.events.emit(WorkerStopping(self._config.grace))
         finishing = asyncio.create_task(parts.runners.finish(self._config.grace))
         aborting = asyncio.create_task(abort.wait())
         await asyncio.wait({finishing, aborting}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,0 +1,157 @@
+"""What Rota logs: a subscriber to events that writes lines to the logger `rota`.
+
+Each line has the event's name and its ids as fields of the record (`extra=`), for formatters that
+write JSON. Args never get here, nor the messages of exceptions, which may hold them.
+"""
+
+import logging
+import time
+from typing import Any
+
+from rota.events import (
+    Event,
+    Events,
+    JobFailed,
+    JobOverdue,
+    LeasesLost,
+    SessionLost,
+    SessionRescued,
+    StoreLost,
+    StoreRecovered,
+    TaskUnknown,
+    Tidied,
+    WorkerStarted,
+    WorkerStopped,
+    WorkerStopping,
+)
+from rota.job import ClaimedJob
+
+logger = logging.getLogger("rota")
+
+FIELDS = ("event", "job", "task", "queue", "attempt", "exception", "session", "part", "count")
+"""The fields that a record of this module may have."""
+
+REMINDER = 60.0
+"""Seconds between two warnings of the same unknown task: there may be thousands of its jobs."""
+
+OUTCOMES = "rota.outcome."
+"""Classes that a handler raises on purpose; that is no warning."""
+
+
+class Log:
+    """Writes lines about the events of one app."""
+
+    def __init__(self, events: Events) -> None:
+        self._reminded: dict[str, float] = {}
+        events.subscribe(WorkerStarted, self._worker_started)
+        events.subscribe(WorkerStopping, self._worker_stopping)
+        events.subscribe(WorkerStopped, self._worker_stopped)
+        events.subscribe(JobFailed, self._job_failed)
+        events.subscribe(JobOverdue, self._job_overdue)
+        events.subscribe(TaskUnknown, self._task_unknown)
+        events.subscribe(LeasesLost, self._leases_lost)
+        events.subscribe(SessionLost, self._session_lost)
+        events.subscribe(SessionRescued, self._session_rescued)
+        events.subscribe(StoreLost, self._store_lost)
+        events.subscribe(StoreRecovered, self._store_recovered)
+        events.subscribe(Tidied, self._tidied)
+
+    @staticmethod
+    def _worker_started(event: WorkerStarted) -> None:
+        queues = ", ".join(event.queues)
+        extra = _fields(event, session=event.session)
+        logger.info("worker started: session %d, queues %s", event.session, queues, extra=extra)
+
+    @staticmethod
+    def _worker_stopping(event: WorkerStopping) -> None:
+        line = "worker stopping: running jobs have %g seconds left"
+        logger.info(line, event.grace, extra=_fields(event))
+
+    @staticmethod
+    def _worker_stopped(event: WorkerStopped) -> None:
+        extra = _fields(event, session=event.session, count=event.released)
+        line = "worker stopped: session %d, %d job(s) given back"
+        logger.info(line, event.session, event.released, extra=extra)
+
+    @staticmethod
+    def _job_failed(event: JobFailed) -> None:
+        exception = event.exception
+        if exception.startswith(OUTCOMES):
+            return
+        job = event.job
+        logger.warning(
+            "job %d (%s) attempt %d of %d failed: %s",
+            job.id,
+            job.task,
+            job.attempt,
+            job.max_attempts,
+            exception.rpartition(".")[2],
+            extra=_fields(event, job, exception=exception),
+        )
+
+    @staticmethod
+    def _job_overdue(event: JobOverdue) -> None:
+        job = event.job
+        logger.warning(
+            "job %d (%s) runs longer than its %s seconds; a thread cannot be stopped, "
+            "its Context says cancelled",
+            job.id,
+            job.task,
+            job.timeout,
+            extra=_fields(event, job),
+        )
+
+    def _task_unknown(self, event: TaskUnknown) -> None:
+        job, now = event.job, time.monotonic()
+        if now >= self._reminded.get(job.task, -REMINDER) + REMINDER:
+            self._reminded[job.task] = now
+            line = "no task named %r here; its jobs go back, as job %d"
+            logger.warning(line, job.task, job.id, extra=_fields(event, job))
+
+    @staticmethod
+    def _leases_lost(event: LeasesLost) -> None:
+        logger.warning(
+            "LeaseLost: %d job(s) were taken over by other workers; what this one did was not "
+            "stored: %s",
+            len(event.jobs),
+            list(event.jobs[:20]),
+            extra=_fields(event, count=len(event.jobs)),
+        )
+
+    @staticmethod
+    def _session_lost(event: SessionLost) -> None:
+        line = "session %s is lost; its jobs are left to other workers"
+        logger.warning(line, event.session, extra=_fields(event, session=event.session))
+
+    @staticmethod
+    def _session_rescued(event: SessionRescued) -> None:
+        rescue = event.rescue
+        logger.warning(
+            "session %s of worker %s ended without a word: %d job(s) available again, %d discarded",
+            rescue.session,
+            rescue.worker,
+            len(rescue.available),
+            len(rescue.discarded),
+            extra=_fields(event, session=rescue.session),
+        )
+
+    @staticmethod
+    def _store_lost(event: StoreLost) -> None:
+        logger.warning("%s: %s", event.part, event.error, extra=_fields(event, part=event.part))
+
+    @staticmethod
+    def _store_recovered(event: StoreRecovered) -> None:
+        line = "%s: the database answers again"
+        logger.warning(line, event.part, extra=_fields(event, part=event.part))
+
+    @staticmethod
+    def _tidied(event: Tidied) -> None:
+        for done in event.done:
+            logger.info("upkeep: %s", done, extra=_fields(event, part="upkeep"))
+
+
+def _fields(event: Event, job: ClaimedJob | None = None, **others: Any) -> dict[str, Any]:
+    fields = {"event": type(event).__name__, **others}
+    if job is not None:
+        fields |= {"job": job.id, "task": job.task, "queue": job.queue, "attempt": job.attempt}
+    return fields

@@ -1,0 +1,221 @@
+"""Events without a worker: who hears what, and what Rota logs of it."""
+
+import json
+import logging
+
+import pytest
+
+from rota.cli.logs import JsonLines
+from rota.errors import ConfigError, StoreUnavailable
+from rota.events import (
+    ENDINGS,
+    Event,
+    Events,
+    JobCancelled,
+    JobCompleted,
+    JobDiscarded,
+    JobFailed,
+    JobOverdue,
+    JobReleased,
+    JobRetried,
+    JobSettled,
+    JobSnoozed,
+    JobsStaged,
+    LeasesLost,
+    SessionLost,
+    SessionRescued,
+    StoreLost,
+    StoreRecovered,
+    TaskUnknown,
+    Tidied,
+    WorkerStarted,
+    WorkerStopped,
+    WorkerStopping,
+)
+from rota.job import ClaimedJob, JobId, LeaseId, Rescue, SessionId
+from rota.log import FIELDS, Log
+from rota.outcome import Discard, Retry
+from rota.settlement import Settlement, cancelled, completed, error_text, released
+from rota.states import Move
+
+JOB = ClaimedJob(JobId(7), LeaseId(3), "shop.mail", '{"secret":"hush"}', "mail", 0, 2, 5, 30.0, 0.0)
+
+
+def failed(move: Move, error: Exception) -> Settlement:
+    """What follows from an exception."""
+    return Settlement(JOB.id, JOB.lease, move, error=error_text(JOB.attempt, error))
+
+
+SETTLEMENTS = {
+    JobCompleted: completed(JOB, 0),
+    JobRetried: failed(Move.RETRY, ValueError("hush")),
+    JobDiscarded: failed(Move.DISCARD, ValueError("hush")),
+    JobSnoozed: Settlement(JOB.id, JOB.lease, Move.SNOOZE, 5),
+    JobCancelled: cancelled(JOB, 0),
+    JobReleased: released(JOB),
+}
+
+
+# Who hears what ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "heard"),
+    [
+        (Event, {*SETTLEMENTS, JobsStaged}),
+        (JobSettled, {*SETTLEMENTS}),
+        (JobFailed, {JobRetried, JobDiscarded}),
+        (JobRetried, {JobRetried}),
+        (JobReleased, {JobReleased}),
+        (JobsStaged, {JobsStaged}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_kind_and_the_finer_ones(kind: type[Event], heard: set[type[Event]]) -> None:
+    """A subscriber hears its kind and all that derive from it, each event once."""
+    events = Events()
+    seen: list[Event] = []
+    end = events.subscribe(kind, seen.append)
+    wanted = {one for one in (*SETTLEMENTS, JobsStaged) if events.wanted(one)}
+    for settlement in SETTLEMENTS.values():
+        events.settled(JOB, settlement)
+    events.emit(JobsStaged(3))
+    assert [type(event) for event in seen] == [
+        one for one in (*SETTLEMENTS, JobsStaged) if one in heard
+    ]
+    assert wanted == heard
+    end()
+    end()
+    events.settled(JOB, SETTLEMENTS[JobRetried])
+    assert len(seen) == len(heard)
+    assert not any(events.wanted(one) for one in (*SETTLEMENTS, JobsStaged, Event))
+
+
+def test_finer_kinds_make_the_coarse_one_wanted() -> None:
+    """Who asks whether a kind is wanted, before it is known which, hears of the finer ones."""
+    events = Events()
+    listeners = events.listeners(JobSettled)
+    assert not listeners
+    events.subscribe(JobDiscarded, lambda _: None)
+    assert listeners
+    assert events.wanted(JobSettled)
+    assert not events.wanted(JobCompleted)
+
+
+def test_none_is_made_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a log, which wants failures alone, no event is made of anything else."""
+    made: list[Event] = []
+    monkeypatch.setattr(Events, "emit", lambda _, event: made.append(event))
+    events = Events()
+    Log(events)
+    for settlement in SETTLEMENTS.values():
+        events.settled(JOB, settlement)
+    assert [type(event) for event in made] == [JobRetried, JobDiscarded]
+
+
+def test_each_ending_has_a_kind() -> None:
+    """Every move that a settlement can have is an event of its own."""
+    assert {ENDINGS[one.move] for one in SETTLEMENTS.values()} == set(SETTLEMENTS)
+
+
+def test_collecting() -> None:
+    """`collect` has the events of the block, of a kind and the finer ones, and ends with it."""
+    events = Events()
+    with events.collect(JobFailed) as failures:
+        for settlement in SETTLEMENTS.values():
+            events.settled(JOB, settlement)
+    events.settled(JOB, SETTLEMENTS[JobRetried])
+    assert [(type(one), one.exception) for one in failures] == [
+        (JobRetried, "builtins.ValueError"),
+        (JobDiscarded, "builtins.ValueError"),
+    ]
+
+
+def test_async_subscribers_are_refused() -> None:
+    """A coroutine function would never be awaited, so it is refused."""
+
+    async def listen(event: Event) -> None: ...
+
+    with pytest.raises(ConfigError, match="told to plain functions"):
+        Events().subscribe(Event, listen)  # type: ignore[arg-type]
+
+
+# What is logged ----------------------------------------------------------------------------------
+
+RESCUE = Rescue(SessionId(4), "web1:42", (JobId(1), JobId(2)), (JobId(3),))
+
+OVERDUE = (
+    "job 7 (shop.mail) runs longer than its 30.0 seconds; a thread cannot be stopped, "
+    "its Context says cancelled"
+)
+LEASES_LOST = (
+    "LeaseLost: 2 job(s) were taken over by other workers; what this one did was not stored: [1, 2]"
+)
+RESCUED = "session 4 of worker web1:42 ended without a word: 2 job(s) available again, 1 discarded"
+LINES: list[tuple[Event, str, str, dict[str, object]]] = [
+    (WorkerStarted(SessionId(4), ("a", "b")), "INFO", "worker started: session 4, queues a, b",
+     {"session": 4}),
+    (WorkerStopping(30.0), "INFO", "worker stopping: running jobs have 30 seconds left", {}),
+    (WorkerStopped(SessionId(4), 3), "INFO", "worker stopped: session 4, 3 job(s) given back",
+     {"session": 4, "count": 3}),
+    (JobRetried(JOB, SETTLEMENTS[JobRetried]), "WARNING",
+     "job 7 (shop.mail) attempt 2 of 5 failed: ValueError",
+     {"job": 7, "task": "shop.mail", "queue": "mail", "attempt": 2,
+      "exception": "builtins.ValueError"}),
+    (JobOverdue(JOB), "WARNING", OVERDUE, {"job": 7}),
+    (TaskUnknown(JOB), "WARNING", "no task named 'shop.mail' here; its jobs go back, as job 7",
+     {"job": 7, "task": "shop.mail"}),
+    (LeasesLost((JobId(1), JobId(2))), "WARNING", LEASES_LOST, {"count": 2}),
+    (SessionLost(SessionId(4)), "WARNING",
+     "session 4 is lost; its jobs are left to other workers", {"session": 4}),
+    (SessionRescued(RESCUE), "WARNING", RESCUED, {"session": 4}),
+    (StoreLost(StoreUnavailable("away"), "claimer"), "WARNING", "claimer: away",
+     {"part": "claimer"}),
+    (StoreRecovered("claimer"), "WARNING", "claimer: the database answers again",
+     {"part": "claimer"}),
+    (Tidied(("log: segment 0 is empty again",)), "INFO", "upkeep: log: segment 0 is empty again",
+     {"part": "upkeep"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("event", "level", "line", "fields"), LINES, ids=[type(one[0]).__name__ for one in LINES]
+)
+def test_lines(
+    caplog: pytest.LogCaptureFixture, event: Event, level: str, line: str, fields: dict[str, object]
+) -> None:
+    """Each event has its line, and the record has its name and ids, for lines of JSON, too."""
+    caplog.set_level("DEBUG", "rota")
+    events = Events()
+    Log(events)
+    events.emit(event)
+    [record] = caplog.records
+    assert (record.levelname, record.getMessage()) == (level, line)
+    fields = {"event": type(event).__name__, **fields}
+    assert {name: vars(record)[name] for name in fields} == fields
+    assert {name for name in FIELDS if name in vars(record)} >= fields.keys()
+    assert json.loads(JsonLines().format(record)).items() >= fields.items()
+    assert "hush" not in JsonLines().format(record)
+
+
+@pytest.mark.parametrize("outcome", [Retry("later"), Discard("no use")])
+def test_what_a_handler_means_is_no_warning(
+    caplog: pytest.LogCaptureFixture, outcome: Exception
+) -> None:
+    """`Retry` and `Discard` are events, and not logged."""
+    events = Events()
+    Log(events)
+    with events.collect(JobFailed) as failures:
+        events.settled(JOB, failed(Move.DISCARD, outcome))
+    assert len(failures) == 1
+    assert caplog.records == []
+
+
+def test_unknown_tasks_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A thousand jobs of an unknown task are one line, another task is another one."""
+    events = Events()
+    Log(events)
+    for _ in range(1000):
+        events.emit(TaskUnknown(JOB))
+    events.emit(TaskUnknown(JOB._replace(task="shop.other")))
+    assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2

@@ -1,0 +1,156 @@
+"""How batches are gathered, without a database: which job joins which batch, and what is claimed."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rota import Rota, WorkerConfig
+from rota.job import ClaimedJob, JobId, LeaseId
+from rota.notes import Notes
+from rota.worker.batch import Batch, Batches
+from rota.worker.batch_run import BatchRunners
+
+if TYPE_CHECKING:
+    from rota.settlement import Settlement
+
+pytestmark = pytest.mark.asyncio
+
+
+@pytest.fixture
+def store_url(tmp_path: Path) -> str:
+    """A SQLite file, which nothing here looks at."""
+    return f"sqlite:///{tmp_path}/rota.db"
+
+
+def claimed(task: str, first: int, count: int = 1) -> list[ClaimedJob]:
+    """Jobs as a claim gives them."""
+    return [
+        ClaimedJob(
+            JobId(n), LeaseId(1), task, f'{{"numbers":{n}}}', "default", 0, 1, 5, None, time.time()
+        )
+        for n in range(first, first + count)
+    ]
+
+
+def numbers(jobs: list[ClaimedJob]) -> list[int]:
+    """Which jobs these are."""
+    return [job.id for job in jobs]
+
+
+class Gathering:
+    """Batches of a task `many` that takes three at a time, and what they told."""
+
+    def __init__(self, app: Rota, within: float) -> None:
+        app.task(name="many", batch=3, within=within)(handler([]))
+        self.ready: list[Batch] = []
+        self.room = 0
+        self.came = asyncio.Event()
+        self.batches = Batches(app.batch_tasks, self._take, self._tell)
+
+    def _take(self, batch: Batch) -> None:
+        self.ready.append(batch)
+        self.came.set()
+
+    def _tell(self, room: int) -> None:
+        self.room = room
+
+
+def handler(calls: list[str]) -> Callable[[list[int]], None]:
+    """A batch handler that notes its calls."""
+
+    def many(numbers: list[int]) -> None:
+        calls.append(f"many {numbers}")
+
+    return many
+
+
+async def test_full_batches(app: Rota) -> None:
+    """A full batch goes to the runners at once, and the next job begins another one."""
+    gathering = Gathering(app, within=300)
+    others = gathering.batches.take([*claimed("many", 1, 4), *claimed("plain", 5)])
+    assert numbers(others) == [5]
+    [batch] = gathering.ready
+    assert numbers(batch.jobs) == [1, 2, 3]
+    assert numbers(gathering.batches.unstarted()) == [1, 2, 3, 4]
+    # One batch is being gathered: the three of it may be held beside what runs.
+    assert gathering.room == 3
+    gathering.batches.begin(batch)
+    assert numbers(gathering.batches.unstarted()) == [4]
+    # And the call counts as one: two of its three jobs are beyond the concurrency.
+    assert gathering.room == 5
+    gathering.batches.end(batch)
+    assert gathering.room == 3
+    gathering.batches.drop()
+    assert (gathering.room, gathering.batches.unstarted()) == (0, [])
+
+
+async def test_a_batch_that_waits_for_a_runner(app: Rota) -> None:
+    """When its time is up, no more is claimed for it; but what comes still joins it."""
+    gathering = Gathering(app, within=0)
+    gathering.batches.take(claimed("many", 1))
+    assert gathering.room == 3
+    await asyncio.wait_for(gathering.came.wait(), 20)
+    assert gathering.room == 0
+    gathering.batches.take(claimed("many", 2, 3))
+    (first,) = gathering.ready
+    assert numbers(first.jobs) == [1, 2, 3]
+    gathering.batches.begin(first)
+    assert numbers(gathering.batches.unstarted()) == [4]
+    gathering.batches.drop()
+
+
+async def test_a_batch_that_was_begun(app: Rota) -> None:
+    """Nobody joins a batch that a runner has taken."""
+    gathering = Gathering(app, within=0)
+    gathering.batches.take(claimed("many", 1))
+    await asyncio.wait_for(gathering.came.wait(), 20)
+    [first] = gathering.ready
+    gathering.batches.begin(first)
+    gathering.batches.take(claimed("many", 2))
+    assert numbers(first.jobs) == [1]
+    assert numbers(gathering.batches.unstarted()) == [2]
+    gathering.batches.drop()
+
+
+async def test_dropped_batches_do_not_come_back(app: Rota) -> None:
+    """The clock of a batch that was dropped stops."""
+    gathering = Gathering(app, within=0)
+    gathering.batches.take(claimed("many", 1))
+    gathering.batches.drop()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert gathering.ready == []
+
+
+async def test_batches_go_before_single_jobs(app: Rota) -> None:
+    """A batch has waited already: it does not wait for all that is in the inbox, too."""
+    order: list[str] = []
+    settled: list[Settlement] = []
+    done = asyncio.Event()
+    ended = 0
+
+    @app.task(name="plain")
+    async def plain(numbers: int) -> None:
+        order.append(f"plain {numbers}")
+
+    def end(count: int) -> None:
+        nonlocal ended
+        ended += count
+        if ended == 5:
+            done.set()
+
+    app.task(name="many", batch=3, within=300)(handler(order))
+    runners = BatchRunners(
+        app.tasks, WorkerConfig(concurrency=1), app.events, settled.append, end,
+        notes=Notes(lambda: None), middleware=app.middleware, batch_tasks=app.batch_tasks,
+        spare=lambda _: None,
+    )  # fmt: skip
+    runners.deliver([*claimed("plain", 1, 2), *claimed("many", 3, 3)])
+    await asyncio.wait_for(done.wait(), 20)
+    runners.close()
+    assert order == ["many [3, 4, 5]", "plain 1", "plain 2"]
+    assert sorted(one.job for one in settled) == [1, 2, 3, 4, 5]
