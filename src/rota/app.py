@@ -22,6 +22,7 @@ from rota.errors import (
 from rota.events import Event, Events
 from rota.handle import JobHandle
 from rota.job import JobId, JobSpec
+from rota.job_transaction import JobTransaction
 from rota.options import JobOptions, check_name
 from rota.store import migrate
 from rota.store.callers import Awaiting, Blocking, blocking_caller, caller
@@ -213,13 +214,15 @@ class Rota:
         """`enqueue` for async code."""
         if conn is None:
             return await self.arun(self.store.enqueue(spec, args, copy=True))
+        if isinstance(conn, JobTransaction) and not conn.own:
+            conn = conn.connection
         if isinstance(conn, OwnTransaction):
             own = blocking_caller(conn.connection)
             return await in_thread(self._join, own, spec, args)
         found = await caller(conn)
         if isinstance(found, Blocking):
             return self._join(found, spec, args)
-        self._check_backend(found)
+        self.check_backend(found)
         if not self._ready:
             await in_thread(self.ready, make=False)
         joined = found
@@ -232,7 +235,7 @@ class Rota:
         return await adrive(self.store.enqueue(spec, args, copy=joined.copy).steps, execute)
 
     def _join(self, found: Blocking, spec: JobSpec, args: Sequence[str]) -> list[JobId]:
-        self._check_backend(found)
+        self.check_backend(found)
         self.ready(make=False)
 
         def execute(request: Request) -> Rows:
@@ -242,7 +245,8 @@ class Rota:
 
         return drive(self.store.enqueue(spec, args, copy=found.copy).steps, execute)
 
-    def _check_backend(self, found: Blocking | Awaiting) -> None:
+    def check_backend(self, found: Blocking | Awaiting) -> None:
+        """Refuse a caller's connection to another kind of database."""
         if found.backend != self.store.name:
             message = (
                 f"conn leads to {found.backend}, but this Rota keeps its jobs in "

@@ -24,6 +24,7 @@ from rota.job import ClaimedJob, JobId
 from rota.outcome import Discard, Outcome
 from rota.settlement import Settlement, cancelled, completed, decide, released
 from rota.task import Executor, Task
+from rota.worker.effects import Effects
 from rota.worker.executors.process import Child, Children, UnstorableResult
 from rota.worker.loop import REMINDER
 
@@ -69,12 +70,17 @@ class Runners:
         events: Events,
         settle: Callable[[Settlement], None],
         ended: Callable[[], None],
+        *,
+        effects: Effects,
     ) -> None:
         self._tasks = tasks
         self._concurrency = config.concurrency
         self._events = events
         self._settle = settle
         self._ended = ended
+        self._effects = effects
+        self._transact = effects.transact
+        self._completions = effects.completions
         self._loop = asyncio.get_running_loop()
         self._inbox: deque[ClaimedJob] = deque()
         self._runners: set[asyncio.Task[None]] = set()
@@ -174,6 +180,8 @@ class Runners:
             if self._next is None:
                 self._start()
             settlement = await self._run(run, job)
+            if self._completions and run.task is not None:
+                settlement = self._effects.ended(job, run.task, settlement)
             if settlement is not None:
                 self._settle(settlement)
                 if self._on_settled:
@@ -242,14 +250,13 @@ class Runners:
                 raise _too_long(job) from error
             raise
 
-    @staticmethod
     def _arguments(
-        run: Run, job: ClaimedJob, task: Task[..., Any, Any]
+        self, run: Run, job: ClaimedJob, task: Task[..., Any, Any]
     ) -> tuple[list[object], dict[str, object]]:
         """What the handler is called with."""
         args, kwargs = task.codec.decode(job.args)
         if task.codec.context_parameter is not None:
-            run.context = kwargs[task.codec.context_parameter] = Context(job)
+            run.context = kwargs[task.codec.context_parameter] = Context(job, self._transact)
         return args, kwargs
 
     async def _in_thread(self, run: Run, job: ClaimedJob, call: Callable[[], Any]) -> Any:
@@ -301,6 +308,8 @@ class Runners:
         if isinstance(error, UnstorableResult):
             return self._unstorable(job, task, error)
         settlement = decide(job, error, task.retry)
+        if self._completions and self._effects.failed_late(job, error):
+            return settlement
         if not isinstance(error, Outcome):
             logger.warning(
                 "job %d (%s) attempt %d of %d failed: %s",

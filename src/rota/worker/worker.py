@@ -14,6 +14,7 @@ from rota.settlement import released
 from rota.states import State
 from rota.task import Executor
 from rota.worker.claim import Claimer
+from rota.worker.effects import Effects
 from rota.worker.executors.process import check_findable
 from rota.worker.leases import Leases
 from rota.worker.run import Runners
@@ -37,6 +38,7 @@ class Parts:
     claimer: Claimer
     runners: Runners
     settler: Settler
+    effects: Effects
 
 
 class Worker:
@@ -154,7 +156,10 @@ class Worker:
             dry=self._dry if config.drain else _nothing,
             refused=refused,
         )
-        runners = Runners(app.tasks, config, app.events, settler.put, claimer.ended)
+        effects = Effects(app, leases, claimer)
+        runners = Runners(
+            app.tasks, config, app.events, settler.put, claimer.ended, effects=effects
+        )
         try:
             number = await asyncio.to_thread(session.open)
         except RotaError:
@@ -170,7 +175,7 @@ class Worker:
         try:
             await stop.wait()
         finally:
-            parts = Parts(session, upkeep, claimer, runners, settler)
+            parts = Parts(session, upkeep, claimer, runners, settler, effects)
             # Another one than at the start, if that one was lost meanwhile.
             number = session.current or number
             count = await self._wind_down(abort, parts)
@@ -196,6 +201,7 @@ class Worker:
         stopped = await parts.runners.abandon()
         await asyncio.to_thread(parts.upkeep.stop)
         await asyncio.to_thread(parts.settler.stop, LAST_WORDS)
+        await asyncio.to_thread(parts.effects.stop)
         await asyncio.to_thread(parts.session.close)
         parts.runners.close()
         return len(unstarted) + stopped

@@ -1,6 +1,6 @@
 """PostgreSQL: the job log.
 
-The modules follow a job: `enqueue`, `timer`, `claim`, `settle`; `sessions` and `wake` serve the
+The modules follow a job: `enqueue`, `timer`, `claim`, `settle`, `effects`; `sessions` and `wake` serve the
 workers, `control` and `lookup` the people, `counters` counts, `segments` keeps the rings turning.
 `health`, `live`, `probe` and `transactions` look at the server. The statements are in `sql/`, the
 tables in `migrations/`, the model in docs/engine.md.
@@ -15,6 +15,7 @@ from rota.store.opening import shown
 from rota.store.postgres import (
     control,
     counters,
+    effects,
     look,
     lookup,
     schema,
@@ -134,6 +135,8 @@ class PostgresStore:
     close_session = staticmethod(sessions.close_session)
     release = staticmethod(sessions.release)
     settle = staticmethod(settle.settle)
+    single_out = staticmethod(effects.single_out)
+    settle_free = staticmethod(effects.settle_free)
     look = staticmethod(look.look)
     stage = staticmethod(timer.stage)
     rescue = staticmethod(sessions.rescue)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rota.store.migrate import read_migrations
 from rota.store.sqlite import claim as claiming
-from rota.store.sqlite import control, lookup, schema, sessions
+from rota.store.sqlite import control, effects, lookup, schema, sessions
 from rota.store.sqlite import enqueue as enqueuing
 from rota.store.sqlite import look as looking
 from rota.store.sqlite import queues as counting
@@ -130,6 +130,8 @@ class SqliteStore:
     release = staticmethod(sessions.release)
     claim = staticmethod(claiming.claim)
     settle = staticmethod(settling.settle)
+    single_out = staticmethod(effects.single_out)
+    settle_free = staticmethod(effects.settle_free)
     look = staticmethod(looking.look)
     stage = staticmethod(staging.stage)
     rescue = staticmethod(sessions.rescue)
