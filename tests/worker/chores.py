@@ -135,3 +135,10 @@ def process_file(folder: str, number: int) -> None:
     while not wait_for(folder, "go"):
         time.sleep(0.01)
     note(folder, f"finished-{number}")
+
+
+@rota.task(executor="process")
+def transact(ctx: Context) -> None:
+    """Ask for what a child process does not have."""
+    with ctx.transaction():
+        pass

@@ -9,8 +9,9 @@ import logging
 from typing import Any
 
 from rota.app import Rota
+from rota.errors import LeaseLost
 from rota.events import JobSettled
-from rota.job import ClaimedJob, JobId
+from rota.job import ClaimedJob, JobId, LeaseId
 from rota.job_transaction import Completion, JobTransaction, Stage
 from rota.outcome import Outcome
 from rota.settlement import Settlement, decide
@@ -31,19 +32,29 @@ class Effects:
     """The transactions of a worker's handlers. `completions` is empty where there are none."""
 
     def __init__(self, app: Rota, leases: Leases, claimer: Claimer) -> None:
-        self.completions: dict[JobId, Completion] = {}
+        # By job and lease, as claimed: a job that was lost may come back while its old run lasts.
+        self.completions: dict[tuple[JobId, LeaseId], Completion] = {}
         self._app = app
         self._leases = leases
         self._claimer = claimer
         self._handed_over = HandedOver(app.store, app.events, leases)
 
     def transact(self, job: ClaimedJob, conn: object, commit: bool) -> JobTransaction:  # noqa: FBT001
-        """Make the transaction of a job that runs here. Called by its handler, in any thread."""
-        completion = self.completions.get(job.id)
-        if completion is None or completion.job.attempt != job.attempt:
-            completion = self.completions[job.id] = Completion(
+        """Make the transaction of a job that runs here. Called by its handler, in any thread.
+
+        Raises:
+            LeaseLost: The worker has given the job back: the handler is a thread that goes on.
+        """
+        completion = self.completions.get((job.id, job.lease))
+        if completion is None:
+            try:
+                session = self._leases.session(job.lease)
+            except KeyError:
+                message = f"job {job.id} was given back while its handler went on"
+                raise LeaseLost(message) from None
+            completion = self.completions[job.id, job.lease] = Completion(
                 job,
-                self._leases.session(job.lease),
+                session,
                 self._app.tasks[job.task],
                 moved=self._leases.moved,
                 doubtful=self._claimer.doubt,
@@ -51,10 +62,12 @@ class Effects:
         return JobTransaction(self._app, completion, conn, commit=commit)
 
     def failed_late(self, job: ClaimedJob, error: BaseException) -> bool:
-        """Whether an exception comes after the completion was written; then it is logged."""
-        completion = self.completions.get(job.id)
-        if completion is None or not completion.over or isinstance(error, Outcome):
+        """Whether an exception comes after the job was completed; then it is logged here."""
+        completion = self.completions.get((job.id, job.lease))
+        if completion is None or completion.stage is not Stage.COMPLETED:
             return False
+        if isinstance(error, Outcome):
+            return True
         completion.failed_late = True
         logger.error(
             "job %d (%s): its handler failed after the transaction that completes it; the job is "
@@ -69,10 +82,9 @@ class Effects:
         self, job: ClaimedJob, task: Task[..., Any, Any], settlement: Settlement | None
     ) -> Settlement | None:
         """A run has ended with this settlement; what is left of it to be written."""
-        completion = self.completions.get(job.id)
-        if completion is None or completion.job.attempt != job.attempt:
+        completion = self.completions.pop((job.id, job.lease), None)
+        if completion is None:
             return settlement
-        del self.completions[job.id]
         lease = completion.job.lease
         if not completion.over or completion.settlement is None:
             return settlement and settlement._replace(lease=lease)

@@ -120,7 +120,8 @@ def give_back(jobs: Sequence[JobId]) -> Steps[None]:
 
 
 def _array(jobs: Sequence[JobId]) -> str:
-    # The driver would spend longer on the list than the server on the statement.
+    # The drivers would spend longer on the list than the server on the statement. (The statements
+    # say ::text::int8[], since asyncpg insists on what a parameter is.)
     return f"{{{','.join(map(str, jobs))}}}"
 
 

@@ -2,6 +2,6 @@
 -- order of their ids, as the claim stored them), the common case. No row,
 -- also where somebody wants any job cancelled: settle_fence.sql then decides job by job.
 DELETE FROM rota.lease
-WHERE id = %(lease)s::int8 AND session = %(session)s::int8 AND jobs = %(jobs)s::int8[]
+WHERE id = %(lease)s::int8 AND session = %(session)s::int8 AND jobs = %(jobs)s::text::int8[]
   AND NOT EXISTS (SELECT FROM rota.cancel_request)
 RETURNING id
