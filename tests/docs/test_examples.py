@@ -29,6 +29,11 @@ SHOWN = {
         "hopeless: discarded after 1 attempts, no such address",
         "broken: discarded after 2 attempts, it never works",
     ],
+    "exactly_once": [
+        "the first worker ended with 9; the account has 0",
+        "10 payments of 100 in",
+        "attempts; the account has 1000",
+    ],
     "processes": [
         "crash: discarded, the child process ended with",
         "biggest prime below 10000: 9973",

@@ -60,7 +60,7 @@ def test_everything_is_mentioned(names: list[str]) -> None:
 
 def test_methods_are_mentioned() -> None:
     """Each public method of a task, a handle and an app that users call stands in some page."""
-    inner = {"find_task", "begin", "run", "arun", "on", "use", "ready", "close"}
+    inner = {"find_task", "begin", "run", "arun", "on", "use", "ready", "close", "check_backend"}
     kinds = (Task, rota.JobHandle, Rota)
     names = {
         name
