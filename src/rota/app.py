@@ -23,6 +23,7 @@ from rota.errors import (
 from rota.events import Event, Events, JobsEnqueued
 from rota.handle import JobHandle
 from rota.job import JobId, JobSpec
+from rota.job_transaction import JobTransaction
 from rota.log import Log
 from rota.middleware import Middleware
 from rota.options import JobOptions, check_name
@@ -293,11 +294,11 @@ class Rota:
             spec = self.queues.fill(spec)
         if conn is None:
             jobs = await self.arun(self.store.enqueue(spec, args, copy=True))
-        elif isinstance(conn, OwnTransaction):
+        elif isinstance(conn, OwnTransaction) and not _lent(conn):
             own = blocking_caller(conn.connection)
             jobs = await in_thread(self._join, own, spec, args)
         else:
-            jobs = await self._ajoin(conn, spec, args)
+            jobs = await self._ajoin(_lent(conn) or conn, spec, args)
         if self._on_enqueued:
             self.events.emit(JobsEnqueued(spec.task, spec.queue, tuple(jobs)))
         return jobs
@@ -306,7 +307,7 @@ class Rota:
         found = await caller(conn)
         if isinstance(found, Blocking):
             return self._join(found, spec, args)
-        self._check_backend(found)
+        self.check_backend(found)
         if not self._ready:
             await in_thread(self.ready, make=False)
         joined = found
@@ -319,7 +320,7 @@ class Rota:
         return await adrive(self.store.enqueue(spec, args, copy=joined.copy).steps, execute)
 
     def _join(self, found: Blocking, spec: JobSpec, args: Sequence[str]) -> list[JobId]:
-        self._check_backend(found)
+        self.check_backend(found)
         self.ready(make=False)
 
         def execute(request: Request) -> Rows:
@@ -336,12 +337,12 @@ class Rota:
 
     async def arun_on(self, conn: object, operation: Operation[T]) -> T:
         """`run_on` for async code."""
-        if isinstance(conn, OwnTransaction):
+        if isinstance(conn, OwnTransaction) and not _lent(conn):
             return await in_thread(self._run_on, blocking_caller(conn.connection), operation)
-        found = await caller(conn)
+        found = await caller(_lent(conn) or conn)
         if isinstance(found, Blocking):
             return self._run_on(found, operation)
-        self._check_backend(found)
+        self.check_backend(found)
         if not self._ready:
             await in_thread(self.ready, make=False)
         joined = found
@@ -354,7 +355,7 @@ class Rota:
         return await adrive(operation.steps, execute)
 
     def _run_on(self, found: Blocking, operation: Operation[T]) -> T:
-        self._check_backend(found)
+        self.check_backend(found)
         self.ready(make=False)
 
         def execute(request: Request) -> Rows:
@@ -364,7 +365,8 @@ class Rota:
 
         return drive(operation.steps, execute)
 
-    def _check_backend(self, found: Blocking | Awaiting) -> None:
+    def check_backend(self, found: Blocking | Awaiting) -> None:
+        """Refuse a caller's connection to another kind of database."""
         if found.backend != self.store.name:
             message = (
                 f"conn leads to {found.backend}, but this Rota keeps its jobs in "
@@ -500,3 +502,8 @@ class Rota:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _lent(conn: object) -> object:
+    """The caller's own connection, where `conn` is a job's transaction on it."""
+    return conn.connection if isinstance(conn, JobTransaction) and not conn.own else None

@@ -8,12 +8,16 @@ import threading
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
+from rota.errors import ConfigError
 from rota.job import ClaimedJob, JobId, JobSpec, LeaseId
 from rota.notes import JobLog, Notes, RunNotes
+
+if TYPE_CHECKING:
+    from rota.job_transaction import JobTransaction, Transact
 
 
 class Stoppable:
@@ -53,22 +57,29 @@ class Stoppable:
 class Context(Stoppable):
     """The job that is being run, and whether somebody wants it to stop."""
 
-    __slots__ = ("_job", "_notes", "_told")
+    __slots__ = ("_job", "_notes", "_told", "_transact")
 
-    def __init__(self, job: ClaimedJob, *, notes: Notes | None = None) -> None:
+    def __init__(
+        self,
+        job: ClaimedJob,
+        *,
+        notes: Notes | None = None,
+        transact: "Transact | None" = None,
+    ) -> None:
         super().__init__()
         self._job = job
         self._notes = notes
+        self._transact = transact
         self._told: RunNotes | None = None
 
     @classmethod
-    def alone(cls, spec: JobSpec) -> Self:
+    def alone(cls, spec: JobSpec, transact: "Transact | None" = None) -> Self:
         """The context of a direct call, which belongs to no job: its id is 0."""
         job = ClaimedJob(
             JobId(0), LeaseId(0), spec.task, "{}", spec.queue, spec.priority, 1,
             spec.max_attempts, spec.timeout, time.time(),
         )  # fmt: skip
-        return cls(job)
+        return cls(job, transact=transact)
 
     @property
     def job_id(self) -> JobId:
@@ -125,6 +136,31 @@ class Context(Stoppable):
             ConfigError: The fraction is no number from 0 to 1, or the message no text.
         """
         self._run.progress(fraction, message)
+
+    def transaction(self, conn: object = None, *, commit: bool = True) -> "JobTransaction":
+        """A transaction in which the job is completed, for one `with` (or `async with`) block.
+
+        At the end of the block the job's completion is written, fenced, and committed together with
+        what the handler wrote in it. An exception undoes both, and is an ordinary failed attempt.
+
+        Args:
+            conn: A connection or session of yours; without one Rota opens a connection to the job's
+                database, whose statements `execute` and `aexecute` run.
+            commit: Whether Rota commits and rolls back. If not, you do, on your `conn`; for two-phase
+                commit, or where it is a larger transaction of yours.
+
+        Raises:
+            ConfigError: The handler runs in a child process, or (when the block begins) the
+                connection cannot be used or the job has been completed already.
+            LeaseLost: When the block begins or ends: the job was taken over by another worker.
+        """
+        if self._transact is None:
+            message = (
+                "ctx.transaction() is not possible in a child process, which does not hold the job; "
+                "leave out executor='process', or make the handler idempotent"
+            )
+            raise ConfigError(message)
+        return self._transact(self._job, conn, commit)
 
     @property
     def log(self) -> JobLog:

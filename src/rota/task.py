@@ -32,6 +32,7 @@ from rota.context import Context
 from rota.errors import ArgsError, ConfigError
 from rota.handle import JobHandle
 from rota.job import JobId
+from rota.job_transaction import without_job
 from rota.middleware import Arguments, EnqueueCall
 from rota.options import JobOptions
 
@@ -103,8 +104,8 @@ class Task(Generic[P, R, T]):
         if wanted == self._first:
             if args and isinstance(args[0], Context):
                 return call(*args, **kwargs)
-            return call(Context.alone(self.spec), *args, **kwargs)
-        return call(*args, **{**kwargs, wanted: Context.alone(self.spec)})
+            return call(Context.alone(self.spec, without_job(self.app)), *args, **kwargs)
+        return call(*args, **{**kwargs, wanted: Context.alone(self.spec, without_job(self.app))})
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"

@@ -41,6 +41,11 @@ SHOWN = {
         "the last one: 999 words",
         "1 failed: nothing to count",
     ],
+    "exactly_once": [
+        "the first worker ended with 9; the account has 0",
+        "10 payments of 100 in",
+        "attempts; the account has 1000",
+    ],
     "processes": [
         "crash: discarded, the child process ended with",
         "biggest prime below 10000: 9973",

@@ -95,6 +95,26 @@ def test_a_prepared_transaction() -> None:
     assert "in database shop" in one.detail
 
 
+@pytest.mark.parametrize(
+    ("seconds", "severity"),
+    [
+        (0.1, Severity.NOTE),
+        (59, Severity.NOTE),
+        (61, Severity.WARNING),
+        (90_000, Severity.CRITICAL),
+    ],
+)
+def test_a_prepared_transaction_of_jobs(seconds: float, severity: Severity) -> None:
+    """One that has touched Rota's tables is told of at once: jobs depend on it."""
+    left = given.holder(
+        kind="prepared", pid=None, name="g", state="prepared", seconds=seconds, touches=("lease_0",)
+    )
+    one = given.only(given.postgres(holders=(left,)))
+    assert one.severity is severity
+    assert "Jobs that it completes stay running" in one.detail
+    assert one.advice == "ROLLBACK PREPARED 'g';"
+
+
 def test_slots() -> None:
     """A slot that nobody reads is named at once, and worse with what it keeps."""
     slot = {

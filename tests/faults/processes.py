@@ -33,7 +33,7 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from rota import Context, Rota
+from rota import Context, LeaseLost, Rota
 
 HERE = Path(__file__).parent
 rota = Rota(os.environ.get("LEDGER_URL", "sqlite:///nobody-opens-this.db"))
@@ -74,13 +74,62 @@ async def tick(at: datetime, context: Context) -> None:
     note("end", int(at.timestamp()), context.attempt)
 
 
+URL = os.environ.get("LEDGER_URL", "")
+INSERT = f"INSERT INTO effect VALUES ({'%s, %s' if URL.startswith('postgres') else '?, ?'})"
+
+
+def hold(where, number, attempt):
+    if (HERE / f"hold {where}").exists():
+        note(where, number, attempt)
+        while (HERE / f"hold {where}").exists():
+            time.sleep(0.01)
+
+
+@rota.task(queue="effects")
+def charge(number: int, context: Context) -> None:
+    note("start", number, context.attempt)
+    hold("begun", number, context.attempt)
+    try:
+        with context.transaction() as tx:
+            tx.execute(INSERT, [number, os.getpid()])
+            hold("written", number, context.attempt)
+    except LeaseLost:
+        note("refused", number, context.attempt)
+        raise
+    note("end", number, context.attempt)
+    hold("ended", number, context.attempt)
+
+
+@rota.task(queue="effects")
+def prepare(number: int, context: Context) -> None:
+    import psycopg
+
+    note("start", number, context.attempt)
+    with psycopg.connect(URL) as conn:
+        with context.transaction(conn, commit=False):
+            conn.execute(INSERT, [number, os.getpid()])
+        conn.execute(f"PREPARE TRANSACTION 'rota {number}'")
+        hold("prepared", number, context.attempt)
+        conn.autocommit = True
+        conn.execute(f"COMMIT PREPARED 'rota {number}'")
+    note("end", number, context.attempt)
+
+
 if __name__ == "__main__":
     import logging
     import sys
 
     from rota import WorkerConfig
+    from rota.store.joining import Own
     from rota.worker import Worker
 
+    commit = Own.commit
+
+    def held_commit(self):
+        hold("settled", 0, 0)
+        commit(self)
+
+    Own.commit = held_commit
     logging.basicConfig(level="INFO")
     Worker(rota, WorkerConfig(**eval(sys.argv[1]))).run()
 """
@@ -110,7 +159,7 @@ class Ledger:
         namespace: dict[str, Any] = {"__file__": str(folder / "app.py"), "__name__": "app"}
         exec(MODULE, namespace)  # noqa: S102 - the module above, with this test's app
         tasks = namespace["rota"].tasks
-        self.quick, self.patient, self.stubborn, self.tick = (
+        self.quick, self.patient, self.stubborn, self.tick, self.charge, self.prepare = (
             self.app.task(name=task.name, queue=task.options.queue, store_result=task.store_result)(
                 task.function
             )
@@ -127,6 +176,14 @@ class Ledger:
     def go(self, worker: "WorkerProcess | None" = None) -> None:
         """Let the handlers that wait come to their end."""
         (self.folder / (f"go {worker.pid}" if worker else "go")).touch()
+
+    def hold(self, where: str) -> None:
+        """Let handlers stop at this place."""
+        (self.folder / f"hold {where}").touch()
+
+    def unhold(self, where: str) -> None:
+        """Let them go on."""
+        (self.folder / f"hold {where}").unlink()
 
     def noted(self, what: str) -> Counter[int]:
         """How often the handlers of each number have noted this."""

@@ -176,3 +176,10 @@ def batch_file(names: list[str], ctx: BatchContext) -> None:
         time.sleep(0.01)
     for name in names:
         note(folder, f"finished-{name.rpartition(':')[2]}")
+
+
+@rota.task(executor="process")
+def transact(ctx: Context) -> None:
+    """Ask for what a child process does not have."""
+    with ctx.transaction():
+        pass

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -13,6 +13,8 @@ from rota.job import ClaimedJob, JobId, LeaseId
 from rota.notes import Notes
 from rota.worker.batch import Batch, Batches
 from rota.worker.batch_run import BatchRunners
+from rota.worker.effects import Effects
+from rota.worker.leases import Leases
 
 if TYPE_CHECKING:
     from rota.settlement import Settlement
@@ -146,7 +148,7 @@ async def test_batches_go_before_single_jobs(app: Rota) -> None:
     app.task(name="many", batch=3, within=300)(handler(order))
     runners = BatchRunners(
         app.tasks, WorkerConfig(concurrency=1), app.events, settled.append, end,
-        notes=Notes(lambda: None), middleware=app.middleware, batch_tasks=app.batch_tasks,
+        effects=Effects(app, Leases(), cast("Any", None)), notes=Notes(lambda: None), middleware=app.middleware, batch_tasks=app.batch_tasks,
         spare=lambda _: None,
     )  # fmt: skip
     runners.deliver([*claimed("plain", 1, 2), *claimed("many", 3, 3)])

@@ -11,7 +11,8 @@ from rota.doctor.schema import identifier, literal
 from rota.store.facts import HolderFacts, PostgresFacts
 
 OPEN_SOME_TIME, OPEN_LONG, OPEN_VERY_LONG = 60.0, 600.0, 86400.0
-"""Seconds a transaction may be open: from here a note, a warning, critical."""
+"""Seconds a transaction may be open: from here a note, a warning, critical. A prepared one that
+has touched Rota's tables is told of at once and warned of from the first: jobs depend on it."""
 
 OLD, VERY_OLD = 1_000_000, 200_000_000
 """Transactions since a snapshot: warning, critical. At the latter PostgreSQL begins to freeze rows
@@ -62,9 +63,11 @@ def _severity(holder: HolderFacts) -> Severity:
     unread = 0 if holder.active else holder.kept_log or 0
     if age >= VERY_OLD or seconds >= OPEN_VERY_LONG or unread >= LOG_KEPT_LARGE:
         return Severity.CRITICAL
-    if age >= OLD or seconds >= OPEN_LONG or unread >= LOG_KEPT:
+    ours = holder.kind == "prepared" and bool(holder.touches)
+    long = OPEN_SOME_TIME if ours else OPEN_LONG
+    if age >= OLD or seconds >= long or unread >= LOG_KEPT:
         return Severity.WARNING
-    if seconds >= OPEN_SOME_TIME or not holder.active:
+    if seconds >= OPEN_SOME_TIME or not holder.active or ours:
         return Severity.NOTE
     return Severity.OK
 
@@ -125,6 +128,11 @@ def _cost(holder: HolderFacts, facts: PostgresFacts) -> str:
         )
     elif holder.catalog_age is not None:
         parts.append("Only dead rows of the system's catalogs stay; Rota does not feel it.")
+    if holder.touches and holder.kind == "prepared":
+        parts.append(
+            "Jobs that it completes stay running, and jobs that it enqueues unseen, until somebody "
+            "decides."
+        )
     if holder.touches:
         parts.append(
             f"It has locked {', '.join(holder.touches)}: no space comes back there before it ends."

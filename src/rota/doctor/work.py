@@ -102,7 +102,8 @@ def _dead(session: SessionFacts, living: list[SessionFacts]) -> Finding:
     else:
         step = f"{START} -v"
         detail += (
-            "Other workers are alive and do not take them over. Start one with upkeep, and see "
+            "Other workers are alive and do not take them over. Has a transaction locked their "
+            "leases, such as a prepared one (see horizon)? Else start a worker with upkeep, and see "
             "what its log says."
         )
     return Finding(

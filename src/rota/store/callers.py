@@ -37,7 +37,7 @@ async def caller(connection: Any) -> Blocking | Awaiting:
     Raises:
         ConfigError: It is no connection that Rota knows how to use.
     """
-    match _family(connection):
+    match family(connection):
         case ("psycopg", "AsyncConnection"):
             return _psycopg_async(connection)
         case ("asyncpg", _):
@@ -62,7 +62,7 @@ def blocking_caller(connection: Any) -> Blocking:
     Raises:
         ConfigError: It is an async one, or none that Rota knows how to use.
     """
-    match _family(connection):
+    match family(connection):
         case ("psycopg", "Connection"):
             return _psycopg(connection)
         case ("sqlite3", _):
@@ -76,7 +76,9 @@ def blocking_caller(connection: Any) -> Blocking:
                 raise _translated(error) from error
             return _sqlalchemy(own)
         case (("psycopg" | "asyncpg" | "aiosqlite" | "sqlalchemy"), kind):
-            message = f"conn is an async {kind}; await aenqueue(...) instead of enqueue(...)"
+            message = (
+                f"conn is an async {kind}, for async code: `await aenqueue(...)`, `async with`"
+            )
             raise ConfigError(message)
         case _:
             kind = f"{type(connection).__module__}.{type(connection).__qualname__}"
@@ -100,8 +102,11 @@ _KINDS = {
 }  # fmt: skip
 
 
-def _family(connection: object) -> tuple[str, str]:
-    # Subclasses count as what they derive from; the first class of a known family decides.
+def family(connection: object) -> tuple[str, str]:
+    """A connection's driver and kind, two empty texts for what is no connection.
+
+    Subclasses count as what they derive from; the first class of a known family decides.
+    """
     for kind in type(connection).__mro__:
         package = kind.__module__.partition(".")[0]
         if kind.__name__ in _KINDS.get(package, ()):
@@ -111,11 +116,11 @@ def _family(connection: object) -> tuple[str, str]:
 
 # psycopg. The caller's connection may make dicts of its rows or have cursors with another style of
 # parameters, hence cursors of our own. In a pipeline there is no COPY, and a cursor knows only by
-# fetching what came back; every statement that is run here gives rows.
+# fetching what came back, hence no question whether there are rows.
 
 
 def _psycopg(connection: Any) -> Blocking:
-    from psycopg import Cursor
+    from psycopg import Cursor, ProgrammingError
     from psycopg.rows import tuple_row
 
     def execute(request: Request) -> Rows:
@@ -124,7 +129,10 @@ def _psycopg(connection: Any) -> Blocking:
                 case Query(statement, params):
                     cursor = Cursor(connection, row_factory=tuple_row)
                     cursor.execute(statement.text, params)
-                    return cursor.fetchall()
+                    try:
+                        return cursor.fetchall()
+                    except ProgrammingError:
+                        return _none(cursor)
                 case Copy(statement, block):
                     with Cursor(connection).copy(statement.text) as copy:
                         copy.write(block)
@@ -138,7 +146,7 @@ def _psycopg(connection: Any) -> Blocking:
 
 
 def _psycopg_async(connection: Any) -> Awaiting:
-    from psycopg import AsyncCursor
+    from psycopg import AsyncCursor, ProgrammingError
     from psycopg.rows import tuple_row
 
     async def execute(request: Request) -> Rows:
@@ -147,7 +155,10 @@ def _psycopg_async(connection: Any) -> Awaiting:
                 case Query(statement, params):
                     cursor = AsyncCursor(connection, row_factory=tuple_row)
                     await cursor.execute(statement.text, params)
-                    return await cursor.fetchall()
+                    try:
+                        return await cursor.fetchall()
+                    except ProgrammingError:
+                        return _none(cursor)
                 case Copy(statement, block):
                     async with AsyncCursor(connection).copy(statement.text) as copy:
                         await copy.write(block)
@@ -158,6 +169,13 @@ def _psycopg_async(connection: Any) -> Awaiting:
             raise _translated(error) from error
 
     return Awaiting("postgres", execute, copy=not connection.pgconn.pipeline_status)
+
+
+def _none(cursor: Any) -> Rows:
+    """No rows, if that is why they could not be fetched; else the error that is being handled."""
+    if cursor.pgresult is None or cursor.pgresult.nfields:
+        raise  # noqa: PLE0704 - called in its handler alone
+    return ()
 
 
 def _asyncpg(connection: Any) -> Awaiting:
@@ -274,7 +292,7 @@ def _translated(error: Exception) -> RotaError:
             f"the database of this connection has no Rota tables, or not those this Rota needs "
             f"({said}); run `rota migrate`"
         )
-    return StoreError(f"the enqueue failed on the caller's connection: {said}")
+    return StoreError(f"the caller's connection refuses: {said}")
 
 
 def _unknown(request: Request) -> StoreError:

@@ -67,6 +67,10 @@ class Transaction(Protocol):
         """The driver's connection, for the user's own statements."""
         ...
 
+    def tune(self) -> None:
+        """Take Rota's own settings until the end: what is left is a settlement, and the commit."""
+        ...
+
     def commit(self) -> None:
         """Make everything done in it permanent, and end it."""
         ...
@@ -320,11 +324,12 @@ class Store(Protocol):
         ...
 
     def settle(
-        self, session: SessionId, settlements: Sequence[Settlement]
+        self, session: SessionId, settlements: Sequence[Settlement], *, tell: bool = True
     ) -> Operation[list[JobId]]:
         """Write settlements of jobs that the session still holds under the lease they name.
 
-        Returns the ids it refused: their lease is gone, nothing was written for them.
+        `tell`: whether those who wait for these jobs are told; PostgreSQL cannot prepare a transaction
+        (two-phase commit) that does. Returns the ids it refused: their lease is gone, nothing was written for them.
         """
         ...
 
@@ -336,6 +341,22 @@ class Store(Protocol):
         """What there is to do; changes nothing, and may say that there is more than there is.
 
         `cron`: also when the next cron entry is due, which takes the longer, the more there are.
+        """
+
+    def single_out(
+        self, session: SessionId, job: JobId, lease: LeaseId
+    ) -> Operation[LeaseId | None]:
+        """Give one job of a lease a lease of its own, which it has from now on.
+
+        A transaction of the caller's that settles it then keeps no other job waiting. Returns the
+        lease, which may be the same; `None` where the session does not hold the job any more.
+        """
+        ...
+
+    def settle_free(self, session: SessionId, settlement: Settlement) -> Operation[bool | None]:
+        """Settle a job that was singled out, unless somebody's transaction has its lease locked.
+
+        Returns whether it was settled: false where the lease is gone, `None` where it is locked.
         """
         ...
 

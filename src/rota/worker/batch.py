@@ -11,11 +11,11 @@ hold beyond its concurrency, because a batch is gathered from them or one call r
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from rota.batch import BatchTask
 from rota.context import BatchContext, Context
-from rota.errors import ArgsError
+from rota.errors import ArgsError, ConfigError
 from rota.job import ClaimedJob, JobId
 from rota.notes import Notes
 
@@ -64,7 +64,7 @@ class Batch:
                 self._faults[job.id] = error
             else:
                 self.elements.append(element)
-                contexts.append(Context(job, notes=notes))
+                contexts.append(Context(job, notes=notes, transact=_no_transaction))
         self.context = BatchContext(self.task.name, self.task.spec.timeout, contexts)
 
     def arguments(self) -> tuple[list[object], dict[str, object]]:
@@ -197,3 +197,11 @@ class Batches:
             batch.task.batching.size for batch in self._open.values() if batch.timer is not None
         )
         self._room(gathering + self._running)
+
+
+def _no_transaction(job: ClaimedJob, conn: object, commit: bool) -> NoReturn:  # noqa: ARG001, FBT001
+    message = (
+        "ctx.transaction() completes one job, and a batch handler's call serves many; "
+        "make it a task without batch="
+    )
+    raise ConfigError(message)

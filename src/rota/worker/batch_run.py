@@ -19,6 +19,7 @@ from rota.outcome import Outcome
 from rota.settlement import Settlement, cancelled
 from rota.task import Task
 from rota.worker.batch import CANCELLED, Batch, Batches
+from rota.worker.effects import Effects
 from rota.worker.run import Run, Runners
 
 
@@ -33,12 +34,22 @@ class BatchRunners(Runners):
         settle: Callable[[Settlement], None],
         ended: Callable[[int], None],
         *,
+        effects: Effects,
         notes: Notes,
         middleware: Middleware,
         batch_tasks: dict[str, BatchTask[Any, Any]],
         spare: Callable[[int], None],
     ) -> None:
-        super().__init__(tasks, config, events, settle, ended, notes=notes, middleware=middleware)
+        super().__init__(
+            tasks,
+            config,
+            events,
+            settle,
+            ended,
+            effects=effects,
+            notes=notes,
+            middleware=middleware,
+        )
         self._batches = Batches(batch_tasks, self._take, spare)
         self._called: dict[JobId, Batch] = {}
 

@@ -132,6 +132,10 @@ class Claimer:
             self._room.set()
             self._waker.wake()
 
+    def doubt(self) -> None:
+        """There may be leases of the session that the worker does not know of: give them back."""
+        self._doubtful = True
+
     @property
     def claimed(self) -> int:
         """Jobs that were claimed so far."""

@@ -41,6 +41,13 @@ class Leases:
         """The session that claimed a lease."""
         return self._session[lease]
 
+    def moved(self, old: LeaseId, new: LeaseId) -> None:
+        """One job of a lease has a lease of its own now."""
+        with self._lock:
+            self._left[new] = 1
+            self._session[new] = self._session[old]
+        self.settled(old)
+
     def settled(self, lease: LeaseId) -> None:
         """Count a settled job off; a lease without any left is forgotten."""
         with self._lock:

@@ -29,6 +29,7 @@ from rota.outcome import Discard, Outcome
 from rota.settlement import Settlement, cancelled, completed, decide, released
 from rota.states import Move
 from rota.task import Executor, Task
+from rota.worker.effects import Effects
 from rota.worker.executors.process import Child, Children, UnstorableResult
 from rota.worker.turns import Turns
 
@@ -80,6 +81,7 @@ class Runners:
         settle: Callable[[Settlement], None],
         ended: Callable[[int], None],
         *,
+        effects: Effects,
         notes: Notes,
         middleware: Middleware,
     ) -> None:
@@ -89,6 +91,9 @@ class Runners:
         self._events = events
         self._settle = settle
         self._ended = ended
+        self._effects = effects
+        self._transact = effects.transact
+        self._completions = effects.completions
         self._loop = asyncio.get_running_loop()
         self._inbox: deque[ClaimedJob] = deque()
         # Calls that serve more than one job; they go first, for they have waited already.
@@ -222,6 +227,8 @@ class Runners:
                 if self._turns is not None and not self._may_start(self._turns, job):
                     continue
                 settlement = await self._run(run, job)
+                if self._completions and run.task is not None:
+                    settlement = self._effects.ended(job, run.task, settlement)
                 if settlement is not None:
                     self._settle(settlement)
                     if self._on_completed or settlement.move is not COMPLETE:
@@ -288,8 +295,7 @@ class Runners:
                 return task.result_codec.decode(value)
             return value
 
-        run.context = run.context or Context(job, notes=self._notes)
-        return await wrapped(self._around, run.context, call)()
+        return await wrapped(self._around, self._context(run, job), call)()
 
     async def _call(
         self, run: Run, job: ClaimedJob, task: Task[..., Any, Any], given: Given | None = None
@@ -300,8 +306,7 @@ class Runners:
         if task.executor is Executor.THREAD:
             call: Callable[[], Any] = functools.partial(task.function, *args, **kwargs)
             if self._around_threads:
-                run.context = run.context or Context(job, notes=self._notes)
-                call = wrapped(self._around_threads, run.context, call)
+                call = wrapped(self._around_threads, self._context(run, job), call)
             return await self._in_thread(run, job, call)
         limit = asyncio.timeout(job.timeout)
         try:
@@ -316,9 +321,13 @@ class Runners:
         """What the handler is called with."""
         args, kwargs = task.codec.decode(job.args)
         if task.codec.context_parameter is not None:
-            run.context = run.context or Context(job, notes=self._notes)
-            kwargs[task.codec.context_parameter] = run.context
+            kwargs[task.codec.context_parameter] = self._context(run, job)
         return args, kwargs
+
+    def _context(self, run: Run, job: ClaimedJob) -> Context | BatchContext:
+        if run.context is None:
+            run.context = Context(job, notes=self._notes, transact=self._transact)
+        return run.context
 
     async def _in_thread(self, run: Run, job: ClaimedJob, call: Callable[[], Any]) -> Any:
         timer = job.timeout and self._loop.call_later(
@@ -372,7 +381,10 @@ class Runners:
     ) -> Settlement:
         if isinstance(error, UnstorableResult):
             return self._unstorable(job, task, error)
-        return decide(job, error, task.retry, task.keeps[job.queue].discarded)
+        settlement = decide(job, error, task.retry, task.keeps[job.queue].discarded)
+        if self._completions:
+            self._effects.failed_late(job, error)
+        return settlement
 
     def _unstorable(
         self, job: ClaimedJob, task: Task[..., Any, Any], error: Exception

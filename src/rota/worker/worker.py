@@ -16,6 +16,7 @@ from rota.states import State
 from rota.task import Executor
 from rota.worker.batch_run import BatchRunners
 from rota.worker.claim import Claimer
+from rota.worker.effects import Effects
 from rota.worker.executors.process import check_findable
 from rota.worker.leases import Leases
 from rota.worker.notes import Scribe
@@ -40,6 +41,7 @@ class Parts:
     runners: Runners
     settler: Settler
     scribe: Scribe
+    effects: Effects
 
 
 class Worker:
@@ -172,12 +174,14 @@ class Worker:
             refused=refused,
         )
         settings = Settings(app, self._queues, claimer.share)
+        effects = Effects(app, leases, claimer)
         runners = BatchRunners(
             app.tasks,
             config,
             app.events,
             settler.put,
             claimer.ended,
+            effects=effects,
             notes=scribe.notes,
             middleware=app.middleware,
             batch_tasks=app.batch_tasks,
@@ -197,7 +201,7 @@ class Worker:
         try:
             await stop.wait()
         finally:
-            parts = Parts(session, upkeep, claimer, runners, settler, scribe)
+            parts = Parts(session, upkeep, claimer, runners, settler, scribe, effects)
             # Another one than at the start, if that one was lost meanwhile.
             number = session.current or number
             count = await self._wind_down(abort, parts)
@@ -225,6 +229,7 @@ class Worker:
         await asyncio.to_thread(parts.upkeep.stop)
         await asyncio.to_thread(parts.settler.stop, LAST_WORDS)
         await asyncio.to_thread(parts.scribe.stop)
+        await asyncio.to_thread(parts.effects.stop)
         await asyncio.to_thread(parts.session.close)
         parts.runners.close()
         return len(unstarted) + stopped

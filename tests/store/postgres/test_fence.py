@@ -60,20 +60,20 @@ def state(db: Database, job: ClaimedJob) -> State:
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_settlement_before_a_rescue(db: Database, *, whole: bool) -> None:
-    """A rescue that meets a settlement waits, and takes only what was not settled."""
+    """A rescue that meets a settlement leaves its lease alone; the next takes what is left of it."""
     session, jobs = dying(db, 2)
     settled = jobs if whole else jobs[:1]
     third = holding(db, "LOCK TABLE rota.finished IN SHARE MODE")
     settlement = Later(db, db.store.settle(session, completing(settled)))
     stopped(db, settlement, third)
-    rescue = Later(db, db.store.rescue())
-    behind(db, rescue, settlement)
+    assert db.own.run(db.store.rescue()) == []
     third.rollback()
     assert settlement.result() == []
-    [found] = rescue.result()
+    [found] = db.own.run(db.store.rescue())
     assert list(found.available) == ([] if whole else [jobs[1].id])
     expected = [State.COMPLETED, State.COMPLETED if whole else State.AVAILABLE]
     assert [state(db, job) for job in jobs] == expected
+    assert db.one("SELECT count(*) FROM rota.session") == 0
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -97,7 +97,7 @@ def test_a_rescue_before_a_settlement(db: Database, *, whole: bool) -> None:
 
 
 def test_a_rescue_and_a_settlement_of_several_leases(db: Database) -> None:
-    """Both lock the leases in one order: whoever is first, they do not wait for each other."""
+    """A rescue waits for no lease, so the two cannot wait for each other: it takes what is free."""
     session = db.session()
     jobs: list[ClaimedJob] = []
     for _ in range(2):
@@ -105,13 +105,15 @@ def test_a_rescue_and_a_settlement_of_several_leases(db: Database) -> None:
         jobs += db.claim(session)
     db.silence(session)
     third = holding(db, f"SELECT FROM rota.lease WHERE id = {jobs[0].lease} FOR UPDATE")
-    rescue = Later(db, db.store.rescue())
-    stopped(db, rescue, third)
     settlement = Later(db, db.store.settle(session, completing(jobs[::-1])))
-    behind(db, settlement, rescue)
+    stopped(db, settlement, third)
+    [found] = db.own.run(db.store.rescue())
+    assert list(found.available) == [jobs[1].id]
     third.rollback()
-    assert list(rescue.result()[0].available) == ids(jobs)
-    assert sorted(settlement.result()) == ids(jobs)
+    assert settlement.result() == [jobs[1].id]
+    [found] = db.own.run(db.store.rescue())
+    assert (found.available, found.discarded) == ((), ())
+    assert state(db, jobs[0]) is State.COMPLETED
 
 
 @pytest.mark.parametrize("whole", [True, False])

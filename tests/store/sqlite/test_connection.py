@@ -117,6 +117,9 @@ class Plain:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection: object = connection
 
+    def tune(self) -> None:
+        """Nothing has to be set."""
+
     def commit(self) -> None:
         """Nothing: the caller does that."""
 

@@ -3,6 +3,8 @@
 The modules follow a job: `enqueue`, `timer`, `claim`, `settle`; `sessions` and `wake` serve the
 workers, `control`, `clear`, `queue_settings` and `lookup` the people, `notes` has what handlers tell and `ended` who
 waits for jobs, `counters` counts, `segments` keeps the rings turning.
+The modules follow a job: `enqueue`, `timer`, `claim`, `settle`, `effects`; `sessions` and `wake` serve the
+workers, `control` and `lookup` the people, `counters` counts, `segments` keeps the rings turning.
 `health`, `live`, `probe` and `transactions` look at the server. The statements are in `sql/`, the
 tables in `migrations/`, the model in docs/engine.md.
 """
@@ -17,6 +19,7 @@ from rota.store.postgres import (
     clear,
     control,
     counters,
+    effects,
     look,
     lookup,
     notes,
@@ -157,6 +160,8 @@ class PostgresStore:
     settle = staticmethod(settle.settle)
     note = staticmethod(notes.note)
     notes = staticmethod(notes.notes)
+    single_out = staticmethod(effects.single_out)
+    settle_free = staticmethod(effects.settle_free)
     look = staticmethod(look.look)
     stage = staticmethod(timer.stage)
     rescue = staticmethod(sessions.rescue)

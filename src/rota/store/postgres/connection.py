@@ -56,10 +56,11 @@ BEGIN = {
     Begin.DURABLE: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
     Begin.HASTY: f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {HASTY}",
 }
+LOCAL_PLANNER: LiteralString = PLANNER.replace("SET ", "SET LOCAL ")
 # Behind a transaction pooler a plain SET would stay with somebody else, and even a single
 # statement needs a transaction to have its settings in.
 POOLED_BEGIN = {
-    begin: f"{sql}; {PLANNER.replace('SET ', 'SET LOCAL ')}"
+    begin: f"{sql}; {LOCAL_PLANNER}"
     for begin, sql in {**BEGIN, Begin.READING: "BEGIN READ ONLY"}.items()
 }
 
@@ -270,6 +271,14 @@ class PostgresTransaction:
         self._give_back = give_back
         self.connection = own.raw()
         self._run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+
+    def tune(self) -> None:
+        """Take Rota's own settings until the end, which is near: one settlement, and the commit.
+
+        They end with the transaction. One of them lets the server end it where the worker freezes
+        right there, with the job's lease locked.
+        """
+        self._run(LOCAL_PLANNER)
 
     def commit(self) -> None:
         """Make everything done in it permanent, and end it."""

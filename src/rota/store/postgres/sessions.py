@@ -20,7 +20,7 @@ from rota.store.postgres.statements import sql
 
 SESSION_OPEN = sql("session_open")
 SESSION_RENEW = sql("session_renew")
-SESSION_TAKE = sql("session_take")
+SESSION_LEAVE = sql("session_leave")
 SESSION_END_LOCK = sql("session_end_lock")
 SESSION_FORGET = sql("session_forget")
 RESCUE_LOCK = sql("rescue_lock")
@@ -61,25 +61,31 @@ def _settings(said: Sequence[Mapping[str, Any]]) -> dict[str, QueueSettings]:
 
 @operation(Begin.DURABLE)
 def close_session(session: SessionId) -> Steps[None]:
-    """End a session in order; what it still holds goes back unspent."""
+    """End a session in order; what it still holds goes back unspent.
+
+    What a transaction has locked stays, and the session with it: a rescue looks after it.
+    """
     yield SESSION_END_LOCK(sessions=[session])
-    yield from _take_back(session, [])
-    yield SESSION_FORGET(sessions=[session])
+    _, left = yield from _take_back(session, [])
+    if not left:
+        yield SESSION_FORGET(sessions=[session])
 
 
 @operation(Begin.DURABLE)
 def release(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
     """Give the leases back that the session has but does not know of."""
-    return (yield from _take_back(session, held))
+    jobs, _ = yield from _take_back(session, held)
+    return jobs
 
 
-def _take_back(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
-    rows = yield SESSION_TAKE(session=session, held=list(held))
-    jobs = sorted(JobId(job) for row in rows for job in row[0])
+def _take_back(session: SessionId, held: Sequence[LeaseId]) -> Steps[tuple[list[JobId], bool]]:
+    """Give leases back; their jobs, and whether others stay, which a transaction has locked."""
+    rows = [jobs for (jobs,) in (yield SESSION_LEAVE(session=session, held=list(held)))]
+    jobs = sorted(JobId(job) for taken in rows if taken is not None for job in taken)
     if jobs:
         yield from give_back(jobs)
         yield WAKE()
-    return jobs
+    return jobs, None in rows
 
 
 @operation(Begin.DURABLE)
@@ -92,10 +98,19 @@ def rescue(keep: Mapping[str, float] | None = None) -> Steps[list[Rescue]]:
 
 
 def take_over(sessions: Sequence[int], keep: Mapping[str, float]) -> Steps[list[Rescue]]:
-    """Take over from locked sessions that are still silent."""
+    """Take over from locked sessions that are still silent.
+
+    A session of which a lease stays, because a transaction has locked it, stays as well. Should its
+    worker wake up, the fence keeps it from settling what was taken.
+    """
     rescues = []
+    ended_sessions: list[int] = []
     rows = yield RESCUE_TAKE(sessions=list(sessions))
-    for session, worker, jobs in rows:
+    for session, worker, jobs, left in rows:
+        if not left:
+            ended_sessions.append(session)
+        elif not jobs:
+            continue
         available: list[JobId] = []
         ended: list[tuple[JobId, str]] = []
         if jobs:
@@ -110,8 +125,8 @@ def take_over(sessions: Sequence[int], keep: Mapping[str, float]) -> Steps[list[
         rescues.append(Rescue(SessionId(session), worker, tuple(sorted(available)), discarded))
         if cancelled := [job for job, state in ended if state == State.CANCELLED]:
             yield CANCEL_FORGET(jobs=cancelled)
-    if rescues:
-        yield SESSION_FORGET(sessions=[one.session for one in rescues])
+    if ended_sessions:
+        yield SESSION_FORGET(sessions=ended_sessions)
     if any(one.available for one in rescues):
         yield WAKE()
     return rescues

@@ -44,7 +44,9 @@ CANCELLED_KEEP = 86400.0
 
 
 @operation(Begin.DURABLE)
-def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[JobId]]:
+def settle(
+    session: SessionId, settlements: Sequence[Settlement], *, tell: bool = True
+) -> Steps[list[JobId]]:
     """Write settlements; see `rota.store.protocol.Store.settle`."""
     by_lease: dict[LeaseId, list[Settlement]] = {}
     for one in settlements:
@@ -67,7 +69,7 @@ def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[
         partly, refused, unwanted, asked = yield from _fence(session, partly)
         waited = waited or asked
     yield from _write([*accepted, *partly])
-    if waited:
+    if waited and tell:
         # In this transaction, so that nobody hears of what is rolled back.
         yield from tell_ended(one.job for one in (*accepted, *partly) if one.move in _FINISHED)
     if unwanted:
@@ -128,7 +130,8 @@ def give_back(jobs: Sequence[JobId]) -> Steps[None]:
 
 
 def _array(jobs: Sequence[JobId]) -> str:
-    # The driver would spend longer on the list than the server on the statement.
+    # The drivers would spend longer on the list than the server on the statement. (The statements
+    # say ::text::int8[], since asyncpg insists on what a parameter is.)
     return f"{{{','.join(map(str, jobs))}}}"
 
 

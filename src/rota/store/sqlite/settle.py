@@ -32,7 +32,12 @@ _UNSPENT = {Move.RETRY: 0, Move.SNOOZE: 1, Move.RELEASE: 1}
 
 
 @operation(Begin.HASTY)
-def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[JobId]]:
+def settle(
+    session: SessionId,
+    settlements: Sequence[Settlement],
+    *,
+    tell: bool = True,  # noqa: ARG001 - nobody is told through the database
+) -> Steps[list[JobId]]:
     """Write settlements of jobs that the session still holds; the ids it refused."""
     batches: dict[Statement, list[list[Any]]] = defaultdict(list)
     for one in settlements:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rota.store.migrate import read_migrations
 from rota.store.sqlite import claim as claiming
 from rota.store.sqlite import clear as clearing
-from rota.store.sqlite import control, lookup, notes, queue_settings, schema, sessions
+from rota.store.sqlite import control, effects, lookup, notes, queue_settings, schema, sessions
 from rota.store.sqlite import enqueue as enqueuing
 from rota.store.sqlite import look as looking
 from rota.store.sqlite import queues as counting
@@ -150,6 +150,8 @@ class SqliteStore:
     settle = staticmethod(settling.settle)
     note = staticmethod(notes.note)
     notes = staticmethod(notes.notes)
+    single_out = staticmethod(effects.single_out)
+    settle_free = staticmethod(effects.settle_free)
     look = staticmethod(looking.look)
     stage = staticmethod(staging.stage)
     rescue = staticmethod(sessions.rescue)

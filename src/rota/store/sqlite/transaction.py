@@ -21,6 +21,9 @@ class SqliteTransaction:
         self._open = True
         self.connection: object = own.begin(FULL)
 
+    def tune(self) -> None:
+        """Nothing has to be set here."""
+
     def commit(self) -> None:
         """Make everything done in it permanent, and end it."""
         if self._open:

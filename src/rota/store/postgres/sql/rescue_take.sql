@@ -1,6 +1,8 @@
 -- Take the leases of locked sessions that are still without a sign of life: a renewal may have
--- been committed after the snapshot of rescue_lock.sql. Leases are locked by their ids' order,
--- as settlements lock them: the two cannot deadlock.
+-- been committed after the snapshot of rescue_lock.sql. Leases that a transaction has locked are left
+-- for the next time: it may be a prepared one, which lasts until somebody decides. Gives, for each
+-- session, whose it is, the jobs taken, and whether leases are left.
+-- Locks leases by their ids' order, as settlements do; waits for nobody.
 WITH dead AS MATERIALIZED (
     SELECT session.id, session.host, session.pid FROM rota.session
     WHERE session.id = ANY (%(sessions)s::int8[]) AND NOT EXISTS (
@@ -10,13 +12,16 @@ WITH dead AS MATERIALIZED (
 ), held AS MATERIALIZED (
     SELECT lease.id FROM rota.lease
     WHERE lease.session = ANY (ARRAY(SELECT id FROM dead))
-    ORDER BY lease.id FOR UPDATE
+    ORDER BY lease.id FOR UPDATE SKIP LOCKED
 ), taken AS (
     DELETE FROM rota.lease USING held WHERE lease.id = held.id
     RETURNING lease.session, lease.jobs
 )
 SELECT dead.id, dead.host || ':' || dead.pid,
-       coalesce(array_agg(job) FILTER (WHERE job IS NOT NULL), '{}')
+       coalesce(array_agg(job) FILTER (WHERE job IS NOT NULL), '{}'),
+       EXISTS (
+           SELECT FROM rota.lease WHERE lease.session = dead.id
+             AND NOT EXISTS (SELECT FROM held WHERE held.id = lease.id))
 FROM dead
 LEFT JOIN taken ON taken.session = dead.id
 LEFT JOIN LATERAL unnest(taken.jobs) AS job ON true

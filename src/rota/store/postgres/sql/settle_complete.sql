@@ -11,7 +11,7 @@ WITH kept AS MATERIALIZED (
     SELECT job.id, job.enqueued_at, kept.until, job.timeout,
            (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry, job.attempt + 1,
            job.max_attempts, 'completed', lane.queue, job.task, job.args, job.errors
-    FROM kept, unnest(%(jobs)s::int8[]) AS done (id)
+    FROM kept, unnest(%(jobs)s::text::int8[]) AS done (id)
     CROSS JOIN LATERAL (
         SELECT entry.* FROM rota.log AS entry WHERE entry.id = done.id
         ORDER BY entry.id DESC, entry.entry DESC LIMIT 1

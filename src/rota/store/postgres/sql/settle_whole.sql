@@ -3,7 +3,7 @@
 -- also where somebody wants any job cancelled: settle_fence.sql then decides job by job. Gives the
 -- lease's id, and whether anybody waits for the end of jobs, see waited.sql.
 DELETE FROM rota.lease
-WHERE id = %(lease)s::int8 AND session = %(session)s::int8 AND jobs = %(jobs)s::int8[]
+WHERE id = %(lease)s::int8 AND session = %(session)s::int8 AND jobs = %(jobs)s::text::int8[]
   AND NOT EXISTS (SELECT FROM rota.cancel_request)
 RETURNING id, CASE WHEN pg_try_advisory_lock(7682004, 0)
                    THEN pg_advisory_unlock(7682004, 0) IS NULL ELSE true END

@@ -1,0 +1,230 @@
+"""A job's completion in a transaction of its handler's, through every kind of connection."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
+from typing import Any
+
+import psycopg
+import pytest
+
+from rota import ConfigError, Context, LeaseLost, Rota, State, StoreError, Task
+from rota.job import ClaimedJob, JobSpec
+from rota.job_transaction import Completion, JobTransaction, Stage
+from tests.app.callers import KINDS, POSTGRES, AsyncAlchemy, Awaiting, Caller, Observer, calling
+
+OWN_ROW = "INSERT INTO orders (id) VALUES (7)"
+
+
+class OwnError(Exception):
+    """An error of the handler's."""
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    """A kind of connection."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def store_url(request: pytest.FixtureRequest, tmp_path: object) -> str:
+    """The URL of an empty database to which that kind of connection leads."""
+    kind = request.getfixturevalue("kind") if "kind" in request.fixturenames else "sqlite3"
+    if kind in POSTGRES:
+        url: str = request.getfixturevalue("postgres_url")
+        return url
+    return f"sqlite:///{tmp_path}/rota.db"
+
+
+@pytest.fixture
+def observer(app: Rota) -> Iterator[Observer]:
+    """Somebody who sees what is committed, and who has claimed two jobs."""
+    observer = Observer(app.url)
+    yield observer
+    observer.close()
+
+
+@pytest.fixture
+def completion(app: Rota, send: Task[..., Any, Any], observer: Observer) -> Completion:
+    """The first of two jobs of one lease, as its worker would have it."""
+    app.enqueue(JobSpec(send.name), ['{"number":1}', '{"number":2}'])
+    jobs: list[ClaimedJob] = observer.own.run(
+        observer.store.claim(observer.session, ["default"], 10)
+    )
+    return Completion(
+        jobs[0], observer.session, send, moved=lambda _, __: None, doubtful=lambda: None
+    )
+
+
+@asynccontextmanager
+async def ready(kind: str, url: str) -> AsyncIterator[Caller]:
+    """A caller that is in no transaction: that of asyncpg is Rota's to begin."""
+    async with calling(kind, url) as caller:
+        if kind in {"asyncpg", "asyncpg-pool"}:
+            await caller.transaction.rollback()  # type: ignore[attr-defined]
+        yield caller
+
+
+def awaits(caller: Caller) -> bool:
+    """Whether its connection is for async code alone."""
+    return isinstance(caller, Awaiting | AsyncAlchemy) or caller.awaits
+
+
+async def within(
+    app: Rota, completion: Completion, caller: Caller, error: Exception | None
+) -> None:
+    """A block that writes a row, and fails or not; async ones where the connection is."""
+    transaction = JobTransaction(app, completion, caller.conn, commit=True)
+    if awaits(caller):
+        async with transaction as tx:
+            assert tx.connection is caller.conn
+            await caller.execute(OWN_ROW)
+            if error is not None:
+                raise error
+    else:
+        with transaction as tx:
+            assert tx.connection is caller.conn
+            await caller.execute(OWN_ROW)
+            if error is not None:
+                raise error
+
+
+@pytest.mark.asyncio
+async def test_commit(app: Rota, kind: str, observer: Observer, completion: Completion) -> None:
+    """The row and the completion are there together; the other job of the lease is left alone."""
+    async with ready(kind, observer.url) as caller:
+        await within(app, completion, caller, None)
+    assert observer.orders() == [7]
+    assert [job.state for job in observer.jobs()] == [State.RUNNING, State.COMPLETED]
+    assert completion.stage is Stage.COMPLETED
+
+
+@pytest.mark.asyncio
+async def test_rollback(app: Rota, kind: str, observer: Observer, completion: Completion) -> None:
+    """Neither is there, and the same connection can be used again."""
+    async with ready(kind, observer.url) as caller:
+        with pytest.raises(OwnError):
+            await within(app, completion, caller, OwnError())
+        assert observer.orders() == []
+        assert [job.state for job in observer.jobs()] == [State.RUNNING] * 2
+        if kind == "sqlite3-explicit":
+            await caller.execute("BEGIN")
+        await within(app, completion, caller, None)
+    assert observer.orders() == [7]
+    assert [job.state for job in observer.jobs()] == [State.RUNNING, State.COMPLETED]
+
+
+@pytest.mark.asyncio
+async def test_the_fence(app: Rota, kind: str, observer: Observer, completion: Completion) -> None:
+    """A job that was taken over in the meantime: nothing is stored, and the block says so."""
+    async with ready(kind, observer.url) as caller:
+        transaction = JobTransaction(app, completion, caller.conn, commit=True)
+        with pytest.raises(LeaseLost, match="taken over"):  # noqa: PT012 - a block is the point
+            if awaits(caller):
+                async with transaction:
+                    observer.own.run(observer.store.close_session(observer.session))
+                    await caller.execute(OWN_ROW)
+            else:
+                with transaction:
+                    observer.own.run(observer.store.close_session(observer.session))
+                    await caller.execute(OWN_ROW)
+        with pytest.raises(LeaseLost, match="taken over"):
+            await within(app, completion, caller, None)
+    assert observer.orders() == []
+    assert [job.state for job in observer.jobs()] == [State.AVAILABLE] * 2
+
+
+def test_async_connections_in_blocking_code(app: Rota, completion: Completion) -> None:
+    """They are refused with what to write instead, and so is what is no connection."""
+    import aiosqlite
+
+    wrong = aiosqlite.connect(":memory:")
+    with pytest.raises(ConfigError, match="async with"):
+        JobTransaction(app, completion, wrong, commit=True).__enter__()
+    with pytest.raises(ConfigError, match="Rota cannot use"):
+        JobTransaction(app, completion, object(), commit=True).__enter__()
+    assert completion.stage is Stage.NONE
+
+
+def test_autocommit(app: Rota, observer: Observer, completion: Completion) -> None:
+    """A connection without a transaction is refused at the block's begin, one with BEGIN is not."""
+    path = observer.url.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(path, isolation_level=None)) as conn:
+        with (
+            pytest.raises(ConfigError, match="autocommit"),
+            JobTransaction(app, completion, conn, commit=True),
+        ):
+            pass
+        conn.execute("BEGIN")
+        with JobTransaction(app, completion, conn, commit=True):
+            conn.execute(OWN_ROW)
+    assert observer.orders() == [7]
+
+
+@pytest.mark.parametrize("kind", ["psycopg"])
+def test_autocommit_of_psycopg(
+    app: Rota, kind: str, observer: Observer, completion: Completion
+) -> None:
+    """The same with psycopg, whose blocks need commit=False: they commit by themselves."""
+    del kind
+    with closing(psycopg.connect(observer.url, autocommit=True)) as conn:
+        with (
+            pytest.raises(ConfigError, match="autocommit"),
+            JobTransaction(app, completion, conn, commit=True),
+        ):
+            pass
+        with conn.transaction(), JobTransaction(app, completion, conn, commit=False):
+            conn.execute(OWN_ROW)
+    assert observer.orders() == [7]
+    assert completion.stage is Stage.SETTLED
+    assert [job.state for job in observer.jobs()] == [State.RUNNING, State.COMPLETED]
+
+
+@pytest.mark.parametrize("kind", ["psycopg"])
+def test_a_commit_that_is_refused(
+    app: Rota, kind: str, observer: Observer, completion: Completion
+) -> None:
+    """What fails at the commit undoes the completion, too, and comes through."""
+    del kind
+    with closing(psycopg.connect(observer.url)) as conn:
+        conn.execute("CREATE TABLE twice (id integer UNIQUE DEFERRABLE INITIALLY DEFERRED)")
+        conn.commit()
+        with (
+            pytest.raises(psycopg.errors.UniqueViolation),
+            JobTransaction(app, completion, conn, commit=True),
+        ):
+            conn.execute("INSERT INTO orders VALUES (7); INSERT INTO twice VALUES (1), (1)")
+    assert observer.orders() == []
+    assert [job.state for job in observer.jobs()] == [State.RUNNING] * 2
+    assert completion.stage is Stage.SETTLED
+
+
+@pytest.mark.parametrize("kind", ["psycopg"])
+@pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
+def test_isolation_levels(
+    app: Rota, kind: str, observer: Observer, completion: Completion, level: str
+) -> None:
+    """A snapshot that begins in the block sees the job's lease; an older one is refused."""
+    del kind
+    with closing(psycopg.connect(observer.url)) as conn:
+        conn.execute(f"SET default_transaction_isolation = '{level}'".encode())
+        conn.commit()
+        conn.execute("SELECT 1")
+        with (
+            pytest.raises((LeaseLost, StoreError)),
+            JobTransaction(app, completion, conn, commit=True),
+        ):
+            conn.execute(OWN_ROW)
+        assert observer.orders() == []
+        with JobTransaction(app, completion, conn, commit=True):
+            conn.execute(OWN_ROW)
+    assert observer.orders() == [7]
+    assert [job.state for job in observer.jobs()] == [State.RUNNING, State.COMPLETED]
+
+
+def test_a_context_without_any(app: Rota) -> None:
+    """A context that nobody has given a way to transactions says what to do."""
+    with pytest.raises(ConfigError, match="executor='process'"):
+        Context.alone(JobSpec("nothing")).transaction()
+    del app

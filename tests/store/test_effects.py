@@ -1,0 +1,79 @@
+"""Settling in somebody's transaction: what a handler writes and the completion, both or neither."""
+
+import pytest
+
+from rota.job import LeaseId, SessionId
+from rota.states import Move, State
+from rota.store.protocol import Connection, Store
+from tests.store.factories import (
+    claim,
+    open_session,
+    rescued,
+    run_inside,
+    running,
+    settle,
+    settlement,
+    states,
+)
+
+
+def test_a_job_singled_out(store: Store, connection: Connection) -> None:
+    """It is settled under the lease that it has now, and the others under theirs."""
+    session, jobs = running(store, connection, 3)
+    lease = connection.run(store.single_out(session, jobs[1].id, jobs[1].lease))
+    assert lease is not None
+    alone = jobs[1]._replace(lease=lease)
+    assert connection.run(store.single_out(session, alone.id, lease)) == lease
+    assert states(store, connection, [job.id for job in jobs]) == [State.RUNNING] * 3
+    assert settle(store, connection, session, settlement(alone, Move.COMPLETE)) == []
+    others = [settlement(job, Move.COMPLETE) for job in (jobs[0], jobs[2])]
+    assert settle(store, connection, session, *others) == []
+    assert states(store, connection, [job.id for job in jobs]) == [State.COMPLETED] * 3
+
+
+def test_a_job_alone_keeps_its_lease(store: Store, connection: Connection) -> None:
+    """Where nobody shares the lease there is nothing to do."""
+    session, [job] = running(store, connection)
+    assert connection.run(store.single_out(session, job.id, job.lease)) == job.lease
+
+
+def test_what_is_not_held_is_not_singled_out(store: Store, connection: Connection) -> None:
+    """A stranger, another lease, another job, and a worker that was declared dead get nothing."""
+    session, [job] = running(store, connection)
+    _, [elsewhere] = running(store, connection)
+    for who, what, lease in (
+        (SessionId(session + 1000), job.id, job.lease),
+        (session, job.id, LeaseId(job.lease + 1000)),
+        (session, elsewhere.id, job.lease),
+    ):
+        assert connection.run(store.single_out(who, what, lease)) is None
+    short = open_session(store, connection, timeout=0.02)
+    connection.run(store.close_session(session))
+    [again] = claim(store, connection, short)
+    rescued(store, connection, short)
+    assert connection.run(store.single_out(short, again.id, again.lease)) is None
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_inside_a_transaction(
+    store: Store, connection: Connection, other: Connection, end: str
+) -> None:
+    """The completion is part of the transaction; afterwards a worker that does not know looks."""
+    session, jobs = running(store, connection, 2)
+    lease = connection.run(store.single_out(session, jobs[0].id, jobs[0].lease))
+    assert lease is not None
+    job = jobs[0]._replace(lease=lease)
+    transaction = store.transaction()
+    transaction.tune()
+    assert (
+        run_inside(store, transaction, store.settle(session, [settlement(job, Move.COMPLETE)]))
+        == []
+    )
+    assert states(store, other, [job.id]) == [State.RUNNING]
+    getattr(transaction, end)()
+    after = {"commit": State.COMPLETED, "rollback": State.RUNNING}[end]
+    assert states(store, other, [job.id]) == [after]
+    settled = connection.run(store.settle_free(session, settlement(job, Move.RETRY)))
+    assert settled is (end == "rollback")
+    after = {"commit": State.COMPLETED, "rollback": State.RETRYABLE}[end]
+    assert states(store, other, [job.id, jobs[1].id]) == [after, State.RUNNING]
