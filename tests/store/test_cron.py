@@ -383,6 +383,19 @@ def test_changes_by_hand_hold(store: Store, connection: Connection) -> None:
     assert (found.entry, found.paused) == (replace(entry, jitter=1.0), True)
 
 
+def test_a_new_session_writes_no_entries(store: Store, connection: Connection) -> None:
+    """A worker that has lost its session does not bring back what its old code says."""
+    old, new = entry_of(), entry_of(jitter=1.0)
+    declare(store, connection, old)
+    declare(store, connection, new)
+    session = open_session(store, connection)
+    both = [old, entry_of("removed")]
+    assert connection.run(store.cron.declare(session, both, again=True)) == []
+    found = records(store, connection)
+    assert [one.entry for one in found.values()] == [new]
+    assert not found["hourly"].undeclared
+
+
 def test_what_is_missed_stays_missed(store: Store, connection: Connection) -> None:
     """A restart, or a declaration with the same times, loses no due time."""
     entry = entry_of(missed=Missed.ALL)

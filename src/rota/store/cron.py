@@ -136,13 +136,17 @@ class Cron:
 
     # Workers' --------------------------------------------------------------------------------
 
-    def declare(self, session: SessionId, entries: Sequence[CronEntry]) -> Operation[list[str]]:
+    def declare(
+        self, session: SessionId, entries: Sequence[CronEntry], *, again: bool = False
+    ) -> Operation[list[str]]:
         """Note what a worker's code declares; the names of entries that are new or have changed.
 
         An entry whose declaration is what it was stays as it is: changes that were made by hand
-        hold until the code says something else.
+        hold until the code says something else. `again`: the worker has a new session, and writes
+        no entries, since newer code may have done so after it started.
         """
-        return Stepped("cron_declare", self._declare(session, entries), Begin.DURABLE)
+        steps = self._declare(session, entries, again=again)
+        return Stepped("cron_declare", steps, Begin.DURABLE)
 
     def make(self, size: int = ENTRIES, jobs: int = JOBS) -> Operation[list[Made]]:
         """Make the jobs of entries whose due time has come: so many entries, so many jobs of each.
@@ -207,12 +211,16 @@ class Cron:
         [made] = yield from self._enqueue(spec, [args], copy=False).steps
         return made
 
-    def _declare(self, session: SessionId, entries: Sequence[CronEntry]) -> Steps[list[str]]:
+    def _declare(
+        self, session: SessionId, entries: Sequence[CronEntry], *, again: bool
+    ) -> Steps[list[str]]:
         wanted = {entry.name: entry for entry in sorted(entries, key=lambda entry: entry.name)}
         names = self._sql.many(list(wanted))
         if self._sql.forget is not None:
             yield self._sql.forget()
         yield self._sql.worker(session=session, names=names)
+        if again:
+            return []
         known = {row[0]: row[1] for row in (yield self._sql.declared(names=names))}
         changed = []
         for name, entry in wanted.items():
