@@ -294,6 +294,9 @@ def _fields(expression: str) -> list[str]:
     if not isinstance(expression, str):
         message = f"expression: text is needed, not {type(expression).__name__}"
         raise ConfigError(message)
+    if len(expression) > LONGEST_EXPRESSION:
+        message = f"expression: at most {LONGEST_EXPRESSION} characters are possible"
+        raise ConfigError(message)
     text = expression.strip()
     if text.startswith("@"):
         if text.lower() not in NICKNAMES:
@@ -306,9 +309,6 @@ def _fields(expression: str) -> list[str]:
             f"expression: five fields are needed (minute, hour, day, month, weekday), or six with "
             f"seconds in front, not {expression!r}"
         )
-        raise ConfigError(message)
-    if len(text) > LONGEST_EXPRESSION:
-        message = f"expression: at most {LONGEST_EXPRESSION} characters are possible"
         raise ConfigError(message)
     return fields
 

@@ -7,19 +7,14 @@ def digest(at: datetime) -> None: ...
 rota.cron.add("digest of tenant 7", "@daily", digest, timezone="Asia/Tokyo")
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rota.durations import seconds
-from rota.errors import (
-    ArgsError,
-    ConfigError,
-    CronEntryExists,
-    CronEntryNotFound,
-)
+from rota import entries
+from rota.entries import Args
+from rota.errors import ConfigError, CronEntryExists, CronEntryNotFound
 from rota.handle import JobHandle
-from rota.options import check_name
 from rota.task import Task
 
 if TYPE_CHECKING:
@@ -30,11 +25,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 AnyTask = TypeVar("AnyTask", bound=Task[..., Any, Any])
-
-Args = Sequence[Any] | Mapping[str, Any]
-"""A tuple (or list) of positional arguments, or a dict of keyword arguments."""
-
-SOME_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Crontab:
@@ -107,7 +97,7 @@ class Crontab:
             return task
 
         # What needs no task is checked at once, on the line that is wrong.
-        self._checked(expression, timezone, missed, jitter)
+        entries.checked(expression, timezone, missed, jitter)
         return declare
 
     # Looking ---------------------------------------------------------------------------------
@@ -191,7 +181,7 @@ class Crontab:
             TaskNotFound: Args were given, and the entry's task is not registered here.
             CronEntryNotFound: There is no entry of that name.
         """
-        changes = self._changes(expression, timezone, missed, jitter, nothing=args is None)
+        changes = entries.changes(expression, timezone, missed, jitter, nothing=args is None)
         if args is not None:
             changes["args"] = self._args(name, self.entries(), args)
         _must(name, self._run(conn, self._app.store.cron.change(name, changes)))
@@ -208,7 +198,7 @@ class Crontab:
         conn: object = None,
     ) -> None:
         """`change` for async code."""
-        changes = self._changes(expression, timezone, missed, jitter, nothing=args is None)
+        changes = entries.changes(expression, timezone, missed, jitter, nothing=args is None)
         if args is not None:
             changes["args"] = self._args(name, await self.aentries(), args)
         _must(name, await self._arun(conn, self._app.store.cron.change(name, changes)))
@@ -285,101 +275,17 @@ class Crontab:
         for record in records:
             if record.entry.name == name:
                 task = self._app.find_task(record.entry.task)
-                return _encoded(task, args, record.entry.due, self._app.max_args_bytes)
+                return entries.encoded(task, args, record.entry.due)
         raise _not_found(name)
 
     def _entry(
-        self,
-        name: str,
-        expression: str,
-        task: Task[..., Any, Any] | str,
-        *,
-        timezone: str,
-        missed: str,
-        jitter: float | timedelta,
-        args: Args,
-        due: str | None,
+        self, name: str, expression: str, task: Task[..., Any, Any] | str, **options: Any
     ) -> "CronEntry":
-        from rota.cron import CronEntry
-
-        times = self._checked(expression, timezone, missed, jitter)
         known = self._app.find_task(task) if isinstance(task, str) else task
         if known is task and not (isinstance(task, Task) and task.app is self._app):
             message = f"cron: a task of this app or its name is needed, not {task!r}"
             raise ConfigError(message)
-        if known.spec.later:
-            message = f"cron: task {known.name!r} has a delay or a time; leave it out of using(...)"
-            raise ConfigError(message)
-        spec = known.spec
-        return CronEntry(
-            name=check_name(name, "cron"),
-            task=spec.task,
-            args=_encoded(known, args, due, self._app.max_args_bytes),
-            due=due,
-            queue=spec.queue,
-            priority=spec.priority,
-            max_attempts=spec.max_attempts,
-            timeout=spec.timeout,
-            **times,
-        )
-
-    def _checked(
-        self, expression: str, timezone: str, missed: str, jitter: float | timedelta
-    ) -> dict[str, Any]:
-        from rota.cron import check_expression, check_missed, check_timezone
-
-        return {
-            "expression": check_expression(expression),
-            "timezone": check_timezone(timezone),
-            "missed": check_missed(missed),
-            "jitter": seconds(jitter, "jitter"),
-        }
-
-    def _changes(
-        self,
-        expression: str | None,
-        timezone: str | None,
-        missed: str | None,
-        jitter: float | timedelta | None,
-        *,
-        nothing: bool,
-    ) -> dict[str, Any]:
-        given = {
-            "expression": expression, "timezone": timezone, "missed": missed, "jitter": jitter,
-        }  # fmt: skip
-        known = {field: value for field, value in given.items() if value is not None}
-        if not known and nothing:
-            message = f"cron: nothing to change; give one of {', '.join(given)}, args"
-            raise ConfigError(message)
-        default: dict[str, Any] = {
-            "expression": "@daily", "timezone": "UTC", "missed": "latest", "jitter": 0,
-        }  # fmt: skip
-        checked = self._checked(**{**default, **known})
-        return {field: checked[field] for field in known}
-
-
-def _encoded(task: Task[..., Any, Any], args: Args, due: str | None, limit: int | None) -> str:
-    """The args of an entry as JSON; checked together with a due time, and stored without it."""
-    match args:
-        case Mapping():
-            given, named = (), dict(args)
-        case tuple() | list():
-            given, named = tuple(args), {}
-        case _:
-            message = (
-                "cron: args: a tuple of positional arguments or a dict of keyword arguments is "
-                f"needed, not {type(args).__name__}; for one argument write (value,)"
-            )
-            raise ArgsError(message)
-    if due is None:
-        return task.codec.encode(given, named, limit=limit)
-    if due in named:
-        message = f"cron: {due!r} is in args and named by due=; leave one of them out"
-        raise ArgsError(message)
-    from rota.cron import without
-
-    text = task.codec.encode(given, {**named, due: SOME_DAY}, limit=limit)
-    return without(text, due)
+        return entries.built(name, expression, known, **options)
 
 
 def _added(name: str, done: bool) -> None:  # noqa: FBT001 - what the store said

@@ -3,7 +3,17 @@
 import subprocess
 import sys
 
-HEAVY = ("aiosqlite", "asyncpg", "click", "psycopg", "pydantic", "rich", "sqlalchemy", "sqlite3")
+HEAVY = (
+    "aiosqlite",
+    "asyncpg",
+    "click",
+    "cronsim",
+    "psycopg",
+    "pydantic",
+    "rich",
+    "sqlalchemy",
+    "sqlite3",
+)
 
 SCRIPT = """
 import importlib, sys, time

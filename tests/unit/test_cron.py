@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from rota.cron import (
@@ -103,6 +103,7 @@ def test_impossible_expressions(expression: str, said: str) -> None:
     assert said in str(refused.value)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="0123456789*/-,#LWMONJA @", max_size=30))
 @example("0 0 * * MON#1/2")
 @example("1#1 * * * *")
@@ -226,6 +227,7 @@ moments = st.one_of(
 expressions, zones = st.sampled_from(EXPRESSIONS), st.sampled_from(ZONES)
 
 
+@settings(deadline=None)
 @given(expressions, zones, moments)
 def test_due_times_rise(expression: str, timezone: str, after: datetime) -> None:
     """Each due time is later than the one before, and none is left out on the way to it."""
@@ -238,6 +240,7 @@ def test_due_times_rise(expression: str, timezone: str, after: datetime) -> None
         assert [one.astimezone(UTC) for one in rest] == instants[place + 1 :]
 
 
+@settings(deadline=None)
 @given(st.sampled_from([one for one in EXPRESSIONS if one.startswith("*")]), zones, moments)
 def test_what_comes_all_the_time_is_what_the_wall_clock_says(
     expression: str, timezone: str, after: datetime
@@ -334,6 +337,7 @@ def test_a_worker_that_was_away_for_years(expression: str, missed: Missed) -> No
     assert planned.make[-1:] == (() if late and missed is Missed.SKIP else (newest,))
 
 
+@settings(deadline=None)
 @given(
     expression=expressions, timezone=zones, start=moments, missed=st.sampled_from(Missed),
     waits=st.lists(st.integers(0, 5000), min_size=1, max_size=8), most=st.integers(1, 50),
@@ -389,6 +393,7 @@ def test_a_job_may_know_its_due_time() -> None:
     assert args == '{"n":1.50,"big":12345678901234567890,"when":"2026-01-01T13:00:00+01:00"}'
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1e6), moments)
 def test_jitter(jitter: float, when: datetime) -> None:
     """It is below what was asked for, and the same for everybody, in whatever zone they look."""

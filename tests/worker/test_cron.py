@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -174,7 +175,7 @@ def test_a_paused_entry_stays_paused(app: Rota) -> None:
 
 
 def test_a_lost_session(app: Rota) -> None:
-    """A worker that goes on under a new session declares its entries anew."""
+    """A worker that goes on under a new session still has its entries, and writes none."""
 
     @app.cron("@daily")
     @app.task
@@ -182,6 +183,10 @@ def test_a_lost_session(app: Rota) -> None:
 
     with working(app, session_timeout=1.0):
         [worker] = app.run(app.store.workers())
+        # A worker with newer code starts meanwhile.
+        newer = replace(app.cron.declared[tick.name], jitter=7.0)
+        app.run(app.store.cron.declare(SessionId(worker.id), [newer]))
         app.run(app.store.close_session(SessionId(worker.id)))
         until(lambda: [one.id for one in app.run(app.store.workers())] not in ([], [worker.id]))
         until(lambda: not app.cron.entries()[0].undeclared)
+        assert app.cron.entries()[0].entry == newer

@@ -8,6 +8,9 @@ leader; who comes second finds the entry locked or the mark moved. Times are the
 What can fail: a machine may not know an entry's time zone, or run an older Rota that cannot read
 its expression. Such an entry is left to other machines, and the others go on.
 
+Nobody is woken by a change: workers ask once a second when the next entry is due, and a transaction
+that notified could not be prepared (two-phase commit).
+
 A backend says how its statements, moments and lists look, in a `Dialect`.
 """
 
@@ -41,9 +44,8 @@ class Enqueue(Protocol):
 class Dialect:
     """How a backend spells it.
 
-    `write` and `read` are for moments, `many` for lists. `wake` tells sleeping workers, where
-    that needs a statement, and `forget` removes what dead workers declared, where `worker` does
-    not.
+    `write` and `read` are for moments, `many` for lists. `forget` removes what dead workers
+    declared, where `worker` does not.
     """
 
     entries: Statement
@@ -58,7 +60,6 @@ class Dialect:
     remove: Statement
     worker: Statement
     forget: Statement | None
-    wake: Statement | None
     write: Callable[[datetime], object]
     read: Callable[[Any], datetime]
     many: Callable[[Sequence[Any]], object]
@@ -135,13 +136,17 @@ class Cron:
 
     # Workers' --------------------------------------------------------------------------------
 
-    def declare(self, session: SessionId, entries: Sequence[CronEntry]) -> Operation[list[str]]:
+    def declare(
+        self, session: SessionId, entries: Sequence[CronEntry], *, again: bool = False
+    ) -> Operation[list[str]]:
         """Note what a worker's code declares; the names of entries that are new or have changed.
 
         An entry whose declaration is what it was stays as it is: changes that were made by hand
-        hold until the code says something else.
+        hold until the code says something else. `again`: the worker has a new session, and writes
+        no entries, since newer code may have done so after it started.
         """
-        return Stepped("cron_declare", self._declare(session, entries), Begin.DURABLE)
+        steps = self._declare(session, entries, again=again)
+        return Stepped("cron_declare", steps, Begin.DURABLE)
 
     def make(self, size: int = ENTRIES, jobs: int = JOBS) -> Operation[list[Made]]:
         """Make the jobs of entries whose due time has come: so many entries, so many jobs of each.
@@ -167,7 +172,6 @@ class Cron:
             return False
         [(number, now)] = rows
         yield from self._mark(number, 1, entry, since or self._sql.read(now), None)
-        yield from self._wake()
         return True
 
     def _change(
@@ -182,7 +186,6 @@ class Cron:
         yield self._sql.change(entry=row.id, declaration=declaration, **_columns(new))
         if not new.same_times(old):
             yield from self._mark(row.id, row.seq + 1, new, row.now, row.last)
-        yield from self._wake()
         return True
 
     def _remove(self, name: str) -> Steps[bool]:
@@ -196,7 +199,6 @@ class Cron:
         if not paused:
             [row] = yield from self._read([name])
             yield from self._mark(row.id, row.seq + 1, row.record.entry, row.now, row.last)
-            yield from self._wake()
         return True
 
     def _run(self, name: str) -> Steps[JobId | None]:
@@ -209,12 +211,16 @@ class Cron:
         [made] = yield from self._enqueue(spec, [args], copy=False).steps
         return made
 
-    def _declare(self, session: SessionId, entries: Sequence[CronEntry]) -> Steps[list[str]]:
+    def _declare(
+        self, session: SessionId, entries: Sequence[CronEntry], *, again: bool
+    ) -> Steps[list[str]]:
         wanted = {entry.name: entry for entry in sorted(entries, key=lambda entry: entry.name)}
         names = self._sql.many(list(wanted))
         if self._sql.forget is not None:
             yield self._sql.forget()
         yield self._sql.worker(session=session, names=names)
+        if again:
+            return []
         known = {row[0]: row[1] for row in (yield self._sql.declared(names=names))}
         changed = []
         for name, entry in wanted.items():
@@ -268,10 +274,6 @@ class Cron:
             due=None if due is None else write(due),
             last=None if last is None else write(last),
         )
-
-    def _wake(self) -> Steps[None]:
-        if self._sql.wake is not None:
-            yield self._sql.wake()
 
     def _row(self, row: Sequence[Any]) -> _Row:
         read = self._sql.read

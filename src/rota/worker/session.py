@@ -104,7 +104,8 @@ class Session:
         sent = time.monotonic()
         session = self._connection.run(self._store.open_session(self._info))
         if self._entries:
-            declared = self._store.cron.declare(session, self._entries)
+            again = self._thread is not None
+            declared = self._store.cron.declare(session, self._entries, again=again)
             if changed := self._connection.run(declared):
                 logger.info("cron entries written: %s", ", ".join(changed))
         self._deadline = sent + self._config.session_timeout

@@ -23,7 +23,6 @@ DIALECT = Dialect(
     remove=sql("cron_remove"),
     worker=sql("cron_worker"),
     forget=None,
-    wake=sql("wake"),
     write=_utc,
     read=_utc,
     many=list,

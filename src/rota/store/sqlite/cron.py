@@ -23,7 +23,6 @@ DIALECT = Dialect(
     remove=sql("cron_remove"),
     worker=sql("cron_worker"),
     forget=sql("cron_forget"),
-    wake=None,
     write=datetime.timestamp,
     read=_read,
     many=json_list,
