@@ -11,6 +11,7 @@ from rota.states import State
 
 if TYPE_CHECKING:
     from rota.app import Rota
+    from rota.store.operation import Operation
 
 T = TypeVar("T")
 
@@ -94,11 +95,14 @@ class JobHandle(Generic[T]):
         Raises:
             JobNotFound: There is no such job.
         """
-        return _state(self.id, self._app.run(self._app.store.cancel([self.id])))
+        return _state(self.id, self._app.run(self._cancelling()))
 
     async def acancel(self) -> State:
         """`cancel` for async code."""
-        return _state(self.id, await self._app.arun(self._app.store.cancel([self.id])))
+        return _state(self.id, await self._app.arun(self._cancelling()))
+
+    def _cancelling(self) -> "Operation[dict[JobId, State]]":
+        return self._app.store.cancel([self.id], self._app.queues.cancelled())
 
     def _outcome(self, record: JobRecord) -> T:
         if record.state is not State.COMPLETED:
