@@ -13,6 +13,7 @@ from rota.waiting import not_found
 
 if TYPE_CHECKING:
     from rota.app import Rota
+    from rota.store.operation import Operation
 
 T = TypeVar("T")
 
@@ -145,11 +146,14 @@ class JobHandle(Generic[T]):
         Raises:
             JobNotFound: There is no such job.
         """
-        return _state(self.id, self._app.run(self._app.store.cancel([self.id])))
+        return _state(self.id, self._app.run(self._cancelling()))
 
     async def acancel(self) -> State:
         """`cancel` for async code."""
-        return _state(self.id, await self._app.arun(self._app.store.cancel([self.id])))
+        return _state(self.id, await self._app.arun(self._cancelling()))
+
+    def _cancelling(self) -> "Operation[dict[JobId, State]]":
+        return self._app.store.cancel([self.id], self._app.queues.cancelled())
 
     def _look(self) -> JobRecord:
         return _only(self.id, self._app.run(self._app.store.get([self.id])))

@@ -144,6 +144,11 @@ class Queues:
         every = {queue: of(queue).concurrency for queue in {*self.stored, *self.declared}}
         return {queue: most for queue, most in every.items() if most is not None}
 
+    def cancelled(self) -> dict[str, float]:
+        """How long the code lets jobs stay that are cancelled before they run, by queue."""
+        every = {queue: said.cancelled for queue, said in self.declared.items()}
+        return {queue: keep for queue, keep in every.items() if keep is not None}
+
     def discarded(self) -> dict[str, float]:
         """How long discarded jobs stay, of the queues in which they do not stay for ever."""
         of = self.settings()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rota import Backoff, JobRecord, Rota
+from rota import Backoff, JobRecord, Rota, State
 from rota.errors import ConfigError
 
 
@@ -166,3 +166,20 @@ def test_another_database_is_another_matter(app: Rota, tmp_path: Any) -> None:
     assert app.queues.concurrency() == {"mail": 2}
     app.use(f"sqlite:///{tmp_path}/next.db")
     assert app.queues.concurrency() == {}
+
+
+def test_a_cancelled_job_stays_as_declared(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handle tells what the code says of the queues; the store asks the database first."""
+    asked: list[object] = []
+    made = app.store.cancel
+
+    def spy(jobs: Any, keep: object) -> Any:
+        asked.append(keep)
+        return made(jobs)
+
+    app.queue("mail", retention=5)
+    app.queue("paint", retention={"discarded": 5})
+    job = app.task(name="task", queue="mail")(_nothing).enqueue()
+    monkeypatch.setattr(app.store, "cancel", spy)
+    assert job.cancel() is State.CANCELLED
+    assert asked == [{"mail": 5}]

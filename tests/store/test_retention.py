@@ -1,8 +1,14 @@
 """How long finished jobs stay, and housekeeping."""
 
+from typing import Any
+
+import pytest
+
 from rota.job import JobFilter, JobId
 from rota.states import Move, State
+from rota.store.postgres.connection import PostgresConnection
 from rota.store.protocol import Connection, Store
+from rota.store.sqlite.connection import SqliteConnection
 from tests.store.factories import (
     enqueue,
     one_of_each,
@@ -14,6 +20,7 @@ from tests.store.factories import (
     states,
     until,
 )
+from tests.store.test_counters import counted, told
 
 
 def gone(store: Store, connection: Connection, jobs: list[JobId]) -> None:
@@ -126,3 +133,42 @@ def test_discarded_by_a_rescue(store: Store, connection: Connection) -> None:
     [default, mail] = connection.run(store.queues())
     assert dict(default.counts) == {State.DISCARDED: 2}
     assert not any(mail.counts.values())
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_cancelled_before_it_runs(store: Store, connection: Connection, *, waits: bool) -> None:
+    """It stays as long as is set for its queue, else as the code says, else a day; or a minute."""
+    later: dict[str, Any] = {"delay": 600.0} if waits else {}
+    said = {"mail": 3600.0, "paint": 7200.0, "none": 0.0, "default": None}
+    connection.run(store.set_queue("mail", {"cancelled": 1800.0}))
+    connection.run(store.set_queue("paint", {"discarded": 1.0}))
+    jobs = [job for queue in said for job in enqueue(store, connection, 2, queue=queue, **later)]
+    keep = {queue: seconds for queue, seconds in said.items() if seconds is not None}
+    found = connection.run(store.cancel(jobs, keep))
+    assert set(found.values()) == {State.CANCELLED}
+    assert told(store, connection) == counted(store, connection)
+    expected = [1800.0] * 2 + [7200.0] * 2 + [60.0] * 2 + [86_400.0] * 2
+    for seconds, wanted in zip(kept(connection, jobs), expected, strict=True):
+        assert wanted - 5 <= seconds <= wanted * 33 / 32 + 5
+    # Off the store's default path, the same without a word from the code.
+    [job] = enqueue(store, connection, queue="mail", **later)
+    connection.run(store.cancel([job]))
+    [seconds] = kept(connection, [job])
+    assert 1790 < seconds < 1900
+
+
+def kept(connection: Connection, jobs: list[JobId]) -> list[float]:
+    """For how many seconds more finished jobs stay."""
+    if isinstance(connection, PostgresConnection):
+        statement = (
+            "SELECT extract(epoch FROM keep_until - now())::float8 FROM rota.finished "
+            "WHERE id = ANY (%s) ORDER BY id"
+        )
+        return [row[0] for row in connection.raw().execute(statement, (jobs,)).fetchall()]
+    assert isinstance(connection, SqliteConnection)
+    marks = ", ".join("?" * len(jobs))
+    statement = (
+        "SELECT keep_until - (julianday('now') - 2440587.5) * 86400.0 FROM rota_job "
+        f"WHERE id IN ({marks}) ORDER BY id"
+    )
+    return [row[0] for row in connection.database().execute(statement, jobs).fetchall()]

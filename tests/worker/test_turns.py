@@ -98,6 +98,28 @@ def test_others_go_on_at_full_speed(app: Rota, held: threading.Event) -> None:
     assert ran["quick"] == 2020
 
 
+def test_what_is_held_takes_no_place(app: Rota, held: threading.Event) -> None:
+    """Jobs that were claimed ahead while they were quick, and hang now, leave others their places."""
+
+    @app.task(queue="slow")
+    def stuck() -> None:
+        held.wait()
+
+    @app.task(store_result=True)
+    async def quick() -> int:
+        return 1
+
+    app.queue("slow", concurrency=1)
+    stuck.enqueue_many([()] * 30)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Turns, "_room", lambda *_: 10)
+        with working(app, concurrency=4):
+            until(lambda: running(app, "slow") == 30)
+            assert quick.enqueue().result(timeout=20) == 1
+            held.set()
+            until(lambda: len(records(app, State.COMPLETED)) == 31)
+
+
 def test_another_worker_runs_what_this_one_may_not(app: Rota, held: threading.Event) -> None:
     """The number is that of one worker process; two run twice as many."""
 

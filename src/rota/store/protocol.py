@@ -215,12 +215,15 @@ class Store(Protocol):
         """The newest jobs first, at most `wanted.limit` of them."""
         ...
 
-    def cancel(self, jobs: Sequence[JobId]) -> Operation[dict[JobId, State]]:
+    def cancel(
+        self, jobs: Sequence[JobId], keep: Mapping[str, float] | None = None
+    ) -> Operation[dict[JobId, State]]:
         """Cancel jobs that have not started, ask running ones to stop.
 
-        A cancelled job stays readable for a day. Returns the state of each job it found
-        afterwards: `cancelled`, or `running` where the
-        request now waits for the worker, or the finished state in which the job was anyway.
+        A cancelled job stays readable as long as is set for its queue, else as `keep` says for
+        single queues (in seconds), else a day; for a minute at the least. Returns the state of each
+        job it found afterwards: `cancelled`, or `running` where the request now waits for the
+        worker, or the finished state in which the job was anyway.
         """
         ...
 

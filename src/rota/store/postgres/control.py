@@ -5,7 +5,7 @@ their lanes' locks, in short transactions of Rota's own. A job may move on betwe
 (be staged, claimed, settled), so `cancel` looks again until every job is where nothing moves it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rota.job import JobId
 from rota.states import State
@@ -35,22 +35,25 @@ LOOKS = 5
 
 
 @operation(Begin.DURABLE)
-def cancel(jobs: Sequence[JobId]) -> Steps[dict[JobId, State]]:
+def cancel(
+    jobs: Sequence[JobId], keep: Mapping[str, float] | None = None
+) -> Steps[dict[JobId, State]]:
     """Cancel jobs that have not started, ask running ones to stop."""
-    states = yield from cancel_steps(jobs)
+    states = yield from cancel_steps(jobs, keep or {})
     if State.RUNNING in states.values():
         yield WAKE()
     return states
 
 
-def cancel_steps(jobs: Sequence[JobId]) -> Steps[dict[JobId, State]]:
+def cancel_steps(jobs: Sequence[JobId], keep: Mapping[str, float]) -> Steps[dict[JobId, State]]:
     """The steps of `cancel`, for housekeeping too."""
+    kept = {"queues": list(keep), "keeps": list(keep.values())}
     states: dict[JobId, State] = {}
     moving = list(jobs)
     for _ in range(LOOKS):
-        yield CANCEL_TIMER(jobs=moving)
+        yield CANCEL_TIMER(jobs=moving, **kept)
         lanes = [row[0] for row in (yield WAITING_LANES_LOCK(jobs=moving))]
-        yield AVAILABLE_CANCEL(jobs=moving, lanes=lanes)
+        yield AVAILABLE_CANCEL(jobs=moving, lanes=lanes, **kept)
         yield CANCEL_ASK(jobs=moving)
         rows = yield GET(jobs=moving)
         states.update({JobId(row[0]): State(row[5]) for row in rows})

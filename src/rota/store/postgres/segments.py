@@ -321,7 +321,7 @@ def trim() -> Steps[list[str]]:
     left = [row[0] for row in (yield CANCEL_LEFT())]
     if not left:
         return []
-    states = yield from cancel_steps(left)
+    states = yield from cancel_steps(left, {})
     yield CANCEL_FORGET(jobs=[job for job in left if job not in states or states[job].finished])
     return [f"cancelled {len(left)} job(s) that had moved on"]
 

@@ -1,7 +1,7 @@
 """What people do with jobs: cancel, retry, delete."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rota.job import JobId
 from rota.states import State
@@ -20,11 +20,13 @@ NOTE_DELETE = sql("note_delete")
 
 
 @operation(Begin.DURABLE)
-def cancel(jobs: Sequence[JobId]) -> Steps[dict[JobId, State]]:
+def cancel(
+    jobs: Sequence[JobId], keep: Mapping[str, float] | None = None
+) -> Steps[dict[JobId, State]]:
     """Cancel jobs that have not started, ask running ones to stop; the state of each it found."""
     ids = json_list(jobs)
     before = yield BEFORE(jobs=ids)
-    if cancelled := (yield CANCEL_WAITING(jobs=ids)):
+    if cancelled := (yield CANCEL_WAITING(jobs=ids, keeps=json_list(list((keep or {}).items())))):
         yield from moved(_left(before, cancelled), Counter(map(PLACE, cancelled)))
     yield CANCEL_RUNNING(jobs=ids)
     rows = yield STATES(jobs=ids)

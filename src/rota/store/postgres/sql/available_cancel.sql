@@ -2,7 +2,8 @@
 -- deleted. Their `lanes` are locked, so no claim can hand them out meanwhile; a job that has come
 -- into another lane since these were locked is left alone. The rows of the tally
 -- stand for those of the log, whether a mark has counted them or not.
--- `keep_until` is a day, rounded up to 45 minutes as in settle_complete.sql.
+-- `keep_until` is what is set for the queue, else what `keeps` says of `queues`, else a day; a minute at the
+-- least, for whoever cancels wants to see it; rounded up as in settle_complete.sql.
 WITH waiting AS MATERIALIZED (
     SELECT entry.segment, entry.ctid AS place
     FROM rota.log AS entry
@@ -28,10 +29,17 @@ WITH waiting AS MATERIALIZED (
 ), ended AS (
     INSERT INTO rota.finished (id, enqueued_at, keep_until, timeout, segment, priority, entry,
                                attempt, max_attempts, state, queue, task, args, errors)
-    SELECT job.id, job.enqueued_at, date_bin('45 minutes', now() + interval '1 day 45 minutes', 'epoch'),
+    SELECT job.id, job.enqueued_at, date_bin(step, now() + make_interval(secs => kept.seconds) + step, 'epoch'),
            job.timeout, (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry,
            job.attempt, job.max_attempts, 'cancelled', lane.queue, job.task, job.args, job.errors
     FROM job JOIN rota.lane ON lane.id = job.lane
+    LEFT JOIN rota.queue_setting AS said ON said.queue = lane.queue
+    LEFT JOIN unnest(%(queues)s::text[], %(keeps)s::float8[]) AS declared (queue, seconds)
+        ON declared.queue = lane.queue
+    CROSS JOIN LATERAL (
+        SELECT greatest(coalesce(said.cancelled, declared.seconds, 86400), 60) AS seconds
+    ) AS kept
+    CROSS JOIN LATERAL make_interval(secs => kept.seconds / 32) AS step
     RETURNING id, queue, priority, keep_until
 ), counted AS (
     INSERT INTO rota.tally (slot, lane, state, expires, jobs)

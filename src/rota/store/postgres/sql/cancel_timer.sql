@@ -1,5 +1,5 @@
 -- Cancel jobs that wait for their time, and say so in the tally. The rows' locks decide against a
--- stager. `keep_until` is a day, rounded up to 45 minutes as in settle_complete.sql.
+-- stager. `keep_until` as in available_cancel.sql.
 WITH job AS (
     DELETE FROM rota.timer WHERE id = ANY (%(jobs)s::int8[]) RETURNING *
 ), gone AS (
@@ -9,10 +9,17 @@ WITH job AS (
 ), ended AS (
     INSERT INTO rota.finished (id, enqueued_at, keep_until, timeout, segment, priority, entry,
                                attempt, max_attempts, state, queue, task, args, errors)
-    SELECT job.id, job.enqueued_at, date_bin('45 minutes', now() + interval '1 day 45 minutes', 'epoch'),
+    SELECT job.id, job.enqueued_at, date_bin(step, now() + make_interval(secs => kept.seconds) + step, 'epoch'),
            job.timeout, (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry,
            job.attempt, job.max_attempts, 'cancelled', lane.queue, job.task, job.args, job.errors
     FROM job JOIN rota.lane ON lane.id = job.lane
+    LEFT JOIN rota.queue_setting AS said ON said.queue = lane.queue
+    LEFT JOIN unnest(%(queues)s::text[], %(keeps)s::float8[]) AS declared (queue, seconds)
+        ON declared.queue = lane.queue
+    CROSS JOIN LATERAL (
+        SELECT greatest(coalesce(said.cancelled, declared.seconds, 86400), 60) AS seconds
+    ) AS kept
+    CROSS JOIN LATERAL make_interval(secs => kept.seconds / 32) AS step
     RETURNING id, queue, priority, keep_until
 ), counted AS (
     INSERT INTO rota.tally (slot, lane, state, expires, jobs)

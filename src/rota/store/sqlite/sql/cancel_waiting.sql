@@ -1,13 +1,21 @@
--- Cancel those of these jobs (a JSON array of ids) that have not started; they are kept for a day, rounded
--- up. Gives them as they are now.
+-- Cancel those of these jobs (a JSON array of ids) that have not started. They are kept as long as is set for
+-- their queue, else as `keeps` (a JSON array of [queue, seconds]) says, else a day; a minute at the least, for
+-- whoever cancels wants to see it; rounded up. Gives them as they are now.
 -- Locks: the database. Walks: rota_job by its primary key.
-WITH moment (now, kept) AS (
-    SELECT now, (CAST((now + 86400.0) / 2700.0 AS INTEGER) + 1) * 2700.0
-    FROM (SELECT (julianday('now') - 2440587.5) * 86400.0 AS now)
-)
+WITH moment (now) AS (SELECT (julianday('now') - 2440587.5) * 86400.0)
 UPDATE rota_job
 SET state = 'cancelled', scheduled_at = NULL,
-    finished_at = (SELECT now FROM moment), keep_until = (SELECT kept FROM moment)
+    finished_at = (SELECT now FROM moment),
+    keep_until = (
+        SELECT (CAST((now + seconds) / (seconds / 32.0) AS INTEGER) + 1) * (seconds / 32.0)
+        FROM moment CROSS JOIN (
+            SELECT max(60.0, coalesce(
+                (SELECT cancelled FROM rota_queue_setting AS said WHERE said.queue = rota_job.queue),
+                (SELECT json_extract(value, '$[1]') FROM json_each(:keeps)
+                 WHERE json_extract(value, '$[0]') = rota_job.queue),
+                86400.0)) AS seconds
+        )
+    )
 WHERE id IN (SELECT value FROM json_each(:jobs))
   AND +state IN ('scheduled', 'available', 'blocked', 'retryable')
 RETURNING id, queue, state, keep_until;
