@@ -12,7 +12,6 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import Context as ContextVars
 from contextvars import copy_context
 from enum import Enum
 from typing import Any, assert_never
@@ -29,6 +28,7 @@ from rota.settlement import Settlement, cancelled, completed, decide, released
 from rota.states import Move
 from rota.task import Executor, Task
 from rota.worker.executors.process import Child, Children, UnstorableResult
+from rota.worker.executors.thread import contained
 
 logger = logging.getLogger("rota")
 
@@ -87,8 +87,9 @@ class Runners:
         self._ended = ended
         self._loop = asyncio.get_running_loop()
         self._inbox: deque[ClaimedJob] = deque()
-        # Calls that serve more than one job; they go first, for they have waited already.
+        # Calls that serve more than one job.
         self._due: deque[Callable[[Run], Awaitable[None]]] = deque()
+        self._single_next = False
         self._runners: set[asyncio.Task[None]] = set()
         self._running: dict[JobId, Run] = {}
         self._unwanted: set[JobId] = set()
@@ -188,7 +189,7 @@ class Runners:
         inbox, due = self._inbox, self._due
         turn = time.monotonic()
         while inbox or due:
-            if due:
+            if due and self._due_has_turn():
                 await due.popleft()(run)
             else:
                 job = inbox.popleft()
@@ -206,6 +207,11 @@ class Runners:
             if time.monotonic() - turn > TURN:
                 await asyncio.sleep(0)
                 turn = time.monotonic()
+
+    def _due_has_turn(self) -> bool:
+        """Whether a call that is due goes first: they and single jobs take turns."""
+        self._single_next = not self._single_next
+        return self._single_next or not self._inbox
 
     async def _run(self, run: Run, job: ClaimedJob) -> Settlement | None:
         """Run one job; its settlement, or nothing where the job is somebody else's now."""
@@ -290,7 +296,7 @@ class Runners:
         )
         try:
             value, error = await self._loop.run_in_executor(
-                self._threads, _contained, copy_context(), call
+                self._threads, contained, copy_context(), call
             )
         finally:
             if timer:
@@ -383,17 +389,6 @@ class Runners:
             case Executor.THREAD:
                 if stop is Stop.TIMEOUT and run.job is not None:
                     self._events.emit(JobOverdue(run.job))
-
-
-def _contained(variables: ContextVars, call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
-    """Call with context variables of its own; an exception comes back as a value.
-
-    A future cannot carry every exception: StopIteration would leave it pending for ever.
-    """
-    try:
-        return variables.run(call), None
-    except BaseException as error:  # noqa: BLE001 - raised again where the result is awaited
-        return None, error
 
 
 def _too_long(job: ClaimedJob) -> TimeoutError:
