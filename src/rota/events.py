@@ -268,9 +268,8 @@ class Events:
             each.append(handler)
 
         def end() -> None:
-            for each in lists:
-                if handler in each:
-                    each.remove(handler)
+            while lists:
+                lists.pop().remove(handler)
 
         return end
 

@@ -118,6 +118,20 @@ def test_each_ending_has_a_kind() -> None:
     assert {ENDINGS[one.move] for one in SETTLEMENTS.values()} == set(SETTLEMENTS)
 
 
+def test_the_same_subscriber_twice() -> None:
+    """Who subscribes twice hears twice; ending one of them, even twice, leaves the other."""
+    events = Events()
+    seen: list[Event] = []
+    end = events.subscribe(JobsStaged, seen.append)
+    events.subscribe(JobsStaged, seen.append)
+    events.emit(JobsStaged(1))
+    assert len(seen) == 2
+    end()
+    end()
+    events.emit(JobsStaged(2))
+    assert len(seen) == 3
+
+
 def test_collecting() -> None:
     """`collect` has the events of the block, of a kind and the finer ones, and ends with it."""
     events = Events()

@@ -128,8 +128,8 @@ async def test_dropped_batches_do_not_come_back(app: Rota) -> None:
     assert gathering.ready == []
 
 
-async def test_batches_go_before_single_jobs(app: Rota) -> None:
-    """A batch has waited already: it does not wait for all that is in the inbox, too."""
+async def test_batches_and_single_jobs_take_turns(app: Rota) -> None:
+    """Neither of them waits until nothing of the other is left."""
     order: list[str] = []
     settled: list[Settlement] = []
     done = asyncio.Event()
@@ -142,7 +142,7 @@ async def test_batches_go_before_single_jobs(app: Rota) -> None:
     def end(count: int) -> None:
         nonlocal ended
         ended += count
-        if ended == 5:
+        if ended == 9:
             done.set()
 
     app.task(name="many", batch=3, within=300)(handler(order))
@@ -151,8 +151,8 @@ async def test_batches_go_before_single_jobs(app: Rota) -> None:
         effects=Effects(app, Leases(), cast("Any", None)), notes=Notes(lambda: None), middleware=app.middleware, batch_tasks=app.batch_tasks,
         spare=lambda _: None,
     )  # fmt: skip
-    runners.deliver([*claimed("plain", 1, 2), *claimed("many", 3, 3)])
+    runners.deliver([*claimed("plain", 1, 3), *claimed("many", 4, 6)])
     await asyncio.wait_for(done.wait(), 20)
     runners.close()
-    assert order == ["many [3, 4, 5]", "plain 1", "plain 2"]
-    assert sorted(one.job for one in settled) == [1, 2, 3, 4, 5]
+    assert order == ["many [4, 5, 6]", "plain 1", "many [7, 8, 9]", "plain 2", "plain 3"]
+    assert sorted(one.job for one in settled) == list(range(1, 10))

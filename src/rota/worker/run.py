@@ -12,7 +12,6 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import Context as ContextVars
 from contextvars import copy_context
 from enum import Enum
 from typing import Any, assert_never
@@ -31,6 +30,7 @@ from rota.states import Move
 from rota.task import Executor, Task
 from rota.worker.effects import Effects
 from rota.worker.executors.process import Child, Children, UnstorableResult
+from rota.worker.executors.thread import contained
 from rota.worker.turns import Turns
 
 logger = logging.getLogger("rota")
@@ -96,8 +96,9 @@ class Runners:
         self._completions = effects.completions
         self._loop = asyncio.get_running_loop()
         self._inbox: deque[ClaimedJob] = deque()
-        # Calls that serve more than one job; they go first, for they have waited already.
+        # Calls that serve more than one job.
         self._due: deque[Callable[[Run], Awaitable[None]]] = deque()
+        self._single_next = False
         self._runners: set[asyncio.Task[None]] = set()
         self._running: dict[JobId, Run] = {}
         self._unwanted: set[JobId] = set()
@@ -218,7 +219,7 @@ class Runners:
         inbox, due = self._inbox, self._due
         turn = time.monotonic()
         while inbox or due:
-            if due:
+            if due and self._due_has_turn():
                 await due.popleft()(run)
             else:
                 job = inbox.popleft()
@@ -249,6 +250,11 @@ class Runners:
         """A job has ended: if it was its queue's turn, another one may have it."""
         if self._turns is not None and (follower := self._turns.give(job)) is not None:
             self._inbox.appendleft(follower)
+
+    def _due_has_turn(self) -> bool:
+        """Whether a call that is due goes first: they and single jobs take turns."""
+        self._single_next = not self._single_next
+        return self._single_next or not self._inbox
 
     async def _run(self, run: Run, job: ClaimedJob) -> Settlement | None:
         """Run one job; its settlement, or nothing where the job is somebody else's now."""
@@ -335,7 +341,7 @@ class Runners:
         )
         try:
             value, error = await self._loop.run_in_executor(
-                self._threads, _contained, copy_context(), call
+                self._threads, contained, copy_context(), call
             )
         finally:
             if timer:
@@ -433,17 +439,6 @@ class Runners:
             case Executor.THREAD:
                 if stop is Stop.TIMEOUT and run.job is not None:
                     self._events.emit(JobOverdue(run.job))
-
-
-def _contained(variables: ContextVars, call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
-    """Call with context variables of its own; an exception comes back as a value.
-
-    A future cannot carry every exception: StopIteration would leave it pending for ever.
-    """
-    try:
-        return variables.run(call), None
-    except BaseException as error:  # noqa: BLE001 - raised again where the result is awaited
-        return None, error
 
 
 def _too_long(job: ClaimedJob) -> TimeoutError:
