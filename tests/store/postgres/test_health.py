@@ -286,7 +286,7 @@ def test_without_tables(postgres_url: str) -> None:
 
 def test_newer_tables(db: Database) -> None:
     """Tables of another version are told, with what of them can be read."""
-    db.sql("UPDATE rota.schema_version SET version = 99")
+    db.sql("INSERT INTO rota.schema_version (version) VALUES (99)")
     db.sql("ALTER TABLE rota.heartbeat RENAME COLUMN at TO moment")
     facts = facts_of(db.store)
     assert facts.work.schema == 99
