@@ -158,7 +158,7 @@ class JobHandle(Generic[T]):
     def _look(self) -> JobRecord:
         return _only(self.id, self._app.run(self._app.store.get([self.id])))
 
-    def _notes(self) -> Operation[dict[JobId, list[ToldNote]]]:
+    def _notes(self) -> "Operation[dict[JobId, list[ToldNote]]]":
         return self._app.store.notes([self.id])
 
     def _outcome(self, record: JobRecord) -> T:

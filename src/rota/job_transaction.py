@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rota.errors import ConfigError, LeaseLost, StoreUnavailable
 from rota.job import ClaimedJob, LeaseId, SessionId
 from rota.settlement import Settlement, completed
-from rota.store.joining import AwaitedJoined, Joined, Own, Threaded, ajoin, join
+from rota.store.joining import AwaitedJoined, Joined, Own, Threaded, ajoin, join, to_its_end
 from rota.transaction import OwnTransaction
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Completion:
         self.settlement: Settlement | None = None
         self.failed_late = False
         self._moved = moved
-        self.doubtful = doubtful
+        self._doubtful = doubtful
 
     @property
     def over(self) -> bool:
@@ -90,11 +90,23 @@ class Completion:
             raise ConfigError(message)
         self.stage = Stage.OPEN
 
-    def move(self, lease: LeaseId) -> None:
-        """Note that the job has another lease now."""
-        if lease != self.job.lease:
-            self._moved(self.job.lease, lease)
-            self.job = self.job._replace(lease=lease)
+    def single_out(self, app: "Rota") -> None:
+        """Give the job a lease of its own, and note which.
+
+        Raises:
+            LeaseLost: The job is not held by this worker any more.
+            StoreUnavailable: Nobody knows; the worker looks for leases that it does not know.
+        """
+        job = self.job
+        try:
+            lease = app.run(app.store.single_out(self.session, job.id, job.lease))
+        except StoreUnavailable:
+            self._doubtful()
+            raise
+        self.require(held=lease is not None)
+        if lease is not None and lease != job.lease:
+            self._moved(job.lease, lease)
+            self.job = job._replace(lease=lease)
 
     def require(self, *, held: bool) -> None:
         """Refuse to go on where the fence has refused.
@@ -177,7 +189,7 @@ class JobTransaction(OwnTransaction):
         joined: Joined = (
             Own(self._app.begin) if self.own else join(self._conn, self._app.check_backend)
         )
-        _call(self._entering(self._app.run, joined))
+        _call(self._entering(_now, joined))
         self._joined = joined
         return self
 
@@ -198,7 +210,7 @@ class JobTransaction(OwnTransaction):
             if self.own
             else await ajoin(self._conn, check, begun=begun)
         )
-        await _await(self._entering(self._app.arun, joined))
+        await _await(self._entering(to_its_end, joined))
         self._awaited = joined
         return self
 
@@ -219,16 +231,10 @@ class JobTransaction(OwnTransaction):
             return
         one.open()
         try:
-            single = self._app.store.single_out(one.session, one.job.id, one.job.lease)
-            lease = yield partial(run, single)
-            one.require(held=lease is not None)
-            one.move(lease)
+            yield partial(run, partial(one.single_out, self._app))
             yield joined.begin
-        except BaseException as error:
+        except BaseException:
             one.stage = Stage.NONE
-            # Perhaps there is a lease now that nobody knows of.
-            if isinstance(error, StoreUnavailable):
-                one.doubtful()
             raise
 
     def _leaving(self, joined: Joined | AwaitedJoined, error: BaseException | None) -> Flow:
@@ -269,6 +275,10 @@ def without_job(app: "Rota") -> Transact:
 
 
 # Two short loops, as in `rota.store.execute`: one flow, for code that blocks and for async code.
+
+
+def _now(call: Callable[[], None]) -> None:
+    call()
 
 
 def _call(flow: Flow) -> None:

@@ -1,18 +1,24 @@
 """Handlers whose writes and whose job's completion commit together, or neither."""
 
+import asyncio
 import sqlite3
 import threading
-from contextlib import closing
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from typing import Any, TypeVar
 
 import psycopg
 import pytest
 
-from rota import Backoff, ConfigError, Context, LeaseLost, Rota, Snooze, State
+from rota import Backoff, ConfigError, Context, LeaseLost, Rota, Snooze, State, StoreUnavailable
 from rota.events import JobSettled, LeasesLost
 from rota.job import JobFilter
+from rota.store.migrate import migrate
+from rota.store.operation import Operation
 from tests.fixtures.workers import drained, records, until, working
 from tests.worker import chores
+
+T = TypeVar("T")
 
 INSERT = {"sqlite": "INSERT INTO effect VALUES (?)", "postgres": "INSERT INTO effect VALUES (%s)"}
 
@@ -286,6 +292,85 @@ def sessions(app: Rota) -> list[tuple[Any]]:
     with closing(opened(app)) as conn:
         found: list[tuple[Any]] = conn.execute(f"SELECT id FROM {name}").fetchall()
         return found
+
+
+def test_cancelled_in_the_block(app: Rota, insert: str) -> None:
+    """A job that is cancelled while its block is open leaves nothing behind but its state."""
+    inside = threading.Event()
+
+    @app.task
+    async def write(ctx: Context) -> None:
+        async with closing_later(app) as conn, ctx.transaction(conn):
+            inside.set()
+            await asyncio.sleep(60)
+            conn.execute(insert, [1])
+
+    job = write.enqueue()
+    with working(app, session_timeout=3.0):
+        assert inside.wait(20)
+        job.cancel()
+        until(lambda: job.status is State.CANCELLED, "the job to stop")
+    assert effects(app) == []
+
+
+@asynccontextmanager
+async def closing_later(app: Rota) -> AsyncIterator[Any]:
+    """A blocking connection in async code."""
+    with closing(opened(app)) as conn:
+        yield conn
+
+
+def test_an_answer_that_was_lost(app: Rota, insert: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the connection breaks as the job leaves its lease, no job is left in nobody's hands."""
+    real = app.run
+    broken: list[str] = []
+
+    def run(operation: Operation[T]) -> T:
+        found = real(operation)
+        if operation.name == "single_out" and not broken:
+            broken.append(operation.name)
+            message = "the connection broke"
+            raise StoreUnavailable(message)
+        return found
+
+    monkeypatch.setattr(app, "run", run)
+
+    @app.task(retry=AT_ONCE)
+    def write(ctx: Context, number: int) -> None:
+        with ctx.transaction() as tx:
+            tx.execute(insert, [number])
+
+    write.enqueue_many([(number,) for number in range(5)])
+    drained(app, concurrency=5)
+    assert broken
+    assert effects(app) == list(range(5))
+    assert len(records(app, State.COMPLETED)) == 5
+
+
+def test_a_worker_that_stops_before_the_end(postgres_url: str) -> None:
+    """Its job stays running while the transaction is open, and is rescued when it is rolled back."""
+    kept: list[Any] = []
+    with Rota(postgres_url) as app:
+        with closing(app.store.connect()) as connection:
+            migrate(app.store, connection)
+
+        @app.task
+        def write(ctx: Context) -> None:
+            if ctx.attempt > 1:
+                return
+            kept.append(conn := opened(app))
+            with ctx.transaction(conn, commit=False):
+                conn.execute("CREATE TABLE kept ()")
+
+        job = write.enqueue()
+        with working(app, session_timeout=1.0):
+            until(lambda: kept and not kept[0].closed and job.status is State.RUNNING, "the block")
+        assert job.status is State.RUNNING
+        with working(app, session_timeout=1.0):
+            kept[0].rollback()
+            until(lambda: job.status is State.COMPLETED, "the job to be rescued")
+        assert job.record().attempt == 2
+        kept[0].close()
 
 
 @pytest.mark.parametrize("end", ["commit", "rollback"])

@@ -233,19 +233,12 @@ class Threaded:
         return self._own.connection
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Call in the thread; who is cancelled meanwhile waits, since it cannot be stopped."""
-        # Imported here, as in `in_thread`.
-        import asyncio
-        from concurrent.futures import ThreadPoolExecutor
+        """Call in the thread, to the call's end."""
+        from concurrent.futures import ThreadPoolExecutor  # here, as in `in_thread`
 
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="rota-transaction")
-        under_way = asyncio.get_running_loop().run_in_executor(self._thread, function)
-        try:
-            return await asyncio.shield(under_way)
-        except asyncio.CancelledError:
-            await asyncio.wait({under_way})
-            raise
+        return await to_its_end(function, self._thread)
 
     async def begin(self) -> None:
         """Open it."""
@@ -328,6 +321,18 @@ async def ajoin(
     return AwaitedCallersOwn(connection)
 
 
+async def to_its_end(function: Callable[[], T], executor: "ThreadPoolExecutor | None" = None) -> T:
+    """Call in a thread. Who is cancelled meanwhile waits, since the call cannot be stopped."""
+    import asyncio  # here, as in `in_thread`
+
+    under_way = asyncio.get_running_loop().run_in_executor(executor, function)
+    try:
+        return await asyncio.shield(under_way)
+    except asyncio.CancelledError:
+        await asyncio.wait({under_way})
+        raise
+
+
 async def _run_on(connection: Any, operation: Operation[T]) -> T:
     found = await caller(connection)
     if isinstance(found, Blocking):
@@ -383,4 +388,5 @@ __all__ = [
     "Threaded",
     "ajoin",
     "join",
+    "to_its_end",
 ]

@@ -1,0 +1,221 @@
+"""`rota.enqueue()`: jobs from SQL, the same as those from Python."""
+
+import secrets
+from collections.abc import Iterator
+from datetime import timedelta
+
+import psycopg
+import pytest
+
+from rota.job import JobId, JobRecord
+from rota.states import State
+from tests.store.factories import until
+from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
+
+
+def record(db: Database, job: int) -> JobRecord:
+    """A job as Rota knows it."""
+    [found] = db.own.run(db.store.get([JobId(job)]))
+    return found
+
+
+def counted(db: Database, state: State) -> int:
+    """How many jobs of the queue are in a state."""
+    return sum(one.counts.get(state, 0) for one in db.own.run(db.store.queues()))
+
+
+def test_the_same_job(db: Database) -> None:
+    """With all options it is the job that Python would have stored, in the same order."""
+    [first] = db.enqueue(1, queue="mail", priority=3, max_attempts=2, timeout=30.0)
+    job = db.one(
+        "SELECT rota.enqueue('shop.send', '{\"number\":0}', queue => 'mail', priority => 3,"
+        " max_attempts => 2, timeout => '30 s')"
+    )
+    [third] = db.enqueue(1, queue="mail", priority=3)
+    one, other = record(db, first), record(db, job)
+    for name in (
+        "task",
+        "args",
+        "queue",
+        "priority",
+        "state",
+        "attempt",
+        "max_attempts",
+        "timeout",
+    ):
+        assert getattr(one, name) == getattr(other, name), name
+    assert counted(db, State.AVAILABLE) == 3
+    session = db.session()
+    claimed = db.claim(session, queues=("mail",))
+    assert ids(claimed) == [first, job, third]
+    assert db.settle(session, claimed, keep=KEEP) == []
+    assert counted(db, State.COMPLETED) == 3
+
+
+def test_what_is_set_for_the_queue(db: Database) -> None:
+    """Attempts and timeout are those of the queue, unless the call says them."""
+    db.own.run(db.store.set_queue("mail", {"max_attempts": 2, "timeout": 7.5}))
+    job = record(db, db.one("SELECT rota.enqueue('shop.send', queue => 'mail')"))
+    assert (job.max_attempts, job.timeout) == (2, 7.5)
+    job = record(db, db.one(
+        "SELECT rota.enqueue('shop.send', queue => 'mail', max_attempts => 3, timeout => '1 s')"
+    ))  # fmt: skip
+    assert (job.max_attempts, job.timeout) == (3, 1.0)
+    job = record(db, db.one("SELECT rota.enqueue('shop.send')"))
+    assert (job.max_attempts, job.timeout) == (5, None)
+
+
+@pytest.mark.parametrize("when", ["delay => '1 hour'", "run_at => now() + interval '1 hour'"])
+def test_later(db: Database, when: str) -> None:
+    """A job with a time waits for it, and is counted as scheduled."""
+    job = db.one(f"SELECT rota.enqueue('shop.send', {when})")
+    found = record(db, job)
+    assert found.state is State.SCHEDULED
+    assert found.scheduled_at is not None
+    assert timedelta(minutes=59) < found.scheduled_at - found.enqueued_at < timedelta(minutes=61)
+    assert counted(db, State.SCHEDULED) == 1
+    due = db.one("SELECT rota.enqueue('shop.send', run_at => '2001-01-01 00:00+00')")
+    db.own.run(db.store.stage(10))
+    assert ids(db.claim(db.session())) == [due]
+
+
+def test_at_once(db: Database) -> None:
+    """A delay of nothing is none."""
+    job = db.one("SELECT rota.enqueue('shop.send', delay => '0')")
+    assert record(db, job).state is State.AVAILABLE
+
+
+REFUSED = {
+    "''": "task: a name of 1 to 200",
+    "NULL": "task: a name of 1 to 200",
+    "' x'": "task: a name of 1 to 200",
+    "E'a\\nb'": "task: a name of 1 to 200",
+    "repeat('x', 201)": "task: a name of 1 to 200",
+    "'x', '[1]'": "args: a JSON object is needed, not array",
+    "'x', NULL": "args: a JSON object is needed, not NULL",
+    "'x', queue => 'a '": "queue: a name of 1 to 200",
+    "'x', priority => 40000": "priority: a whole number between",
+    "'x', max_attempts => 0": "max_attempts: between 1 and",
+    "'x', delay => '1 s', run_at => now()": "exclude each other",
+    "'x', delay => '-1 s'": "delay: no negative",
+    "'x', run_at => 'infinity'": "run_at: a moment is needed",
+    "'x', timeout => '0'": "timeout: more than no time",
+}
+
+
+@pytest.mark.parametrize("given", REFUSED)
+def test_refused(db: Database, given: str) -> None:
+    """What Python refuses is refused, with what to do; nothing is stored."""
+    with pytest.raises(psycopg.errors.InvalidParameterValue) as raised:
+        db.sql(f"SELECT rota.enqueue({given})")
+    assert REFUSED[given] in str(raised.value)
+    assert raised.value.diag.message_hint
+    assert db.one("SELECT count(*) FROM rota.log") == db.one("SELECT count(*) FROM rota.lane") == 0
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_in_a_transaction(db: Database, end: str) -> None:
+    """The job is there if and only if the transaction commits, with the lane that it has made."""
+    raw = db.bare()
+    raw.execute("SELECT rota.enqueue('shop.send')")
+    assert db.claim(db.session()) == []
+    getattr(raw, end)()
+    assert len(db.claim(db.session())) == (end == "commit")
+    assert db.one("SELECT count(*) FROM rota.lane") == (end == "commit")
+    assert len(db.enqueue(1)) == 1
+
+
+def test_producers_do_not_wait(db: Database) -> None:
+    """Once there is the lane, nobody waits for a transaction that stays open, under any snapshot."""
+    db.enqueue(1)
+    old = db.bare()
+    old.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    old.execute("SELECT count(*) FROM rota.job")
+    raw = db.bare()
+    raw.execute("SELECT rota.enqueue('shop.send')")
+    db.sql("SET statement_timeout = '10s'")
+    db.sql("SELECT rota.enqueue('shop.send')")
+    old.execute("SELECT rota.enqueue('shop.send')")
+    old.commit()
+    session = db.session()
+    assert len(db.claim_all(session)) == 3
+    raw.commit()
+    assert len(db.claim_all(session)) == 1
+
+
+def test_the_first_job_of_a_lane(db: Database) -> None:
+    """Two that make the same lane: the second waits for the first, and both jobs are there."""
+    raw = db.bare()
+    raw.execute("SELECT rota.enqueue('shop.send')")
+    from rota.store.postgres.enqueue import ensure_lane
+
+    second = Later(db, ensure_lane("default", 0))
+    until(lambda: db.waits_for(second.pid, raw.info.backend_pid) or None)
+    raw.commit()
+    assert second.result() == db.one("SELECT id FROM rota.lane")
+    assert db.one("SELECT count(*) FROM rota.cursor") == 1
+    db.enqueue(1)
+    assert len(db.claim(db.session())) == 2
+
+
+def test_waking(db: Database) -> None:
+    """A worker that sleeps is notified at the commit; where nobody sleeps, nobody is."""
+    waker = db.store.waker(["default"])
+    try:
+        assert not waker.wait(0.01)
+        db.sql("SELECT rota.enqueue('shop.send')")
+        assert waker.wait(20)
+    finally:
+        waker.close()
+    prepared = db.bare()
+    prepared.execute("SELECT rota.enqueue('shop.send')")
+    prepared.execute("PREPARE TRANSACTION 'rota sql'")
+    db.sql("COMMIT PREPARED 'rota sql'")
+    assert len(db.claim(db.session())) == 2
+
+
+@pytest.fixture
+def producer(db: Database) -> Iterator[Raw]:
+    """A role that may do what docs/sql.md grants."""
+    from tests.docs.pages import ROOT
+
+    name = f"producer_{secrets.token_hex(4)}"
+    db.sql(f"CREATE ROLE {name}")
+    page = (ROOT / "docs" / "sql.md").read_text(encoding="utf-8")
+    grants = [line for line in page.splitlines() if line.startswith("GRANT ")]
+    assert grants
+    for grant in grants:
+        db.sql(grant.replace(" TO producer;", f" TO {name}"))
+    raw = db.bare(autocommit=True)
+    raw.execute(f"SET ROLE {name}".encode())
+    yield raw
+    raw.close()
+    db.sql(f"DROP OWNED BY {name}")
+    db.sql(f"DROP ROLE {name}")
+
+
+def test_another_role(db: Database, producer: Raw) -> None:
+    """It enqueues with no more rights than the page gives, the first job of a lane too."""
+    producer.execute("SELECT rota.enqueue('shop.send', queue => 'new')")
+    producer.execute("SELECT rota.enqueue('shop.send', queue => 'new', delay => '1 hour')")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        producer.execute("SELECT * FROM rota.log")
+    assert len(db.claim(db.session(), queues=("new",))) == 1
+
+
+def test_a_trigger(db: Database) -> None:
+    """A trigger enqueues in the transaction that fires it."""
+    db.sql(
+        "CREATE TABLE orders (id integer);"
+        "CREATE FUNCTION send_receipt() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " PERFORM rota.enqueue('shop.send', json_build_object('number', NEW.id)); RETURN NULL; END $$;"
+        "CREATE TRIGGER receipt AFTER INSERT ON orders FOR EACH ROW EXECUTE FUNCTION send_receipt()"
+    )
+    db.enqueue(1)
+    raw = db.bare()
+    raw.execute("INSERT INTO orders VALUES (1)")
+    raw.rollback()
+    raw.execute("INSERT INTO orders VALUES (7), (8)")
+    raw.commit()
+    jobs = db.claim(db.session())
+    assert [job.args.replace(" ", "") for job in jobs] == [f'{{"number":{n}}}' for n in (0, 7, 8)]
