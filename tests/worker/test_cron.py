@@ -130,7 +130,11 @@ def test_without_upkeep(app: Rota, store_url: str) -> None:
     async def tick() -> None: ...
 
     with working(app, upkeep=False):
-        until(app.cron.entries)
+        [entry] = app.cron.entries()
+        due = entry.due
+        assert due is not None
+        until(lambda: datetime.now(UTC) > due + timedelta(seconds=1.5))
+        assert app.cron.entries()[0].last is None
         with Rota(store_url) as helper, working(helper, queues=("none",)):
             theirs = heard(helper, CronJobsMade)
             until(lambda: theirs and started)
