@@ -221,8 +221,9 @@ def test_a_connection_that_is_killed(
     send: Any,
     hand: Hand,
     pool: ThreadPoolExecutor,
-    store: Store,
     monkeypatch: pytest.MonkeyPatch,
+    *,
+    store: Store,
 ) -> None:
     """The thread connects again, looks, and hears again."""
     if store.name == "sqlite":
