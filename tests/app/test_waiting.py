@@ -217,7 +217,13 @@ def test_looks_become_rare(send: Any, looks: list[int], monkeypatch: pytest.Monk
 
 @pytest.mark.usefixtures("rare")
 def test_a_connection_that_is_killed(
-    app: Rota, send: Any, hand: Hand, pool: ThreadPoolExecutor, store: Store
+    app: Rota,
+    send: Any,
+    hand: Hand,
+    pool: ThreadPoolExecutor,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    store: Store,
 ) -> None:
     """The thread connects again, looks, and hears again."""
     if store.name == "sqlite":
@@ -227,12 +233,16 @@ def test_a_connection_that_is_killed(
     until(lambda: waited(app) == 2)
     listener: Any = app.waiting._listener
     before = listener.connection.raw().info.backend_pid
+    gate = threading.Event()
+    real = listener.listen
+    monkeypatch.setattr(listener, "listen", lambda: gate.wait(LONG) and real())
     with closing(store.connect()) as admin:
         raw: Any = admin
         ended = raw.raw().execute("SELECT pg_terminate_backend(%s, 10000)", [before]).fetchone()
         assert ended == (True,)
-        # Nobody hears of this one: he who waits finds it when he has connected again.
-        hand.complete(hand.claim(1))
+    # Nobody hears of this one: he who waits finds it when he has connected again.
+    hand.complete(hand.claim(1))
+    gate.set()
     assert results[0].result(LONG).state is State.COMPLETED
     until(lambda: waited(app) == 1)
     hand.complete(hand.claim(1))
