@@ -8,12 +8,10 @@ with rota.transaction() as tx:
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rota.errors import ConfigError
-from rota.store.execute import in_thread
+from rota.store.joining import Own, Threaded
 
 if TYPE_CHECKING:
     from rota.app import Rota
-    from rota.store.protocol import Transaction
 
 
 class OwnTransaction:
@@ -21,15 +19,13 @@ class OwnTransaction:
 
     def __init__(self, app: "Rota") -> None:
         self._app = app
-        self._open: Transaction | None = None
+        self._own = Own(app.begin)
+        self._threaded = Threaded(self._own)
 
     @property
     def connection(self) -> Any:
         """The driver's connection (psycopg or sqlite3), for the user's own statements."""
-        if self._open is None:
-            message = "this transaction is not open; use it in its `with` block"
-            raise ConfigError(message)
-        return self._open.connection
+        return self._own.connection
 
     def execute(self, sql: str, params: Any = ()) -> Any:
         """Run a statement in the transaction, in the driver's own style; gives its cursor."""
@@ -37,10 +33,10 @@ class OwnTransaction:
 
     async def aexecute(self, sql: str, params: Any = ()) -> Any:
         """`execute` for async code."""
-        return await in_thread(self.execute, sql, params)
+        return await self._threaded.call(lambda: self.execute(sql, params))
 
     def __enter__(self) -> Self:
-        self._open = self._app.begin()
+        self._own.begin()
         return self
 
     def __exit__(
@@ -49,16 +45,13 @@ class OwnTransaction:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        ending, self._open = self._open, None
-        if ending is None:
-            return
         if error is None:
-            ending.commit()
+            self._own.commit()
         else:
-            ending.rollback()
+            self._own.rollback()
 
     async def __aenter__(self) -> Self:
-        await in_thread(self.__enter__)
+        await self._threaded.begin()
         return self
 
     async def __aexit__(
@@ -67,4 +60,7 @@ class OwnTransaction:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await in_thread(self.__exit__, kind, error, traceback)
+        if error is None:
+            await self._threaded.commit()
+        else:
+            await self._threaded.rollback()

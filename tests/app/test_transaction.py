@@ -97,6 +97,25 @@ async def test_async_rollback(app: Rota, send: Any) -> None:
     assert orders(app) == []
 
 
+@pytest.mark.asyncio
+async def test_many_at_once(app: Rota) -> None:
+    """Those who wait for a lock leave whoever has it the thread that he needs to go on."""
+    turn = 0
+
+    async def one() -> None:
+        nonlocal turn
+        async with app.transaction() as tx:
+            await tx.aexecute("UPDATE orders SET id = id + 1")
+            await asyncio.sleep(0.001)
+            turn += 1
+
+    with app.transaction() as tx:
+        tx.execute(insert(app), [0])
+    await asyncio.wait_for(asyncio.gather(*(one() for _ in range(40))), 20)
+    assert orders(app) == [(40,)]
+    assert turn == 40
+
+
 def test_the_drivers_connection(app: Rota, send: Any) -> None:
     """The driver's connection is the caller's to use, for enqueue as well."""
     with app.transaction() as tx:

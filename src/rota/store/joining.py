@@ -254,8 +254,10 @@ class Threaded:
 
     async def commit(self) -> None:
         """Commit it."""
-        await self.call(self._own.commit)
-        self._end()
+        try:
+            await self.call(self._own.commit)
+        finally:
+            self._end()
 
     async def rollback(self) -> None:
         """Roll it back, if it has not ended."""

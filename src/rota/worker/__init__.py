@@ -4,6 +4,7 @@
        ▲    └─▶ batches ──▶     ▲                                   │
     session (signs of life, requests to cancel)                 the store
        upkeep (stage, rescue, tidy)
+       effects (jobs that their handlers complete in a transaction)
 
 The event loop is the handlers' own: everything that waits for the database has a thread.
 """

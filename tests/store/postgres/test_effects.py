@@ -1,5 +1,6 @@
 """Completions in transactions that stay open, or prepared: they keep nobody waiting."""
 
+import re
 import secrets
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ from rota.store.callers import blocking_caller
 from rota.store.execute import drive
 from rota.store.operation import Statement
 from rota.store.postgres import segments, sessions
+from tests.docs.pages import ROOT
 from tests.store.factories import until
 from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
 
@@ -86,6 +88,17 @@ def test_jobs_of_the_same_claim(db: Database, gid: str, how: str) -> None:
     assert db.own.run(db.store.settle_free(session, retry)) is (how == "ROLLBACK")
     assert state(db, alone) is (State.COMPLETED if how == "COMMIT" else State.RETRYABLE)
     assert effects_of(db) == ([alone.id] if how == "COMMIT" else [])
+
+
+def test_which_jobs_a_prepared_transaction_completes(db: Database, gid: str) -> None:
+    """The query that docs/transactions.md shows names them."""
+    session = db.session()
+    db.enqueue(3)
+    jobs = db.claim(session)
+    prepared(db, session, singled_out(db, session, jobs[1]), gid)
+    page = (ROOT / "docs" / "transactions.md").read_text(encoding="utf-8")
+    [query] = re.findall(r"^SELECT prepared.gid.*?;", page, re.MULTILINE | re.DOTALL)
+    assert (gid, [jobs[1].id]) in db.sql(query)
 
 
 def test_without_a_lease_of_its_own(db: Database, gid: str) -> None:
