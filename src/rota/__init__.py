@@ -37,9 +37,11 @@ from rota.errors import (
 )
 from rota.handle import JobHandle
 from rota.job import JobId, JobRecord
+from rota.limit import Limit
 from rota.outcome import Discard, Retry, Snooze
 from rota.states import State
 from rota.task import Executor, Task
+from rota.unique import Unique
 
 if TYPE_CHECKING:
     from rota.worker import Worker
@@ -71,6 +73,7 @@ __all__ = [
     "JobNotFound",
     "JobRecord",
     "LeaseLost",
+    "Limit",
     "Retry",
     "Rota",
     "RotaError",
@@ -85,6 +88,7 @@ __all__ = [
     "TaskAlreadyRegistered",
     "TaskError",
     "TaskNotFound",
+    "Unique",
     "Worker",
     "WorkerConfig",
 ]

@@ -22,6 +22,7 @@ from rota.errors import (
 from rota.events import Event, Events
 from rota.handle import JobHandle
 from rota.job import JobId, JobSpec
+from rota.limit import Limit
 from rota.options import JobOptions, check_name
 from rota.store import migrate
 from rota.store.callers import Awaiting, Blocking, blocking_caller, caller
@@ -31,6 +32,7 @@ from rota.store.operation import Apart, Operation, Request, Rows
 from rota.store.protocol import Connection, Store, Transaction
 from rota.task import Executor, Task
 from rota.transaction import OwnTransaction
+from rota.unique import Unique
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -106,6 +108,9 @@ class Rota:
         executor: Executor | str | None = None,
         retention: float | timedelta | None = None,
         store_result: bool = False,
+        unique: str | Unique | None = None,
+        limit: Limit | None = None,
+        fair: str | None = None,
     ) -> "TaskDecorator": ...
 
     def task(
@@ -122,6 +127,9 @@ class Rota:
         executor: Executor | str | None = None,
         retention: float | timedelta | None = None,
         store_result: bool = False,
+        unique: str | Unique | None = None,
+        limit: Limit | None = None,
+        fair: str | None = None,
     ) -> Any:
         """Make a function a task: `@rota.task`, or `@rota.task(...)` with options.
 
@@ -138,6 +146,9 @@ class Rota:
             executor: `loop` for `async def`, `thread` for `def` (the defaults), `process`.
             retention: Seconds a completed job stays readable; else what the queue or the app says.
             store_result: Whether what the handler returns is stored for `JobHandle.result`.
+            unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.
+            limit: How many jobs of a key may run at once, or start in a time.
+            fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared.
 
         Raises:
             ConfigError: An option cannot be used.
@@ -151,8 +162,9 @@ class Rota:
             message = f"retry: a Backoff or a function is needed, not {type(policy).__name__}"
             raise ConfigError(message)
         options = JobOptions(
-            queue=queue, priority=priority, max_attempts=max_attempts, timeout=timeout
-        )
+            queue=queue, priority=priority, max_attempts=max_attempts, timeout=timeout,
+            unique=unique, limit=limit, fair=fair,
+        )  # fmt: skip
         try:
             where = None if executor is None else Executor(executor)
         except ValueError as error:

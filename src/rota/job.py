@@ -4,12 +4,14 @@ All of them are frozen values. `ClaimedJob` is a named tuple because it is built
 the hot path, straight from a database row.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, NewType
 
+from rota.limit import Limit
 from rota.states import State
+from rota.unique import Unique
 
 JobId = NewType("JobId", int)
 """Identifies a job for ever, through all its attempts."""
@@ -27,7 +29,8 @@ class JobSpec:
 
     `delay` is in seconds from the moment the database stores the job, `at` an aware time; at most
     one of them is set. `timeout` is in seconds, `None` for no limit. `wake` says whether a
-    sleeping worker is told of the job at once; otherwise it finds it by polling.
+    sleeping worker is told of the job at once; otherwise it finds it by polling. `unique`, `limit` and
+    `fair` say which keys its jobs have; the keys themselves are in `Keys`.
     """
 
     task: str
@@ -38,11 +41,27 @@ class JobSpec:
     delay: float | None = None
     at: datetime | None = None
     wake: bool = True
+    unique: Unique | None = None
+    limit: Limit | None = None
+    fair: bool = False
+
+    @property
+    def keyed(self) -> bool:
+        """Whether its jobs have keys."""
+        return self.unique is not None or self.limit is not None or self.fair
 
     @property
     def later(self) -> bool:
         """Whether the job waits for its time before it becomes available."""
         return self.delay is not None or self.at is not None
+
+
+class Keys(NamedTuple):
+    """The keys of jobs that are enqueued together, each as many as there are args, or none."""
+
+    unique: Sequence[str] | None = None
+    limit: Sequence[str] | None = None
+    fair: Sequence[str] | None = None
 
 
 class ClaimedJob(NamedTuple):

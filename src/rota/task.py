@@ -19,8 +19,11 @@ from rota.context import Context
 from rota.errors import ArgsError, ConfigError
 from rota.handle import JobHandle
 from rota.job import JobId
+from rota.keys import Keying
+from rota.limit import Limit
 from rota.options import JobOptions
 from rota.outcome import Outcome
+from rota.unique import Unique
 
 if TYPE_CHECKING:
     from rota.app import Rota
@@ -61,6 +64,7 @@ class Task(Generic[P, R, T]):
         self.name = name
         self.options = options
         self.spec = options.spec(name)
+        self.keying = Keying(options, function, name) if self.spec.keyed else None
         self.retry = retry
         self.executor = _executor(function, executor, name)
         self.retention = retention
@@ -105,6 +109,9 @@ class Task(Generic[P, R, T]):
         max_attempts: int | None = None,
         timeout: float | timedelta | None = None,
         wake: bool | None = None,
+        unique: str | Unique | None = None,
+        limit: Limit | None = None,
+        fair: str | None = None,
         conn: object = None,
         **unknown: object,
     ) -> Self:
@@ -120,6 +127,9 @@ class Task(Generic[P, R, T]):
             wake: Whether a sleeping worker is told at once (the default); without, it finds the job
                 by polling, within a second. PostgreSQL cannot prepare a transaction (two-phase
                 commit) that told anybody.
+            unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.
+            limit: How many jobs of a key may run at once, or start in a time.
+            fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared.
             conn: The caller's connection or session; `using(conn=c).enqueue(…)` is
                 `enqueue(…, conn=c)` in a form that type checkers can follow.
             unknown: Anything else is refused.
@@ -135,11 +145,16 @@ class Task(Generic[P, R, T]):
             "max_attempts": max_attempts,
             "timeout": timeout,
             "wake": wake,
+            "unique": unique,
+            "limit": limit,
+            "fair": fair,
         }
         changes = {key: value for key, value in named.items() if value is not None}
         other = copy.copy(self)
         other.options = self.options.using(changes | unknown)
         other.spec = other.options.spec(self.name)
+        if other.spec.keyed:
+            other.keying = Keying(other.options, self.function, self.name)
         if conn is not None:
             other.conn = conn
         return other
