@@ -89,23 +89,30 @@ def _take_all(session: SessionId, lanes: Sequence[int], limit: int) -> Steps[lis
     jobs: list[ClaimedJob] = []
     for number, lane in enumerate(lanes):
         # Another claim at the first lane will be gone in a moment; further lanes can do without us.
-        [(taken,)] = yield Apart(take(session, lane, limit - len(jobs), wait=not number))
+        taken: Taken | None = ()
+        # Void entries were passed, and there was nothing else among them.
+        while taken == ():
+            [(taken,)] = yield Apart(take(session, lane, limit - len(jobs), wait=not number))
         if taken is None:
             [(alive,)] = yield Apart(is_alive(session))
             if not alive:
                 message = f"session {session} was declared dead; its jobs were taken over"
                 raise LeaseLost(message)
             continue
-        jobs += taken
+        jobs += taken or ()
         if len(jobs) >= limit:
             break
     return jobs
 
 
-def take(
-    session: SessionId, lane: int, limit: int, *, wait: bool
-) -> Operation[list[ClaimedJob] | None]:
-    """Claim up to `limit` jobs of a lane; `None` if it was not to be had."""
+Taken = list[ClaimedJob] | tuple[()]
+
+
+def take(session: SessionId, lane: int, limit: int, *, wait: bool) -> Operation[Taken | None]:
+    """Claim up to `limit` jobs of a lane; `None` if it was not to be had.
+
+    An empty tuple: void entries were passed and nothing else, so there may be more.
+    """
     lock = CLAIM_LOCK if wait else CLAIM_TRY_LOCK
     return Together(
         "take", (lock(lane=lane, session=session), CLAIM(lane=lane, session=session, size=limit)),
@@ -113,16 +120,28 @@ def take(
     )  # fmt: skip
 
 
-def _claimed(found: Sequence[Rows]) -> list[ClaimedJob] | None:
+def _claimed(found: Sequence[Rows]) -> Taken | None:
     locked, rows = found
     if not locked:
         return None
+    if rows and rows[0][0] is None:
+        return ()
     [(queue, priority, _)] = locked
     return [
         ClaimedJob(
-            job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at
+            job,
+            lease,
+            task,
+            args,
+            queue,
+            priority,
+            attempt,
+            max_attempts,
+            timeout,
+            enqueued_at,
+            key,
         )
-        for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at in rows
+        for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, key in rows
     ]
 
 
