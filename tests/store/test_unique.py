@@ -297,7 +297,7 @@ def test_raising(store: Store, connection: Connection) -> None:
 
 def test_raising_for_two_in_one_call(store: Store, connection: Connection) -> None:
     """Nobody has the key yet, so no job is named."""
-    with pytest.raises(JobExists, match="two jobs.*'a'") as caught:
+    with pytest.raises(JobExists, match=r"two jobs.*'a'") as caught:
         place(store, connection, "a", "b", "a", unique=Unique(on_conflict="raise"))
     assert caught.value.job is None
     assert connection.run(store.list_jobs(JobFilter())) == []
@@ -330,7 +330,9 @@ def test_debouncing(store: Store, connection: Connection) -> None:
     unique = Unique(on_conflict="debounce", cap=100)
     began = datetime.now(UTC)
     [first] = place(store, connection, "a", unique=unique, delay=60.0)
-    assert close_to(record(store, connection, first.job).scheduled_at, began + timedelta(seconds=60))
+    assert close_to(
+        record(store, connection, first.job).scheduled_at, began + timedelta(seconds=60)
+    )
     assert place(store, connection, "a", unique=unique, delay=80.0, first=1) == [
         Placed(first.job, REPLACED)
     ]
@@ -370,7 +372,9 @@ def test_coming_back_without_a_key(store: Store, connection: Connection, move: M
     assert record(store, connection, first.job).unique_key is None
     found = claim(store, connection, session)
     assert sorted(one.id for one in found) == [first.job, second.job]
-    assert settle(store, connection, session, *(settlement(one, Move.COMPLETE) for one in found)) == []
+    assert (
+        settle(store, connection, session, *(settlement(one, Move.COMPLETE) for one in found)) == []
+    )
     assert placings(place(store, connection, "a")) == [CREATED]
 
 
@@ -390,7 +394,7 @@ def test_a_period(store: Store, connection: Connection) -> None:
 def test_a_period_that_is_over(store: Store, connection: Connection) -> None:
     """Its keys are forgotten."""
     unique = Unique(period=0.05)
-    seen = set()
+    seen: set[JobId] = set()
     while len(seen) < 3:
         for one in place(store, connection, "a", unique=unique):
             if one.placing is CREATED:
@@ -408,7 +412,10 @@ def test_a_period_that_is_over(store: Store, connection: Connection) -> None:
 @pytest.mark.parametrize("delay", [None, HOUR])
 @pytest.mark.parametrize("replaced", [False, True])
 def test_cancelling_and_deleting(
-    store: Store, connection: Connection, delay: float | None, replaced: bool  # noqa: FBT001
+    store: Store,
+    connection: Connection,
+    delay: float | None,
+    replaced: bool,  # noqa: FBT001
 ) -> None:
     """A job that is cancelled or deleted frees its key."""
     for act, end in ((store.cancel, {State.CANCELLED: 1}), (store.delete, {State.CANCELLED: 1})):

@@ -17,6 +17,7 @@ jobs), which bounds one lane to some hundred thousand jobs a second.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from rota.errors import LeaseLost
 from rota.job import ClaimedJob, SessionId
@@ -36,6 +37,7 @@ CLAIM_PROBE = sql("claim_probe")
 CLAIM_LOCK = sql("claim_lock")
 CLAIM_TRY_LOCK = sql("claim_try_lock")
 CLAIM = sql("claim")
+CLAIM_KEYED = sql("claim_keyed")
 SESSION_ALIVE = sql("session_alive")
 
 
@@ -44,10 +46,11 @@ FEW_LANES = 4
 
 
 class Claims:
-    """Claims jobs, and remembers the lanes of the queues that it last looked at."""
+    """Claims jobs, and remembers the lanes that it last looked at, and which have unique jobs."""
 
     def __init__(self) -> None:
         self._lanes: dict[frozenset[str], list[int]] = {}
+        self._keyed: set[int] = set()
 
     def claim(
         self, session: SessionId, queues: Sequence[str], limit: int, *, woken: bool = False
@@ -63,14 +66,53 @@ class Claims:
         jobs: list[ClaimedJob] = []
         known = self._lanes.get(frozenset(queues))
         if woken and known:
-            jobs = yield from _take_all(session, known, limit)
+            jobs = yield from self._take_all(session, known, limit)
         if not jobs:
             [(lanes,)] = yield Apart(probe(queues))
             every = [lane for lane, _ in lanes]
             self._lanes = {frozenset(queues): every if len(every) <= FEW_LANES else []}
             if ready := [lane for lane, ready in lanes if ready]:
-                jobs = yield from _take_all(session, ready, limit)
+                jobs = yield from self._take_all(session, ready, limit)
         return jobs
+
+    def _take_all(
+        self, session: SessionId, lanes: Sequence[int], limit: int
+    ) -> Steps[list[ClaimedJob]]:
+        """Claim from these lanes until `limit` jobs are leased.
+
+        Raises:
+            LeaseLost: The session is not alive any more.
+        """
+        jobs: list[ClaimedJob] = []
+        for number, lane in enumerate(lanes):
+            # Another claim at the first lane will be gone in a moment; further lanes can do without us.
+            taken = yield from self._take(session, lane, limit - len(jobs), wait=not number)
+            if taken is None:
+                [(alive,)] = yield Apart(is_alive(session))
+                if not alive:
+                    message = f"session {session} was declared dead; its jobs were taken over"
+                    raise LeaseLost(message)
+                continue
+            jobs += taken
+            if len(jobs) >= limit:
+                break
+        return jobs
+
+    def _take(
+        self, session: SessionId, lane: int, limit: int, *, wait: bool
+    ) -> Steps[list[ClaimedJob] | None]:
+        """Claim from one lane; `None` if it was not to be had."""
+        while True:
+            keyed = lane in self._keyed
+            [(taken,)] = yield Apart(take(session, lane, limit, wait=wait, keyed=keyed))
+            if taken is None:
+                return None
+            if taken.keyed is not keyed:
+                # The other statement does nothing there.
+                (self._keyed.add if taken.keyed else self._keyed.discard)(lane)
+            elif not taken.passed:
+                jobs: list[ClaimedJob] = taken.jobs
+                return jobs
 
 
 @operation(Begin.READING)
@@ -80,43 +122,27 @@ def probe(queues: Sequence[str]) -> Steps[list[tuple[int, bool]]]:
     return [(lane, ready) for lane, ready in rows]
 
 
-def _take_all(session: SessionId, lanes: Sequence[int], limit: int) -> Steps[list[ClaimedJob]]:
-    """Claim from these lanes until `limit` jobs are leased.
+class Taken(NamedTuple):
+    """What the claim of a lane gave.
 
-    Raises:
-        LeaseLost: The session is not alive any more.
+    `keyed` says whether the lane has unique jobs; `passed` that void entries of such jobs were
+    passed and nothing else, so that there may be more.
     """
-    jobs: list[ClaimedJob] = []
-    for number, lane in enumerate(lanes):
-        # Another claim at the first lane will be gone in a moment; further lanes can do without us.
-        taken: Taken | None = ()
-        # Void entries were passed, and there was nothing else among them.
-        while taken == ():
-            [(taken,)] = yield Apart(take(session, lane, limit - len(jobs), wait=not number))
-        if taken is None:
-            [(alive,)] = yield Apart(is_alive(session))
-            if not alive:
-                message = f"session {session} was declared dead; its jobs were taken over"
-                raise LeaseLost(message)
-            continue
-        jobs += taken or ()
-        if len(jobs) >= limit:
-            break
-    return jobs
+
+    jobs: list[ClaimedJob]
+    keyed: bool
+    passed: bool = False
 
 
-Taken = list[ClaimedJob] | tuple[()]
-
-
-def take(session: SessionId, lane: int, limit: int, *, wait: bool) -> Operation[Taken | None]:
-    """Claim up to `limit` jobs of a lane; `None` if it was not to be had.
-
-    An empty tuple: void entries were passed and nothing else, so there may be more.
-    """
+def take(
+    session: SessionId, lane: int, limit: int, *, wait: bool, keyed: bool = False
+) -> Operation[Taken | None]:
+    """Claim up to `limit` jobs of a lane; `None` if it was not to be had."""
     lock = CLAIM_LOCK if wait else CLAIM_TRY_LOCK
+    claim = CLAIM_KEYED if keyed else CLAIM
     return Together(
-        "take", (lock(lane=lane, session=session), CLAIM(lane=lane, session=session, size=limit)),
-        _claimed,
+        "take", (lock(lane=lane, session=session), claim(lane=lane, session=session, size=limit)),
+        _claimed_keyed if keyed else _claimed,
     )  # fmt: skip
 
 
@@ -124,10 +150,24 @@ def _claimed(found: Sequence[Rows]) -> Taken | None:
     locked, rows = found
     if not locked:
         return None
+    [(queue, priority, keyed, _)] = locked
+    jobs = [
+        ClaimedJob(
+            job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at
+        )
+        for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at in rows
+    ]
+    return Taken(jobs, keyed)
+
+
+def _claimed_keyed(found: Sequence[Rows]) -> Taken | None:
+    locked, rows = found
+    if not locked:
+        return None
+    [(queue, priority, keyed, _)] = locked
     if rows and rows[0][0] is None:
-        return ()
-    [(queue, priority, _)] = locked
-    return [
+        return Taken([], keyed, passed=True)
+    jobs = [
         ClaimedJob(
             job,
             lease,
@@ -143,6 +183,7 @@ def _claimed(found: Sequence[Rows]) -> Taken | None:
         )
         for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, key in rows
     ]
+    return Taken(jobs, keyed)
 
 
 @operation(Begin.READING)

@@ -22,12 +22,13 @@ from typing import NamedTuple
 from rota.errors import JobExists, StoreUnavailable
 from rota.job import JobId, JobSpec, Keys
 from rota.placed import Placed, Placing
-from rota.store.operation import Apart, Begin, Operation, Rows, Stepped, Steps
+from rota.store.operation import Apart, Begin, Operation, Rows, Stepped, Steps, operation
 from rota.store.postgres.enqueue import CHUNK, ensure_lane
 from rota.store.postgres.statements import sql
 from rota.unique import OnConflict, Unique
 
 KEYED_LANE = sql("keyed_lane")
+KEYED_MARK = sql("keyed_mark")
 KEYED_IDS = sql("keyed_ids")
 KEYED_NOW = sql("keyed_now")
 KEYED_LATER = sql("keyed_later")
@@ -76,9 +77,20 @@ def _enqueue(spec: JobSpec, args: Sequence[str], keys: Keys) -> Steps[list[Place
 def _lanes(spec: JobSpec, keys: Keys, count: int) -> Steps[list[int]]:  # noqa: ARG001
     """The lane of each job: one for all of them."""
     rows: Rows = yield KEYED_LANE(queue=spec.queue, priority=spec.priority)
-    if not rows:
-        rows = yield Apart(ensure_lane(spec.queue, spec.priority))
-    return [rows[0][0]] * count
+    if rows:
+        [(lane, keyed)] = rows
+    else:
+        [(lane,)] = yield Apart(ensure_lane(spec.queue, spec.priority))
+        keyed = False
+    if spec.unique is not None and not keyed:
+        yield Apart(mark_keyed(lane))
+    return [lane] * count
+
+
+@operation(Begin.DURABLE)
+def mark_keyed(lane: int) -> Steps[None]:
+    """Let claims know that a lane has unique jobs."""
+    yield KEYED_MARK(lane=lane)
 
 
 def _distinct(

@@ -25,6 +25,9 @@ CREATE TABLE rota.unique_key (
 ) WITH (fillfactor = 70);
 CREATE INDEX unique_key_until ON rota.unique_key (until) WHERE until IS NOT NULL;
 
+-- Whether a lane ever got a job with a unique key. Claims of other lanes need not ask about keys.
+ALTER TABLE rota.lane ADD COLUMN keyed boolean NOT NULL DEFAULT false;
+
 -- `iteration` counts the rounds that ended with Again; null is none. Null columns take no space.
 ALTER TABLE rota.log ADD COLUMN unique_key text, ADD COLUMN iteration integer,
     ADD COLUMN last_run timestamptz;
