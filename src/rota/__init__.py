@@ -24,6 +24,7 @@ from rota.errors import (
     ConfigError,
     CronEntryExists,
     CronEntryNotFound,
+    JobExists,
     JobFailed,
     JobNotFinished,
     JobNotFound,
@@ -40,10 +41,13 @@ from rota.errors import (
 )
 from rota.handle import JobHandle
 from rota.job import JobId, JobRecord, LogLine, Progress
+from rota.limit import Limit
 from rota.middleware import EnqueueCall
-from rota.outcome import Discard, Retry, Snooze
+from rota.outcome import Again, Discard, Retry, Snooze
+from rota.placed import Enqueued, Placing
 from rota.states import State
 from rota.task import Executor, Task
+from rota.unique import Unique
 
 if TYPE_CHECKING:
     from rota.worker import Worker
@@ -62,6 +66,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "Again",
     "ArgsError",
     "Backoff",
     "BatchContext",
@@ -72,7 +77,9 @@ __all__ = [
     "CronEntryNotFound",
     "Discard",
     "EnqueueCall",
+    "Enqueued",
     "Executor",
+    "JobExists",
     "JobFailed",
     "JobHandle",
     "JobId",
@@ -80,7 +87,9 @@ __all__ = [
     "JobNotFound",
     "JobRecord",
     "LeaseLost",
+    "Limit",
     "LogLine",
+    "Placing",
     "Progress",
     "Retry",
     "Rota",
@@ -96,6 +105,7 @@ __all__ = [
     "TaskAlreadyRegistered",
     "TaskError",
     "TaskNotFound",
+    "Unique",
     "Worker",
     "WorkerConfig",
 ]

@@ -22,11 +22,13 @@ from rota.errors import (
 )
 from rota.events import Event, Events, JobsEnqueued
 from rota.handle import JobHandle
-from rota.job import JobId, JobSpec
+from rota.job import JobId, JobSpec, Keys
 from rota.job_transaction import JobTransaction
+from rota.limit import Limit
 from rota.log import Log
 from rota.middleware import Middleware
 from rota.options import JobOptions, check_name
+from rota.placed import Placed, Placing
 from rota.queue_settings import Retention
 from rota.queues import Queues
 from rota.store import migrate
@@ -37,6 +39,7 @@ from rota.store.operation import Apart, Operation, Request, Rows
 from rota.store.protocol import Connection, Store, Transaction
 from rota.task import Executor, Task, TaskDecorator, module_of
 from rota.transaction import OwnTransaction
+from rota.unique import Unique
 from rota.waiting import Waiting
 
 P = ParamSpec("P")
@@ -115,6 +118,9 @@ class Rota:
         executor: Executor | str | None = None,
         retention: float | timedelta | None = None,
         store_result: bool = False,
+        unique: str | Unique | None = None,
+        limit: Limit | None = None,
+        fair: str | None = None,
     ) -> TaskDecorator: ...
     @overload
     def task(
@@ -132,6 +138,9 @@ class Rota:
         executor: Executor | str | None = None,
         retention: float | timedelta | None = None,
         store_result: bool = False,
+        unique: str | Unique | None = None,
+        limit: Limit | None = None,
+        fair: str | None = None,
     ) -> BatchDecorator: ...
 
     def task(
@@ -150,6 +159,9 @@ class Rota:
         store_result: bool = False,
         batch: int | None = None,
         within: float | timedelta | None = None,
+        unique: str | Unique | None = None,
+        limit: Limit | None = None,
+        fair: str | None = None,
     ) -> Any:
         """Make a function a task: `@rota.task`, or `@rota.task(...)` with options.
 
@@ -173,6 +185,9 @@ class Rota:
                 element of it.
             within: Seconds (or a timedelta) that the first job of a batch waits for others; 0.1
                 unless it is given.
+            unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.
+            limit: How many jobs of a key may run at once, or start in a time.
+            fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared.
 
         Raises:
             ConfigError: An option cannot be used.
@@ -186,8 +201,9 @@ class Rota:
             message = f"retry: a Backoff or a function is needed, not {type(policy).__name__}"
             raise ConfigError(message)
         options = JobOptions(
-            queue=queue, priority=priority, max_attempts=max_attempts, timeout=timeout
-        )
+            queue=queue, priority=priority, max_attempts=max_attempts, timeout=timeout,
+            unique=unique, limit=limit, fair=fair,
+        )  # fmt: skip
         try:
             where = None if executor is None else Executor(executor)
         except ValueError as error:
@@ -279,9 +295,7 @@ class Rota:
         if conn is None:
             jobs = self.run(self.store.enqueue(spec, args, copy=True))
         else:
-            if isinstance(conn, OwnTransaction):
-                conn = conn.connection
-            jobs = self._join(blocking_caller(conn), spec, args)
+            jobs = self._join(conn, lambda copy: self.store.enqueue(spec, args, copy=copy))
         if self._on_enqueued:
             self.events.emit(JobsEnqueued(spec.task, spec.queue, tuple(jobs)))
         return jobs
@@ -294,54 +308,62 @@ class Rota:
             spec = self.queues.fill(spec)
         if conn is None:
             jobs = await self.arun(self.store.enqueue(spec, args, copy=True))
-        elif isinstance(conn, OwnTransaction) and not _lent(conn):
-            own = blocking_caller(conn.connection)
-            jobs = await in_thread(self._join, own, spec, args)
         else:
-            jobs = await self._ajoin(_lent(conn) or conn, spec, args)
+            jobs = await self._ajoin(conn, lambda copy: self.store.enqueue(spec, args, copy=copy))
         if self._on_enqueued:
             self.events.emit(JobsEnqueued(spec.task, spec.queue, tuple(jobs)))
         return jobs
 
-    async def _ajoin(self, conn: object, spec: JobSpec, args: Sequence[str]) -> list[JobId]:
-        found = await caller(conn)
-        if isinstance(found, Blocking):
-            return self._join(found, spec, args)
-        self.check_backend(found)
-        if not self._ready:
-            await in_thread(self.ready, make=False)
-        joined = found
+    def enqueue_keyed(
+        self, spec: JobSpec, args: Sequence[str], keys: Keys, conn: object = None
+    ) -> list[Placed]:
+        """`enqueue` for jobs that have keys; what became of each."""
+        operation = self.store.enqueue_keyed(self.queues.fill(spec), args, keys)
+        placed = self.run(operation) if conn is None else self._join(conn, lambda _: operation)
+        self._tell_placed(spec, placed)
+        return placed
 
-        async def execute(request: Request) -> Rows:
-            if isinstance(request, Apart):
-                return [(await self.arun(request.operation),)]
-            return await joined.execute(request)
+    async def aenqueue_keyed(
+        self, spec: JobSpec, args: Sequence[str], keys: Keys, conn: object = None
+    ) -> list[Placed]:
+        """`enqueue_keyed` for async code."""
+        operation = self.store.enqueue_keyed(self.queues.fill(spec), args, keys)
+        if conn is None:
+            placed = await self.arun(operation)
+        else:
+            placed = await self._ajoin(conn, lambda _: operation)
+        self._tell_placed(spec, placed)
+        return placed
 
-        return await adrive(self.store.enqueue(spec, args, copy=joined.copy).steps, execute)
-
-    def _join(self, found: Blocking, spec: JobSpec, args: Sequence[str]) -> list[JobId]:
-        self.check_backend(found)
-        self.ready(make=False)
-
-        def execute(request: Request) -> Rows:
-            if isinstance(request, Apart):
-                return [(self.run(request.operation),)]
-            return found.execute(request)
-
-        return drive(self.store.enqueue(spec, args, copy=found.copy).steps, execute)
+    def _tell_placed(self, spec: JobSpec, placed: Sequence[Placed]) -> None:
+        new = tuple(one.job for one in placed if one.placing is Placing.CREATED)
+        if self._on_enqueued and new:
+            self.events.emit(JobsEnqueued(spec.task, spec.queue, new))
 
     def run_on(self, conn: object, operation: Operation[T]) -> T:
         """Run an operation in a caller's transaction: `conn` is what `enqueue` takes."""
-        found = blocking_caller(conn.connection if isinstance(conn, OwnTransaction) else conn)
-        return self._run_on(found, operation)
+        return self._join(conn, lambda _: operation)
 
     async def arun_on(self, conn: object, operation: Operation[T]) -> T:
         """`run_on` for async code."""
-        if isinstance(conn, OwnTransaction) and not _lent(conn):
-            return await in_thread(self._run_on, blocking_caller(conn.connection), operation)
-        found = await caller(_lent(conn) or conn)
+        return await self._ajoin(conn, lambda _: operation)
+
+    def _join(self, conn: object, build: Callable[[bool], Operation[T]]) -> T:
+        """Run an operation in the caller's transaction; `build` is told whether it can COPY."""
+        if isinstance(conn, OwnTransaction):
+            conn = conn.connection
+        return self._on(blocking_caller(conn), build)
+
+    async def _ajoin(self, conn: object, build: Callable[[bool], Operation[T]]) -> T:
+        """`_join` for async code, on whichever kind of connection."""
+        if isinstance(conn, OwnTransaction):
+            if not isinstance(conn, JobTransaction) or conn.own:
+                return await in_thread(self._on, blocking_caller(conn.connection), build)
+            # A job's transaction on a connection of the caller's, which may be an async one.
+            conn = conn.connection
+        found = await caller(conn)
         if isinstance(found, Blocking):
-            return self._run_on(found, operation)
+            return self._on(found, build)
         self.check_backend(found)
         if not self._ready:
             await in_thread(self.ready, make=False)
@@ -352,9 +374,9 @@ class Rota:
                 return [(await self.arun(request.operation),)]
             return await joined.execute(request)
 
-        return await adrive(operation.steps, execute)
+        return await adrive(build(joined.copy).steps, execute)
 
-    def _run_on(self, found: Blocking, operation: Operation[T]) -> T:
+    def _on(self, found: Blocking, build: Callable[[bool], Operation[T]]) -> T:
         self.check_backend(found)
         self.ready(make=False)
 
@@ -363,7 +385,7 @@ class Rota:
                 return [(self.run(request.operation),)]
             return found.execute(request)
 
-        return drive(operation.steps, execute)
+        return drive(build(found.copy).steps, execute)
 
     def check_backend(self, found: Blocking | Awaiting) -> None:
         """Refuse a caller's connection to another kind of database."""
@@ -502,8 +524,3 @@ class Rota:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _lent(conn: object) -> object:
-    """The caller's own connection, where `conn` is a job's transaction on it."""
-    return conn.connection if isinstance(conn, JobTransaction) and not conn.own else None

@@ -9,6 +9,7 @@ RotaError
 ├── ArgsError               args that cannot be stored, or do not fit the task
 ├── CronEntryNotFound       no cron entry of that name is in the database
 ├── CronEntryExists         there is a cron entry of that name already
+├── JobExists               a unique job was enqueued, and there is one of its key
 ├── JobNotFound             no job of that id (or its retention is over)
 ├── JobNotFinished          a result was asked for before there is one
 ├── JobFailed               the job ended without a result: discarded or cancelled
@@ -54,6 +55,17 @@ class CronEntryNotFound(RotaError, LookupError):
 
 class CronEntryExists(RotaError):
     """There is a cron entry of that name already."""
+
+
+class JobExists(RotaError):
+    """A unique job was enqueued with `on_conflict="raise"`, and there is one of its key.
+
+    `job` is that one's id; `None` where two jobs of one `enqueue_many` have the same key.
+    """
+
+    def __init__(self, message: str, job: int | None = None) -> None:
+        super().__init__(message)
+        self.job = job
 
 
 class JobNotFound(RotaError, LookupError):

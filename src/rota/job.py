@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, NewType
 
+from rota.limit import Limit
 from rota.queue_settings import QueueSettings
 from rota.states import State
+from rota.unique import Unique
 
 JobId = NewType("JobId", int)
 """Identifies a job for ever, through all its attempts."""
@@ -32,7 +34,8 @@ class JobSpec:
 
     `delay` is in seconds from the moment the database stores the job, `at` an aware time; at most
     one of them is set. `timeout` is in seconds, `None` for no limit. `wake` says whether a
-    sleeping worker is told of the job at once; otherwise it finds it by polling.
+    sleeping worker is told of the job at once; otherwise it finds it by polling. `unique`, `limit` and
+    `fair` say which keys its jobs have; the keys themselves are in `Keys`.
 
     `max_attempts` and `timeout` hold if they were given. If they were not, what is set for the queue
     in the database comes before them.
@@ -48,11 +51,27 @@ class JobSpec:
     wake: bool = True
     attempts_given: bool = True
     timeout_given: bool = True
+    unique: Unique | None = None
+    limit: Limit | None = None
+    fair: bool = False
+
+    @property
+    def keyed(self) -> bool:
+        """Whether its jobs have keys."""
+        return self.unique is not None or self.limit is not None or self.fair
 
     @property
     def later(self) -> bool:
         """Whether the job waits for its time before it becomes available."""
         return self.delay is not None or self.at is not None
+
+
+class Keys(NamedTuple):
+    """The keys of jobs that are enqueued together, each as many as there are args, or none."""
+
+    unique: Sequence[str] | None = None
+    limit: Sequence[str] | None = None
+    fair: Sequence[str] | None = None
 
 
 class ClaimedJob(NamedTuple):
@@ -72,6 +91,7 @@ class ClaimedJob(NamedTuple):
     max_attempts: int
     timeout: float | None
     enqueued_at: float
+    unique_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +138,7 @@ class JobRecord:
     `attempt` is the number of attempts begun so far. `scheduled_at` is set while the job waits for
     its time, `finished_at` once it has finished; `worker` says who runs it while it is running.
     `progress` and `log` are what its handler told; where many jobs are listed, they are left out.
+    `iteration` counts the rounds that ended with `Again`, the last of them at `last_run`.
     """
 
     id: JobId
@@ -138,16 +159,33 @@ class JobRecord:
     cancel_requested: bool = False
     progress: Progress | None = None
     log: tuple[LogLine, ...] = ()
+    unique_key: str | None = None
+    iteration: int = 0
+    last_run: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """Which jobs a listing shows; `None` means any. `limit` bounds the answer."""
+    """Which jobs a listing shows; `None` means any. `limit` bounds the answer.
+
+    `subject` is a unique key, or the beginning of some, with a `*` behind it.
+    """
 
     state: State | None = None
     queue: str | None = None
     task: str | None = None
     limit: int = 50
+    subject: str | None = None
+
+    @property
+    def subjects(self) -> tuple[str, str] | None:
+        """The first and the last key that `subject` means, in the order of code points."""
+        if self.subject is None:
+            return None
+        if self.subject.endswith("*"):
+            start = self.subject[:-1]
+            return start, start + "\U0010ffff"
+        return self.subject, self.subject
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from rota.backoff import check_attempts
 from rota.durations import moment, seconds
 from rota.errors import ConfigError
 from rota.job import MAX_ATTEMPTS, JobSpec
+from rota.limit import Limit
+from rota.unique import Unique
 
 LOWEST, HIGHEST = -32768, 32767
 """Between these a priority lies; smaller first."""
@@ -29,6 +31,9 @@ class JobOptions:
         timeout: Seconds (or a timedelta) one attempt may take; else what is said of its queue.
         wake: Whether a sleeping worker is told of the job at once. PostgreSQL cannot prepare a
             transaction (two-phase commit) that does so.
+        unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.
+        limit: How many jobs of a key may run at once, or start in a time.
+        fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared fairly.
 
     Raises:
         ConfigError: A value is outside its range, or both `delay` and `at` are given.
@@ -41,6 +46,9 @@ class JobOptions:
     max_attempts: int | None = None
     timeout: float | timedelta | None = None
     wake: bool = True
+    unique: str | Unique | None = None
+    limit: Limit | None = None
+    fair: str | None = None
 
     def __post_init__(self) -> None:
         check_name(self.queue, "queue")
@@ -62,6 +70,16 @@ class JobOptions:
         if self.timeout is not None and seconds(self.timeout, "timeout") == 0:
             message = "timeout: more than 0 seconds are needed; leave it out for no limit"
             raise ConfigError(message)
+        if isinstance(self.unique, str):
+            object.__setattr__(self, "unique", Unique(key=self.unique))
+        for name, value, kind in (
+            ("unique", self.unique, Unique),
+            ("limit", self.limit, Limit),
+            ("fair", self.fair, str),
+        ):
+            if value is not None and not isinstance(value, kind):
+                message = f"{name}: a {kind.__name__} is needed, not {type(value).__name__}"
+                raise ConfigError(message)
 
     def using(self, changes: dict[str, object]) -> Self:
         """The same options with some of them changed.
@@ -94,6 +112,9 @@ class JobOptions:
             delay=delay or None,
             at=self.at,
             wake=bool(self.wake),
+            unique=self.unique if isinstance(self.unique, Unique) else None,
+            limit=self.limit,
+            fair=self.fair is not None,
         )
 
 

@@ -14,7 +14,7 @@ import msgspec
 from rota.backoff import Backoff, RetryPolicy
 from rota.durations import seconds
 from rota.job import ClaimedJob, JobId, LeaseId
-from rota.outcome import Discard, Retry, Snooze
+from rota.outcome import Again, Discard, Retry, Snooze
 from rota.states import Move
 
 TRACEBACK_LIMIT = 8_000
@@ -27,6 +27,7 @@ class Settlement(NamedTuple):
     `delay` is in seconds and used by retry, snooze and release. `keep` is how many seconds a finished
     job stays readable; 0: it leaves no row behind. Where it is `None`, a discarded job stays until
     somebody deletes or retries it, and others leave no row. `result` and `error` are JSON text.
+    `unique_key` is the job's; `at` is when it comes round again, else after `delay`.
     """
 
     job: JobId
@@ -36,6 +37,8 @@ class Settlement(NamedTuple):
     keep: float | None = None
     result: str | None = None
     error: str | None = None
+    unique_key: str | None = None
+    at: datetime | None = None
 
 
 class RemoteError(Exception):
@@ -50,17 +53,17 @@ class RemoteError(Exception):
 
 def completed(job: ClaimedJob, keep: float | None, result: str | None = None) -> Settlement:
     """The handler returned."""
-    return Settlement(job.id, job.lease, Move.COMPLETE, 0.0, keep, result)
+    return Settlement(job.id, job.lease, Move.COMPLETE, 0.0, keep, result, None, job.unique_key)
 
 
 def cancelled(job: ClaimedJob, keep: float | None) -> Settlement:
     """Somebody asked for the job to be cancelled, and it has stopped."""
-    return Settlement(job.id, job.lease, Move.CANCEL, 0.0, keep)
+    return Settlement(job.id, job.lease, Move.CANCEL, 0.0, keep, unique_key=job.unique_key)
 
 
 def released(job: ClaimedJob, delay: float = 0.0) -> Settlement:
     """The job did not run here; somebody else shall run it. No attempt is spent."""
-    return Settlement(job.id, job.lease, Move.RELEASE, delay)
+    return Settlement(job.id, job.lease, Move.RELEASE, delay, unique_key=job.unique_key)
 
 
 def decide(
@@ -72,7 +75,13 @@ def decide(
     """
     match raised:
         case Snooze():
-            return Settlement(job.id, job.lease, Move.SNOOZE, raised.after)
+            return Settlement(
+                job.id, job.lease, Move.SNOOZE, raised.after, unique_key=job.unique_key
+            )
+        case Again(after=after, at=at):
+            return Settlement(
+                job.id, job.lease, Move.AGAIN, after or 0.0, unique_key=job.unique_key, at=at
+            )
         case Discard():
             return _discard(job, raised, keep)
         case _ if job.attempt >= job.max_attempts:
@@ -88,7 +97,8 @@ def decide(
                 raised, wait = broken, Backoff().wait(job.attempt)
     if wait is None:
         return _discard(job, raised, keep)
-    return Settlement(job.id, job.lease, Move.RETRY, wait, error=error_text(job.attempt, raised))
+    error = error_text(job.attempt, raised)
+    return Settlement(job.id, job.lease, Move.RETRY, wait, error=error, unique_key=job.unique_key)
 
 
 def _wait(policy: RetryPolicy, attempt: int, raised: BaseException) -> float | None:
@@ -100,7 +110,9 @@ def _wait(policy: RetryPolicy, attempt: int, raised: BaseException) -> float | N
 
 def _discard(job: ClaimedJob, raised: BaseException, keep: float | None) -> Settlement:
     error = error_text(job.attempt, raised)
-    return Settlement(job.id, job.lease, Move.DISCARD, keep=keep, error=error)
+    return Settlement(
+        job.id, job.lease, Move.DISCARD, keep=keep, error=error, unique_key=job.unique_key
+    )
 
 
 def error_text(attempt: int, raised: BaseException) -> str:

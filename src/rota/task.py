@@ -33,8 +33,12 @@ from rota.errors import ArgsError, ConfigError
 from rota.handle import JobHandle
 from rota.job import JobId
 from rota.job_transaction import without_job
+from rota.keys import Keying
+from rota.limit import Limit
 from rota.middleware import Arguments, EnqueueCall
 from rota.options import JobOptions
+from rota.placed import Enqueued, Placing
+from rota.unique import Unique
 
 if TYPE_CHECKING:
     from rota.app import Rota
@@ -80,6 +84,11 @@ class Task(Generic[P, R, T]):
         self.retention = retention
         self.keeps = app.queues.keeps(self)
         self.codec = self._args_codec()
+        self.keying = (
+            Keying(options, function, name, self.codec.context_parameter)
+            if self.spec.keyed
+            else None
+        )
         parameters = inspect.signature(function).parameters
         self._first = next(iter(parameters), None)
         if "conn" in parameters:
@@ -120,6 +129,9 @@ class Task(Generic[P, R, T]):
         max_attempts: int | None = None,
         timeout: float | timedelta | None = None,
         wake: bool | None = None,
+        unique: str | Unique | None = None,
+        limit: Limit | None = None,
+        fair: str | None = None,
         conn: object = None,
         **unknown: object,
     ) -> Self:
@@ -135,6 +147,9 @@ class Task(Generic[P, R, T]):
             wake: Whether a sleeping worker is told at once (the default); without, it finds the job
                 by polling, within a second. PostgreSQL cannot prepare a transaction (two-phase
                 commit) that told anybody.
+            unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.
+            limit: How many jobs of a key may run at once, or start in a time.
+            fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared.
             conn: The caller's connection or session; `using(conn=c).enqueue(…)` is
                 `enqueue(…, conn=c)` in a form that type checkers can follow.
             unknown: Anything else is refused.
@@ -150,12 +165,19 @@ class Task(Generic[P, R, T]):
             "max_attempts": max_attempts,
             "timeout": timeout,
             "wake": wake,
+            "unique": unique,
+            "limit": limit,
+            "fair": fair,
         }
         changes = {key: value for key, value in named.items() if value is not None} | unknown
         self._check_changes(changes)
         other = copy.copy(self)
         other.options = self.options.using(changes)
         other.spec = other.options.spec(self.name)
+        if other.spec.keyed and changes.keys() | unknown.keys():
+            other.keying = Keying(
+                other.options, self.function, self.name, self.codec.context_parameter
+            )
         if conn is not None:
             other.conn = conn
         return other
@@ -174,10 +196,11 @@ class Task(Generic[P, R, T]):
         conn = kwargs.pop("conn", self.conn)
         if self.app.middleware.enqueueing:
             call = EnqueueCall(self, ((args, kwargs),), conn)
-            [job] = self.app.middleware.enqueue(call, self._store)
-        else:
-            text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
-            [job] = self.app.enqueue(self.spec, [text], conn)
+            return self._handle(self.app.middleware.enqueue(call, self._store))
+        text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
+        if self.keying is not None:
+            return self._handle(self._put([text], conn))
+        [job] = self.app.enqueue(self.spec, [text], conn)
         return JobHandle(self.app, job, self.result_codec)
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[T]:
@@ -185,16 +208,19 @@ class Task(Generic[P, R, T]):
         conn = kwargs.pop("conn", self.conn)
         if self.app.middleware.enqueueing:
             call = EnqueueCall(self, ((args, kwargs),), conn)
-            [job] = await self.app.middleware.aenqueue(call, self._astore)
-        else:
-            text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
-            [job] = await self.app.aenqueue(self.spec, [text], conn)
+            return self._handle(await self.app.middleware.aenqueue(call, self._astore))
+        text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
+        if self.keying is not None:
+            return self._handle(await self._aput([text], conn))
+        [job] = await self.app.aenqueue(self.spec, [text], conn)
         return JobHandle(self.app, job, self.result_codec)
 
     def enqueue_many(
         self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], *, conn: object = None
-    ) -> list[JobId]:
+    ) -> Enqueued:
         """Store many jobs, all or none; their ids in the same order.
+
+        Where jobs are unique, the answer says too which were created, replaced and skipped.
 
         Args:
             jobs: For each job a tuple (or list) of positional arguments, or a dict of keyword
@@ -207,17 +233,37 @@ class Task(Generic[P, R, T]):
         """
         conn = self.conn if conn is None else conn
         if self.app.middleware.enqueueing:
-            return self.app.middleware.enqueue(self._call_many(jobs, conn), self._store)
-        return self.app.enqueue(self.spec, self._encode_many(jobs), conn)
+            call = self._call_many(jobs, conn)
+            return Enqueued.from_ids(self.app.middleware.enqueue(call, self._store))
+        return self._put(self._encode_many(jobs), conn)
 
     async def aenqueue_many(
         self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], *, conn: object = None
-    ) -> list[JobId]:
+    ) -> Enqueued:
         """`enqueue_many` for async code."""
         conn = self.conn if conn is None else conn
         if self.app.middleware.enqueueing:
-            return await self.app.middleware.aenqueue(self._call_many(jobs, conn), self._astore)
-        return await self.app.aenqueue(self.spec, self._encode_many(jobs), conn)
+            call = self._call_many(jobs, conn)
+            return Enqueued.from_ids(await self.app.middleware.aenqueue(call, self._astore))
+        return await self._aput(self._encode_many(jobs), conn)
+
+    def _put(self, texts: Sequence[str], conn: object) -> Enqueued:
+        if self.keying is None:
+            return Enqueued(self.app.enqueue(self.spec, texts, conn))
+        return Enqueued.of(self.app.enqueue_keyed(self.spec, texts, self.keying.keys(texts), conn))
+
+    async def _aput(self, texts: Sequence[str], conn: object) -> Enqueued:
+        if self.keying is None:
+            return Enqueued(await self.app.aenqueue(self.spec, texts, conn))
+        return Enqueued.of(
+            await self.app.aenqueue_keyed(self.spec, texts, self.keying.keys(texts), conn)
+        )
+
+    def _handle(self, stored: list[JobId]) -> JobHandle[T]:
+        [job] = stored
+        placings = stored.placings if isinstance(stored, Enqueued) else None
+        placing = Placing.CREATED if placings is None else placings[0]
+        return JobHandle(self.app, job, self.result_codec, placing)
 
     def _check_changes(self, changes: Mapping[str, object]) -> None:
         """Refuse options that one job of this kind of task cannot have."""
@@ -257,10 +303,10 @@ class Task(Generic[P, R, T]):
 
     def _store(self, call: EnqueueCall) -> list[JobId]:
         """What the innermost middleware calls."""
-        return self.app.enqueue(call.task.spec, self._encode_call(call), call.conn)
+        return call.task._put(self._encode_call(call), call.conn)  # noqa: SLF001 - the same task
 
     async def _astore(self, call: EnqueueCall) -> list[JobId]:
-        return await self.app.aenqueue(call.task.spec, self._encode_call(call), call.conn)
+        return await call.task._aput(self._encode_call(call), call.conn)  # noqa: SLF001 - the same
 
     def _encode_call(self, call: EnqueueCall) -> list[str]:
         limit = self.app.max_args_bytes

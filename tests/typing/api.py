@@ -13,6 +13,7 @@ from rota import (
     Context,
     Discard,
     EnqueueCall,
+    Enqueued,
     JobHandle,
     JobId,
     Rota,
@@ -74,7 +75,7 @@ async def in_async_code() -> None:
     """The async twins are checked alike."""
     assert_type(await send_receipt.aenqueue(1), JobHandle[str])
     assert_type(await (await send_receipt.aenqueue(1)).aresult(), str)
-    assert_type(await double.aenqueue_many([(1,), {"number": 2}]), list[JobId])
+    assert_type(await double.aenqueue_many([(1,), {"number": 2}]), Enqueued)
     await double.aenqueue("2")  # type: ignore[arg-type]
     await send_receipt.aenqueue()  # type: ignore[call-arg]
 
@@ -90,7 +91,7 @@ def with_options(conn: object) -> None:
 
 def many() -> None:
     """`enqueue_many` gives ids."""
-    assert_type(double.enqueue_many([(1,), (2,)]), list[JobId])
+    assert_type(double.enqueue_many([(1,), (2,)]), Enqueued)
     double.enqueue_many(7)  # type: ignore[arg-type]
 
 

@@ -16,6 +16,7 @@ from rota.job import (
     JobId,
     JobRecord,
     JobSpec,
+    Keys,
     LeaseId,
     Look,
     QueueRecord,
@@ -26,6 +27,7 @@ from rota.job import (
     Staging,
 )
 from rota.notes import Note, ToldNote
+from rota.placed import Placed
 from rota.queue_settings import QueueSettings
 from rota.settlement import Settlement
 from rota.states import State
@@ -195,6 +197,12 @@ class Store(Protocol):
 
         `copy` says that the connection can do what a `Copy` request asks.
         """
+        ...
+
+    def enqueue_keyed(
+        self, spec: JobSpec, args: Sequence[str], keys: Keys
+    ) -> Operation[list[Placed]]:
+        """`enqueue` for jobs that have keys; what became of each, in the same order."""
         ...
 
     def get(self, jobs: Sequence[JobId]) -> Operation[list[JobRecord]]:

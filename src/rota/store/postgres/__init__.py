@@ -20,6 +20,7 @@ from rota.store.postgres import (
     control,
     counters,
     effects,
+    keyed,
     look,
     lookup,
     notes,
@@ -140,6 +141,7 @@ class PostgresStore:
         else:
             self._spare.append(connection)
 
+    enqueue_keyed = staticmethod(keyed.enqueue_keyed)
     get = staticmethod(lookup.get)
     list_jobs = staticmethod(lookup.list_jobs)
     queues = staticmethod(lookup.queues)

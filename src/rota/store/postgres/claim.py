@@ -17,6 +17,7 @@ jobs), which bounds one lane to some hundred thousand jobs a second.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from rota.errors import LeaseLost
 from rota.job import ClaimedJob, SessionId
@@ -36,6 +37,7 @@ CLAIM_PROBE = sql("claim_probe")
 CLAIM_LOCK = sql("claim_lock")
 CLAIM_TRY_LOCK = sql("claim_try_lock")
 CLAIM = sql("claim")
+CLAIM_KEYED = sql("claim_keyed")
 SESSION_ALIVE = sql("session_alive")
 LANE_QUEUES = sql("lane_queues")
 
@@ -45,11 +47,12 @@ FEW_LANES = 4
 
 
 class Claims:
-    """Claims jobs, and remembers the lanes of the queues that it last looked at."""
+    """Claims jobs, and remembers the lanes that it last looked at, and which have unique jobs."""
 
     def __init__(self) -> None:
         self._lanes: dict[frozenset[str], list[int]] = {}
         self._queues: dict[int, str] = {}
+        self._keyed: set[int] = set()
 
     def claim(
         self,
@@ -92,12 +95,59 @@ class Claims:
     ) -> Steps[list[ClaimedJob]]:
         """Claim from these lanes, and keep to what `most` says of their queues."""
         if not most:
-            return (yield from _take_all(session, dict.fromkeys(lanes, ""), limit, {}))
+            return (yield from self._take_all(session, dict.fromkeys(lanes, ""), limit, {}))
         if not self._queues.keys() >= set(lanes):
             # A lane never changes its queue, so this is asked once for each.
             [(self._queues,)] = yield Apart(lane_queues())
         found = {lane: self._queues[lane] for lane in lanes if lane in self._queues}
-        return (yield from _take_all(session, found, limit, most))
+        return (yield from self._take_all(session, found, limit, most))
+
+    def _take_all(
+        self, session: SessionId, lanes: Mapping[int, str], limit: int, most: Mapping[str, int]
+    ) -> Steps[list[ClaimedJob]]:
+        """Claim from these lanes (with their queues) until `limit` jobs are leased.
+
+        Raises:
+            LeaseLost: The session is not alive any more.
+        """
+        jobs: list[ClaimedJob] = []
+        room = dict(most)
+        first = True
+        for lane, queue in lanes.items():
+            size = min(limit - len(jobs), room.get(queue, limit))
+            if size < 1:
+                continue
+            # Another claim at the first lane will be gone in a moment; further lanes can do without us.
+            taken = yield from self._take_lane(session, lane, size, wait=first)
+            first = False
+            if taken is None:
+                [(alive,)] = yield Apart(is_alive(session))
+                if not alive:
+                    message = f"session {session} was declared dead; its jobs were taken over"
+                    raise LeaseLost(message)
+                continue
+            jobs += taken
+            if queue in room:
+                room[queue] -= len(taken)
+            if len(jobs) >= limit:
+                break
+        return jobs
+
+    def _take_lane(
+        self, session: SessionId, lane: int, limit: int, *, wait: bool
+    ) -> Steps[list[ClaimedJob] | None]:
+        """Claim from one lane; `None` if it was not to be had."""
+        while True:
+            keyed = lane in self._keyed
+            [(taken,)] = yield Apart(take(session, lane, limit, wait=wait, keyed=keyed))
+            if taken is None:
+                return None
+            if taken.keyed is not keyed:
+                # The other statement does nothing there.
+                (self._keyed.add if taken.keyed else self._keyed.discard)(lane)
+            elif not taken.passed:
+                jobs: list[ClaimedJob] = taken.jobs
+                return jobs
 
 
 @operation(Begin.READING)
@@ -113,60 +163,68 @@ def lane_queues() -> Steps[dict[int, str]]:
     return dict((yield LANE_QUEUES()))
 
 
-def _take_all(
-    session: SessionId, lanes: Mapping[int, str], limit: int, most: Mapping[str, int]
-) -> Steps[list[ClaimedJob]]:
-    """Claim from these lanes (with their queues) until `limit` jobs are leased.
+class Taken(NamedTuple):
+    """What the claim of a lane gave.
 
-    Raises:
-        LeaseLost: The session is not alive any more.
+    `keyed` says whether the lane has unique jobs; `passed` that void entries of such jobs were
+    passed and nothing else, so that there may be more.
     """
-    jobs: list[ClaimedJob] = []
-    room = dict(most)
-    first = True
-    for lane, queue in lanes.items():
-        size = min(limit - len(jobs), room.get(queue, limit))
-        if size < 1:
-            continue
-        # Another claim at the first lane will be gone in a moment; further lanes can do without us.
-        [(taken,)] = yield Apart(take(session, lane, size, wait=first))
-        first = False
-        if taken is None:
-            [(alive,)] = yield Apart(is_alive(session))
-            if not alive:
-                message = f"session {session} was declared dead; its jobs were taken over"
-                raise LeaseLost(message)
-            continue
-        jobs += taken
-        if queue in room:
-            room[queue] -= len(taken)
-        if len(jobs) >= limit:
-            break
-    return jobs
+
+    jobs: list[ClaimedJob]
+    keyed: bool
+    passed: bool = False
 
 
 def take(
-    session: SessionId, lane: int, limit: int, *, wait: bool
-) -> Operation[list[ClaimedJob] | None]:
+    session: SessionId, lane: int, limit: int, *, wait: bool, keyed: bool = False
+) -> Operation[Taken | None]:
     """Claim up to `limit` jobs of a lane; `None` if it was not to be had."""
     lock = CLAIM_LOCK if wait else CLAIM_TRY_LOCK
+    claim = CLAIM_KEYED if keyed else CLAIM
     return Together(
-        "take", (lock(lane=lane, session=session), CLAIM(lane=lane, session=session, size=limit)),
-        _claimed,
+        "take", (lock(lane=lane, session=session), claim(lane=lane, session=session, size=limit)),
+        _claimed_keyed if keyed else _claimed,
     )  # fmt: skip
 
 
-def _claimed(found: Sequence[Rows]) -> list[ClaimedJob] | None:
+def _claimed(found: Sequence[Rows]) -> Taken | None:
     locked, rows = found
     if not locked:
         return None
-    [(queue, priority, _)] = locked
-    return [
+    [(queue, priority, keyed, _)] = locked
+    jobs = [
         ClaimedJob(
             job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at
         )
         for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at in rows
     ]
+    return Taken(jobs, keyed)
+
+
+def _claimed_keyed(found: Sequence[Rows]) -> Taken | None:
+    locked, rows = found
+    if not locked:
+        return None
+    [(queue, priority, keyed, _)] = locked
+    if rows and rows[0][0] is None:
+        return Taken([], keyed, passed=True)
+    jobs = [
+        ClaimedJob(
+            job,
+            lease,
+            task,
+            args,
+            queue,
+            priority,
+            attempt,
+            max_attempts,
+            timeout,
+            enqueued_at,
+            key,
+        )
+        for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, key in rows
+    ]
+    return Taken(jobs, keyed)
 
 
 @operation(Begin.READING)

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 
 from rota.job import JobId
 from rota.states import State
-from rota.store.operation import Begin, Steps, operation
+from rota.store.operation import Begin, Rows, Steps, operation
 from rota.store.postgres.ended import tell_if_waited
 from rota.store.postgres.enqueue import ENSURE_QUEUE
 from rota.store.postgres.lookup import GET
+from rota.store.postgres.settle import keys_end
 from rota.store.postgres.statements import sql
 
 CANCEL_TIMER = sql("cancel_timer")
@@ -27,6 +28,8 @@ DELETE_TIMER = sql("delete_timer")
 DELETE_FINISHED = sql("delete_finished")
 NOTE_BACK = sql("note_back")
 NOTE_DELETE = sql("note_delete")
+KEY_LOCK = sql("key_lock")
+KEY_AVAILABLE = sql("key_available")
 QUEUE_PAUSE = sql("queue_pause")
 WAKE = sql("wake")
 
@@ -50,10 +53,11 @@ def cancel_steps(jobs: Sequence[JobId], keep: Mapping[str, float]) -> Steps[dict
     kept = {"queues": list(keep), "keeps": list(keep.values())}
     states: dict[JobId, State] = {}
     moving = list(jobs)
+    yield KEY_LOCK(jobs=moving)
     for _ in range(LOOKS):
-        yield CANCEL_TIMER(jobs=moving, **kept)
+        yield from _free((yield CANCEL_TIMER(jobs=moving, **kept)))
         lanes = [row[0] for row in (yield WAITING_LANES_LOCK(jobs=moving))]
-        yield AVAILABLE_CANCEL(jobs=moving, lanes=lanes, **kept)
+        yield from _free((yield AVAILABLE_CANCEL(jobs=moving, lanes=lanes, **kept)))
         yield CANCEL_ASK(jobs=moving)
         rows = yield GET(jobs=moving)
         states.update({JobId(row[0]): State(row[5]) for row in rows})
@@ -69,7 +73,11 @@ def cancel_steps(jobs: Sequence[JobId], keep: Mapping[str, float]) -> Steps[dict
 @operation(Begin.DURABLE)
 def retry(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     """Make finished and waiting jobs available now, with all their attempts."""
-    rows = [*(yield RETRY_TIMER(jobs=list(jobs))), *(yield RETRY_FINISHED(jobs=list(jobs)))]
+    yield KEY_LOCK(jobs=list(jobs))
+    waited = yield RETRY_TIMER(jobs=list(jobs))
+    if keyed := [(job, key) for job, key in waited if key is not None]:
+        yield KEY_AVAILABLE(jobs=[job for job, _ in keyed], keys=[key for _, key in keyed])
+    rows = [*waited, *(yield RETRY_FINISHED(jobs=list(jobs)))]
     if rows:
         yield NOTE_BACK(jobs=[row[0] for row in rows])
         yield WAKE()
@@ -90,14 +98,22 @@ def retry_discarded(queue: str | None, task: str | None) -> Steps[list[JobId]]:
 @operation(Begin.DURABLE)
 def delete(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     """Remove jobs that are not running."""
-    gone = [row[0] for row in (yield DELETE_TIMER(jobs=list(jobs)))]
+    yield KEY_LOCK(jobs=list(jobs))
+    waiting = list((yield DELETE_TIMER(jobs=list(jobs))))
     lanes = [row[0] for row in (yield WAITING_LANES_LOCK(jobs=list(jobs)))]
-    gone += [row[0] for row in (yield AVAILABLE_DELETE(jobs=list(jobs), lanes=lanes))]
-    gone += [row[0] for row in (yield DELETE_FINISHED(jobs=list(jobs)))]
+    waiting += yield AVAILABLE_DELETE(jobs=list(jobs), lanes=lanes)
+    yield from _free(waiting)
+    finished = yield DELETE_FINISHED(jobs=list(jobs))
+    gone = [JobId(row[0]) for row in [*waiting, *finished]]
     if gone:
         yield NOTE_DELETE(jobs=gone)
         yield from tell_if_waited(gone)
-    return [JobId(job) for job in gone]
+    return gone
+
+
+def _free(rows: Rows) -> Steps[None]:
+    """Free the unique keys of jobs that were taken away; rows of ids and keys or nothing."""
+    yield from keys_end([(JobId(job), key) for job, key in rows if key is not None])
 
 
 @operation(Begin.DURABLE)

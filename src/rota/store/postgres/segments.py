@@ -94,6 +94,7 @@ MARK_TRIM = sql("mark_trim")
 CRON_TRIM = sql("cron_trim")
 CANCEL_LEFT = sql("cancel_left")
 PRUNE_DISCARDED = sql("prune_discarded")
+KEY_TRIM = sql("key_trim")
 
 
 def _each(verb: str, table: str, count: int) -> tuple[Statement, ...]:
@@ -135,8 +136,8 @@ def tidy() -> Steps[list[str]]:
         for number, size, current, _ in (yield state()):
             if size and not current:
                 done += yield from _try(empty(number))
-    [(did,)] = yield Apart(trim())
-    done += did
+    yield Apart(trim())
+    done += yield from _try(cancel_overtaken())
     removed = 0
     for _ in range(PRUNE_BATCHES):
         [(pruned,)] = yield Apart(prune_discarded())
@@ -313,11 +314,22 @@ def empty_finished(segment: int) -> Steps[list[str]]:
 
 
 @operation(Begin.HASTY)
-def trim() -> Steps[list[str]]:
-    """Forget old signs of life and marks; finish cancellations that were overtaken."""
+def trim() -> Steps[None]:
+    """Forget old signs of life and marks, and unique keys whose period is over."""
     yield HEARTBEAT_TRIM()
     yield MARK_TRIM()
     yield CRON_TRIM()
+    yield KEY_TRIM()
+
+
+@operation(Begin.HASTY)
+def cancel_overtaken() -> Steps[list[str]]:
+    """Finish cancellations that were overtaken.
+
+    Raises:
+        LockTimeout: A producer is about to replace one of these jobs.
+    """
+    yield LOCK_WAIT()
     left = [row[0] for row in (yield CANCEL_LEFT())]
     if not left:
         return []

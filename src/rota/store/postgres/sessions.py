@@ -15,7 +15,7 @@ from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.ended import tell_if_waited
 from rota.store.postgres.origin import anchor
 from rota.store.postgres.queue_settings import read
-from rota.store.postgres.settle import CANCEL_FORGET, give_back
+from rota.store.postgres.settle import CANCEL_FORGET, give_back, keys_end, keys_wait
 from rota.store.postgres.statements import sql
 
 SESSION_OPEN = sql("session_open")
@@ -115,11 +115,15 @@ def take_over(sessions: Sequence[int], keep: Mapping[str, float]) -> Steps[list[
         ended: list[tuple[JobId, str]] = []
         if jobs:
             kept = {"queues": list(keep), "keeps": list(keep.values())}
-            for job, state in (yield RESCUE_JOBS(jobs=jobs, worker=worker, **kept)):
+            came = yield RESCUE_JOBS(jobs=jobs, worker=worker, **kept)
+            for job, state, _ in came:
                 if state == "available":
                     available.append(JobId(job))
                 else:
                     ended.append((JobId(job), state))
+            keyed = [(JobId(job), state, key) for job, state, key in came if key is not None]
+            yield from keys_wait([(job, key) for job, state, key in keyed if state == "available"])
+            yield from keys_end([(job, key) for job, state, key in keyed if state != "available"])
         yield from tell_if_waited(job for job, _ in ended)
         discarded = tuple(sorted(job for job, state in ended if state == State.DISCARDED))
         rescues.append(Rescue(SessionId(session), worker, tuple(sorted(available)), discarded))

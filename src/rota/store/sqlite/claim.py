@@ -22,6 +22,7 @@ CLAIM_QUEUES = sql("claim_queues")
 CLAIM_NEXT = sql("claim_next")
 CLAIM_LEASE = sql("claim_lease")
 CLAIM = sql("claim")
+UNIQUE_START = sql("unique_start")
 
 
 @operation(Begin.HASTY)
@@ -50,4 +51,6 @@ def claim(
     rows = yield CLAIM(jobs=json_list(jobs), session=session, lease=lease)
     taken = [claimed_job(row) for row in rows]
     yield from claimed(job.queue for job in taken)
+    if keyed := [job.id for job in taken if job.unique_key]:
+        yield UNIQUE_START(jobs=json_list(keyed))
     return sorted(taken, key=lambda job: (job.priority, job.id))

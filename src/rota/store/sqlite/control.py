@@ -7,6 +7,7 @@ from rota.job import JobId
 from rota.states import State
 from rota.store.operation import Begin, Rows, Steps, operation
 from rota.store.sqlite.counters import PLACE, QUEUE, Place, moved, places
+from rota.store.sqlite.keyed import ended
 from rota.store.sqlite.statements import json_list, sql
 
 BEFORE = sql("before")
@@ -17,6 +18,7 @@ RETRY = sql("retry")
 DISCARDED = sql("discarded")
 DELETE = sql("delete")
 NOTE_DELETE = sql("note_delete")
+UNIQUE_RETAKE = sql("unique_retake")
 
 
 @operation(Begin.DURABLE)
@@ -28,6 +30,7 @@ def cancel(
     before = yield BEFORE(jobs=ids)
     if cancelled := (yield CANCEL_WAITING(jobs=ids, keeps=json_list(list((keep or {}).items())))):
         yield from moved(_left(before, cancelled), Counter(map(PLACE, cancelled)))
+        yield from ended([row[0] for row in cancelled])
     yield CANCEL_RUNNING(jobs=ids)
     rows = yield STATES(jobs=ids)
     return {JobId(job): State(state) for job, state in rows}
@@ -41,6 +44,7 @@ def retry(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
 
 def _retry(ids: str) -> Steps[list[JobId]]:
     before = yield BEFORE(jobs=ids)
+    yield UNIQUE_RETAKE(jobs=ids)
     if rows := (yield RETRY(jobs=ids)):
         yield from moved(_left(before, rows), places(map(QUEUE, rows), State.AVAILABLE))
     return sorted(JobId(row[0]) for row in rows)
@@ -65,6 +69,7 @@ def delete_steps(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     if rows:
         yield NOTE_DELETE(jobs=json_list([row[0] for row in rows]))
         yield from moved(Counter(map(PLACE, rows)), {})
+        yield from ended([row[0] for row in rows])
     return sorted(JobId(row[0]) for row in rows)
 
 

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from rota.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.counters import PLACE, added
+from rota.store.sqlite.keyed import moved_on
 from rota.store.sqlite.queue_settings import QUEUE_SETTINGS, read
 from rota.store.sqlite.statements import json_list, sql
 
@@ -65,6 +66,7 @@ def release(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
 def _release(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
     rows = yield SESSION_RELEASE(session=session, held=json_list(held))
     yield from added(Counter(map(PLACE, rows)))
+    yield from moved_on(rows)
     return sorted(JobId(row[0]) for row in rows)
 
 
@@ -76,6 +78,7 @@ def rescue(keep: Mapping[str, float] | None = None) -> Steps[list[Rescue]]:
     for session, worker in (yield RESCUE_SESSIONS()):
         rows = yield RESCUE_JOBS(session=session, worker=worker, keeps=keeps)
         yield from added(Counter(map(PLACE, rows)))
+        yield from moved_on(rows)
         rescues.append(
             Rescue(
                 session,

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING
 from rota.store.migrate import read_migrations
 from rota.store.sqlite import claim as claiming
 from rota.store.sqlite import clear as clearing
-from rota.store.sqlite import control, effects, lookup, notes, queue_settings, schema, sessions
+from rota.store.sqlite import (
+    control,
+    effects,
+    keyed,
+    lookup,
+    notes,
+    queue_settings,
+    schema,
+    sessions,
+)
 from rota.store.sqlite import enqueue as enqueuing
 from rota.store.sqlite import look as looking
 from rota.store.sqlite import queues as counting
@@ -128,6 +137,7 @@ class SqliteStore:
         connection.close()
 
     enqueue = staticmethod(enqueuing.enqueue)
+    enqueue_keyed = staticmethod(keyed.enqueue_keyed)
     get = staticmethod(lookup.get)
     list_jobs = staticmethod(lookup.list_jobs)
     cancel = staticmethod(control.cancel)

@@ -8,6 +8,7 @@ from rota.store.sqlite.statements import json_list, sql
 
 PRUNE_JOBS = sql("prune_jobs")
 PRUNE_SESSIONS = sql("prune_sessions")
+UNIQUE_PRUNE = sql("unique_prune")
 PRUNE_COUNTS = sql("prune_counts")
 NOTE_DELETE = sql("note_delete")
 NOTE_SWEEP = sql("note_sweep")
@@ -28,6 +29,7 @@ def tidy() -> Steps[list[str]]:
         ("jobs past their retention", PRUNE_JOBS),
         ("sessions that ended long ago", PRUNE_SESSIONS),
         ("notes of jobs that are gone", NOTE_SWEEP),
+        ("unique keys past their period", UNIQUE_PRUNE),
     ):
         removed = 0
         for _ in range(BATCHES):

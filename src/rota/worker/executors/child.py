@@ -11,6 +11,7 @@ import signal
 import threading
 import time
 from contextvars import copy_context
+from datetime import datetime
 from multiprocessing.connection import Connection, wait
 from traceback import format_exception
 from typing import Any
@@ -20,7 +21,7 @@ import msgspec
 from rota.context import Context
 from rota.job import ClaimedJob
 from rota.notes import Note, Notes
-from rota.outcome import Discard, Outcome, Retry, Snooze
+from rota.outcome import Again, Discard, Outcome, Retry, Snooze
 from rota.task import Task
 
 PACE = 0.25
@@ -41,9 +42,12 @@ class Answer(msgspec.Struct):
     Before that there may be answers of the kind told, with what the handler tells of its run.
     """
 
+    """What came of it. `kind` is returned, again, snooze, retry, discard, raised or unstorable."""
+
     kind: str
     result: str | None = None
     after: float | None = None
+    at: datetime | None = None
     exception: str = ""
     message: str = ""
     traceback: str = ""
@@ -144,6 +148,8 @@ def _outcome(outcome: Outcome) -> Answer:
     match outcome:
         case Snooze():
             return Answer("snooze", after=outcome.after)
+        case Again():
+            return Answer("again", after=outcome.after, at=outcome.at)
         case Retry():
             return Answer("retry", after=outcome.after, message=outcome.reason)
         case Discard():

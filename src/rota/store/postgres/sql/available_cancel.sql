@@ -1,6 +1,6 @@
 -- Cancel available jobs: the one case, with available_delete.sql, in which rows of the log are
 -- deleted. Their `lanes` are locked, so no claim can hand them out meanwhile; a job that has come
--- into another lane since these were locked is left alone. The rows of the tally
+-- into another lane since these were locked is left alone, and so are void entries. The rows of the tally
 -- stand for those of the log, whether a mark has counted them or not.
 -- `keep_until` is what is set for the queue, else what `keeps` says of `queues`, else a day; a minute at the
 -- least, for whoever cancels wants to see it; rounded up as in settle_complete.sql.
@@ -15,6 +15,10 @@ WITH waiting AS MATERIALIZED (
     WHERE entry.id = ANY (%(jobs)s::int8[]) AND entry.lane = ANY (%(lanes)s::int4[])
       AND ((entry.xid, entry.id) > (place.xid, place.id)
         OR entry.id > place.hole_ids[array_position(place.hole_xids, entry.xid)])
+      AND (entry.unique_key IS NULL OR coalesce((
+        SELECT true FROM rota.unique_key AS held
+        WHERE held.key = entry.unique_key AND held.task = entry.task AND held.job = entry.id
+          AND held.entry = entry.entry), false))
 ), job AS (
     DELETE FROM rota.log AS job USING waiting
     WHERE job.segment = waiting.segment AND job.ctid = waiting.place
@@ -28,10 +32,12 @@ WITH waiting AS MATERIALIZED (
     FROM job GROUP BY lane, xid
 ), ended AS (
     INSERT INTO rota.finished (id, enqueued_at, keep_until, timeout, segment, priority, entry,
-                               attempt, max_attempts, state, queue, task, args, errors)
+                               attempt, max_attempts, state, queue, task, args, errors,
+                               unique_key, iteration, last_run)
     SELECT job.id, job.enqueued_at, date_bin(step, now() + make_interval(secs => kept.seconds) + step, 'epoch'),
            job.timeout, (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry,
-           job.attempt, job.max_attempts, 'cancelled', lane.queue, job.task, job.args, job.errors
+           job.attempt, job.max_attempts, 'cancelled', lane.queue, job.task, job.args, job.errors,
+           job.unique_key, job.iteration, job.last_run
     FROM job JOIN rota.lane ON lane.id = job.lane
     LEFT JOIN rota.queue_setting AS said ON said.queue = lane.queue
     LEFT JOIN unnest(%(queues)s::text[], %(keeps)s::float8[]) AS declared (queue, seconds)
@@ -40,7 +46,7 @@ WITH waiting AS MATERIALIZED (
         SELECT greatest(coalesce(said.cancelled, declared.seconds, 86400), 60) AS seconds
     ) AS kept
     CROSS JOIN LATERAL make_interval(secs => kept.seconds / 32) AS step
-    RETURNING id, queue, priority, keep_until
+    RETURNING id, queue, priority, keep_until, unique_key
 ), counted AS (
     INSERT INTO rota.tally (slot, lane, state, expires, jobs)
     SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane.id, 'cancelled', kind.keep_until,
@@ -51,4 +57,4 @@ WITH waiting AS MATERIALIZED (
     ) AS kind
     JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority
 )
-SELECT id FROM ended
+SELECT id, unique_key FROM ended

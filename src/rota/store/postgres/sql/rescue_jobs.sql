@@ -16,15 +16,20 @@ WITH job AS MATERIALIZED (
     ) AS entry
 ), back AS (
     INSERT INTO rota.log (id, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts,
-                          task, args, errors)
+                          task, args, errors, unique_key, iteration, last_run)
     SELECT id, enqueued_at, lane, entry + 1, timeout, (SELECT last_value %% 4 FROM rota.log_turn),
-           attempt + 1, max_attempts, task, args, noted
+           attempt + 1, max_attempts, task, args, noted,
+           CASE WHEN job.unique_key IS NOT NULL THEN (
+               SELECT held.key FROM rota.unique_key AS held
+               WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id) END,
+           iteration, last_run
     FROM job WHERE NOT unwanted AND attempt + 1 < max_attempts
     ORDER BY xid, id
-    RETURNING id
+    RETURNING id, unique_key
 ), ended AS (
     INSERT INTO rota.finished (id, enqueued_at, keep_until, timeout, segment, priority, entry,
-                               attempt, max_attempts, state, queue, task, args, errors)
+                               attempt, max_attempts, state, queue, task, args, errors,
+                               unique_key, iteration, last_run)
     SELECT job.id, job.enqueued_at,
            CASE WHEN unwanted THEN date_bin('45 minutes', now() + interval '1 day 45 minutes', 'epoch')
                 ELSE coalesce(date_bin(step, now() + make_interval(secs => kept.seconds) + step,
@@ -32,13 +37,13 @@ WITH job AS MATERIALIZED (
            CASE WHEN unwanted THEN (SELECT last_value %% 6 FROM rota.finished_turn) ELSE -1 END,
            lane.priority, job.entry, job.attempt + 1, job.max_attempts,
            CASE WHEN unwanted THEN 'cancelled' ELSE 'discarded' END, lane.queue, job.task, job.args,
-           noted
+           noted, job.unique_key, job.iteration, job.last_run
     FROM job JOIN rota.lane ON lane.id = job.lane
     LEFT JOIN unnest(%(queues)s::text[], %(keeps)s::float8[]) AS kept (queue, seconds)
         ON kept.queue = lane.queue
     CROSS JOIN LATERAL make_interval(secs => greatest(kept.seconds / 32, 0.001)) AS step
     WHERE unwanted OR job.attempt + 1 >= job.max_attempts
-    RETURNING id, queue, priority, state, keep_until
+    RETURNING id, queue, priority, state, keep_until, unique_key
 ), counted AS (
     INSERT INTO rota.tally (slot, lane, state, expires, jobs)
     SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane.id, kind.state, kind.keep_until,
@@ -49,4 +54,4 @@ WITH job AS MATERIALIZED (
     ) AS kind
     JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority
 )
-SELECT id, 'available' FROM back UNION ALL SELECT id, state FROM ended
+SELECT id, 'available', unique_key FROM back UNION ALL SELECT id, state, unique_key FROM ended
