@@ -102,3 +102,11 @@ def context_first() -> None:
     assert_type(export.enqueue(7), JobHandle[int])
     assert_type(export(7), int)
     export.enqueue("7")  # type: ignore[arg-type]
+
+
+def queues() -> None:
+    """Declaring a queue."""
+    rota.queue("mail", retention={"discarded": 86_400, State.COMPLETED: 5}, concurrency=4)
+    rota.queue("mail", retention=60, max_attempts=3, timeout=30)
+    rota.queue("mail", retention="1d")  # type: ignore[arg-type]
+    rota.queue("mail", attempts=3)  # type: ignore[call-arg]
