@@ -186,3 +186,11 @@ def batches() -> None:
     weigh("a")  # type: ignore[arg-type]
     rota.task(batch="many")  # type: ignore[call-overload]
     rota.task(batch=2)(double.function)  # type: ignore[arg-type]
+
+
+def queues() -> None:
+    """Declaring a queue."""
+    rota.queue("mail", retention={"discarded": 86_400, State.COMPLETED: 5}, concurrency=4)
+    rota.queue("mail", retention=60, max_attempts=3, timeout=30)
+    rota.queue("mail", retention="1d")  # type: ignore[arg-type]
+    rota.queue("mail", attempts=3)  # type: ignore[call-arg]

@@ -8,6 +8,7 @@ are gathered it asks for what is missing in them, too.
 import asyncio
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 
 from rota.config import WorkerConfig
@@ -84,7 +85,7 @@ class Claimer:
         self._news = False
         self._doubtful = False
         self._turns: Turns | None = None
-        self._new_turns: tuple[Turns | None] | None = None
+        self._new_turns: deque[Turns | None] = deque()
         self._freed = False
         self._ahead = 0.0
         self._window = FIRST_WINDOW
@@ -122,7 +123,7 @@ class Claimer:
     def share(self, most: Mapping[str, int]) -> None:
         """From now on claim so many jobs of these queues as may run at once."""
         turns = Turns(most, self._config.prefetch, self._free) if most else None
-        self._new_turns = (turns,)
+        self._new_turns.append(turns)
         self._free()
 
     def _free(self) -> None:
@@ -147,9 +148,9 @@ class Claimer:
         return self._claimed - self._ended
 
     def _step(self) -> None:
-        if self._new_turns is not None:
+        while self._new_turns:
             # The runners get them behind everything that was claimed before.
-            [self._turns], self._new_turns = self._new_turns, None
+            self._turns = self._new_turns.popleft()
             self._loop.call_soon_threadsafe(self._shared, self._turns)
         self._freed = False
         session = self._session.current

@@ -6,23 +6,26 @@
 -- `wake` holds the lock that says "asleep"; taking and freeing it costs microseconds. Null: no wake.
 -- It begins with the transaction's id, by which the sleepers know who of them goes first.
 WITH lane AS (
-    SELECT coalesce(%(lane)s::int4, (
-        SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2)) AS id
-), preset AS MATERIALIZED (
-    -- What somebody has set for the queue; holds where neither the caller nor the task says it.
-    SELECT max_attempts, timeout FROM rota.queue_setting WHERE queue = %(queue)s
+    -- With what somebody has set for the queue: it holds where neither the caller nor the task says it.
+    SELECT place.id, preset.max_attempts, preset.timeout
+    FROM (SELECT coalesce(%(lane)s::int4, (
+        SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2))
+    ) AS place (id)
+    LEFT JOIN rota.queue_setting AS preset ON preset.queue = %(queue)s
 ), job AS (
     INSERT INTO rota.log (id, lane, segment, max_attempts, timeout, task, args)
     SELECT nextval('rota.job_id'), lane.id, (SELECT last_value %% 4 FROM rota.log_turn),
-           coalesce((SELECT max_attempts FROM preset WHERE NOT %(attempts_given)s), %(max_attempts)s::int2),
-           coalesce((SELECT timeout FROM preset WHERE NOT %(timeout_given)s), %(timeout)s::float4),
+           CASE WHEN %(attempts_given)s THEN %(max_attempts)s::int2
+                ELSE coalesce(lane.max_attempts, %(max_attempts)s::int2) END,
+           CASE WHEN %(timeout_given)s THEN %(timeout)s::float4
+                ELSE coalesce(lane.timeout, %(timeout)s::float4) END,
            %(task)s, %(args)s::text::json
     FROM lane WHERE lane.id IS NOT NULL
     RETURNING id, lane, segment
 )
-SELECT id, lane, segment, CASE WHEN %(wake)s::text IS NULL THEN false
+SELECT job.id, job.lane, job.segment, CASE WHEN %(wake)s::text IS NULL THEN false
                 WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
                 THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
                 ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END,
-       (SELECT max_attempts FROM preset), (SELECT timeout FROM preset)
-FROM job
+       lane.max_attempts, lane.timeout
+FROM job CROSS JOIN lane

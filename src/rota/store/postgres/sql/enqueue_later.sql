@@ -2,18 +2,21 @@
 -- Locks: nothing that another producer waits for. Workers are woken to learn the new due time.
 -- Says in the tally how many.
 WITH lane AS (
-    SELECT coalesce(%(lane)s::int4, (
-        SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2)) AS id
-), preset AS MATERIALIZED (
-    -- What somebody has set for the queue; holds where neither the caller nor the task says it.
-    SELECT max_attempts, timeout FROM rota.queue_setting WHERE queue = %(queue)s
+    -- With what somebody has set for the queue: it holds where neither the caller nor the task says it.
+    SELECT place.id, preset.max_attempts, preset.timeout
+    FROM (SELECT coalesce(%(lane)s::int4, (
+        SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2))
+    ) AS place (id)
+    LEFT JOIN rota.queue_setting AS preset ON preset.queue = %(queue)s
 ), job AS (
     INSERT INTO rota.timer (id, lane, run_at, max_attempts, timeout, task, args)
     SELECT nextval('rota.job_id'), lane.id,
            coalesce(%(at)s::timestamptz,
                     clock_timestamp() + make_interval(secs => %(delay)s::float8)),
-           coalesce((SELECT max_attempts FROM preset WHERE NOT %(attempts_given)s), %(max_attempts)s::int2),
-           coalesce((SELECT timeout FROM preset WHERE NOT %(timeout_given)s), %(timeout)s::float4),
+           CASE WHEN %(attempts_given)s THEN %(max_attempts)s::int2
+                ELSE coalesce(lane.max_attempts, %(max_attempts)s::int2) END,
+           CASE WHEN %(timeout_given)s THEN %(timeout)s::float4
+                ELSE coalesce(lane.timeout, %(timeout)s::float4) END,
            %(task)s, entry.args::json
     FROM lane, unnest(%(args)s::text[]) AS entry (args)
     WHERE lane.id IS NOT NULL

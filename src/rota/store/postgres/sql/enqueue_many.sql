@@ -1,16 +1,19 @@
 -- Append many jobs of one spec to the log; ids come back in the order of the args.
 -- Locks and waking as in enqueue.sql.
 WITH lane AS (
-    SELECT coalesce(%(lane)s::int4, (
-        SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2)) AS id
-), preset AS MATERIALIZED (
-    -- What somebody has set for the queue; holds where neither the caller nor the task says it.
-    SELECT max_attempts, timeout FROM rota.queue_setting WHERE queue = %(queue)s
+    -- With what somebody has set for the queue: it holds where neither the caller nor the task says it.
+    SELECT place.id, preset.max_attempts, preset.timeout
+    FROM (SELECT coalesce(%(lane)s::int4, (
+        SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2))
+    ) AS place (id)
+    LEFT JOIN rota.queue_setting AS preset ON preset.queue = %(queue)s
 ), job AS (
     INSERT INTO rota.log (id, lane, segment, max_attempts, timeout, task, args)
     SELECT nextval('rota.job_id'), lane.id, (SELECT last_value %% 4 FROM rota.log_turn),
-           coalesce((SELECT max_attempts FROM preset WHERE NOT %(attempts_given)s), %(max_attempts)s::int2),
-           coalesce((SELECT timeout FROM preset WHERE NOT %(timeout_given)s), %(timeout)s::float4),
+           CASE WHEN %(attempts_given)s THEN %(max_attempts)s::int2
+                ELSE coalesce(lane.max_attempts, %(max_attempts)s::int2) END,
+           CASE WHEN %(timeout_given)s THEN %(timeout)s::float4
+                ELSE coalesce(lane.timeout, %(timeout)s::float4) END,
            %(task)s, entry.args::json
     FROM lane, unnest(%(args)s::text[]) AS entry (args)
     WHERE lane.id IS NOT NULL
