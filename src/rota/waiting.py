@@ -132,6 +132,7 @@ class Waiting:
             except Exception as error:
                 logger.exception("waiting for jobs failed")
                 self._fail(error)
+                time.sleep(FIRST_PAUSE)
         listener.close()
         closed = StoreUnavailable("the app was closed while somebody waited for a job")
         for wait in (one for waits in left.values() for one in waits):

@@ -1,6 +1,7 @@
 """What handlers tell of their runs, from every executor, and how rarely it is written."""
 
 import asyncio
+import contextlib
 import signal
 import threading
 from pathlib import Path
@@ -13,6 +14,7 @@ from rota.errors import StoreError
 from rota.notes import LINES, Note
 from rota.worker import notes as writing
 from tests.fixtures.workers import LONG, WorkerProcess, until, working
+from tests.store.factories import running
 from tests.worker import chores
 
 
@@ -291,3 +293,19 @@ def test_the_last_words_of_a_stopping_worker(app: Rota, monkeypatch: pytest.Monk
     assert record.progress is not None
     assert record.progress.fraction == 0.2
     assert lines(record) == ["last words"]
+
+
+def test_a_scribe_that_stops(
+    app: Rota, written: list[list[Note]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a run tells whose settlement nobody writes, such as one in a thread left behind."""
+    monkeypatch.setattr(writing, "PACE", LONG)
+    with contextlib.closing(app.store.connect()) as connection:
+        _, [job] = running(app.store, connection)
+    scribe = writing.Scribe(app.store, app.events)
+    ctx = Context(job, notes=scribe.notes)
+    ctx.log("first")
+    until(lambda: written, "the first line to be written")
+    ctx.log("last")
+    scribe.stop()
+    assert lines(app.job(job.id).record()) == ["first", "last"]

@@ -70,7 +70,7 @@ def test_who_has_closed_does_not_wait(db: Database, eavesdropper: Raw) -> None:
         listener.listen()
         raw: Raw = listener.connection.raw()
         db.sql("SELECT pg_terminate_backend(%s)", raw.info.backend_pid)
-        until(lambda: db.one("SELECT count(*) FROM pg_locks WHERE classid = 7682004") == 0 or None)
+        until(lambda: db.one("SELECT count(*) FROM pg_locks WHERE classid = 7682007") == 0 or None)
         db.enqueue()
         db.settle(session, db.claim(session), Move.DISCARD)
         assert sent(eavesdropper) == []
@@ -124,7 +124,7 @@ def test_behind_a_pooler(db: Database) -> None:
     separator = "&" if "?" in db.url else "?"
     with closing(PostgresStore(f"{db.url}{separator}pooler=transaction").listener()) as listener:
         assert listener.listen()
-        assert db.one("SELECT count(*) FROM pg_locks WHERE classid = 7682004") == 0
+        assert db.one("SELECT count(*) FROM pg_locks WHERE classid = 7682007") == 0
         assert (
             db.one("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN rota_e%'") == 0
         )
@@ -137,4 +137,4 @@ def test_a_lock_of_somebody_else(db: Database) -> None:
     with closing(waker):
         waker.wait(0.0)
         assert db.one("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") >= 1
-        assert db.one("SELECT count(*) FROM pg_locks WHERE classid = 7682004") == 0
+        assert db.one("SELECT count(*) FROM pg_locks WHERE classid = 7682007") == 0

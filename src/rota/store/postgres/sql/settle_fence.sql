@@ -23,6 +23,6 @@ WITH settled AS MATERIALIZED (
 )
 SELECT rest.id, ARRAY(SELECT unnest(rest.settled) EXCEPT SELECT unnest(rest.jobs)),
        ARRAY(SELECT job FROM rota.cancel_request WHERE job = ANY (rest.settled)),
-       CASE WHEN pg_try_advisory_lock(7682004, 0)
-            THEN pg_advisory_unlock(7682004, 0) IS NULL ELSE true END
+       CASE WHEN pg_try_advisory_lock(7682007, 0)
+            THEN pg_advisory_unlock(7682007, 0) IS NULL ELSE true END
 FROM rest
