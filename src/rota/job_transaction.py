@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Self
 from rota.errors import ConfigError, LeaseLost, StoreUnavailable
 from rota.job import ClaimedJob, LeaseId, SessionId
 from rota.settlement import Settlement, completed
-from rota.store.joining import AwaitedJoined, Joined, Own, Threaded, ajoin, join, to_its_end
+from rota.store.joining import AwaitedJoined, Joined, ajoin, join
+from rota.store.own import Own, Threaded, to_its_end
 from rota.transaction import OwnTransaction
 
 if TYPE_CHECKING:

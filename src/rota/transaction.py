@@ -8,7 +8,7 @@ with rota.transaction() as tx:
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rota.store.joining import Own, Threaded
+from rota.store.own import Own, Threaded
 
 if TYPE_CHECKING:
     from rota.app import Rota

@@ -96,6 +96,9 @@ def charge(number: int, context: Context) -> None:
     except LeaseLost:
         note("refused", number, context.attempt)
         raise
+    except Exception:
+        note("failed", number, context.attempt)
+        raise
     note("end", number, context.attempt)
     hold("ended", number, context.attempt)
 
@@ -120,7 +123,7 @@ if __name__ == "__main__":
     import sys
 
     from rota import WorkerConfig
-    from rota.store.joining import Own
+    from rota.store.own import Own
     from rota.worker import Worker
 
     commit = Own.commit
