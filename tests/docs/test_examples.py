@@ -29,6 +29,11 @@ SHOWN = {
         "hopeless: discarded after 1 attempts, no such address",
         "broken: discarded after 2 attempts, it never works",
     ],
+    "crawler": [
+        "new: 20 sites",
+        "again: 20 sites are there already",
+        "site:site0.example: completed after 3 rounds",
+    ],
     "processes": [
         "crash: discarded, the child process ended with",
         "biggest prime below 10000: 9973",

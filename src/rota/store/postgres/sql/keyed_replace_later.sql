@@ -5,9 +5,13 @@ WITH wanted AS MATERIALIZED (
         AS wanted (key, lane, args)
 ), before AS MATERIALIZED (
     SELECT held.key, held.job, held.lane, held.state, wanted.lane AS new_lane, wanted.args
-    FROM wanted JOIN rota.unique_key AS held ON held.key = wanted.key AND held.task = %(task)s
-    WHERE held.state IN ('scheduled', 'available', 'retryable')
-    ORDER BY held.key FOR UPDATE OF held
+    FROM wanted
+    CROSS JOIN LATERAL (
+        SELECT held.* FROM rota.unique_key AS held
+        WHERE held.key = wanted.key AND held.task = %(task)s
+          AND held.state IN ('scheduled', 'available', 'retryable')
+        FOR UPDATE
+    ) AS held
 ), moved AS (
     UPDATE rota.unique_key AS held
     SET entry = held.entry + 1, lane = before.new_lane, while_waiting = %(while_waiting)s::bool, state = 'scheduled'
