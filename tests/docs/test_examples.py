@@ -46,6 +46,11 @@ SHOWN = {
         "10 payments of 100 in",
         "attempts; the account has 1000",
     ],
+    "crawler": [
+        "new: 20 sites",
+        "again: 20 sites are there already",
+        "site:site0.example: completed after 3 rounds",
+    ],
     "processes": [
         "crash: discarded, the child process ended with",
         "biggest prime below 10000: 9973",
