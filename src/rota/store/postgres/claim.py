@@ -8,6 +8,10 @@ committed in another; without the holes a job whose transaction commits late wou
 A claim first probes without a lock which lanes have something, then takes them one after another,
 each in a transaction and a round trip of its own, until it is full. A claim that a producer has
 just woken goes to the lanes at once, if they are few, and probes only if it finds nothing there.
+
+The keyed lanes of one queue and priority (those of jobs with a limit or a fair share) are claimed
+together, in `claim_keyed.py`.
+
 What can fail: a lane that was probed may be empty by the time it is locked; the claim then gets
 less. A paused queue or a dead session gives nothing. An error at a later lane leaves leases that
 the caller was not told of; it has to `release` them.
@@ -17,6 +21,7 @@ jobs), which bounds one lane to some hundred thousand jobs a second.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from rota.errors import LeaseLost
 from rota.job import ClaimedJob, SessionId
@@ -30,6 +35,7 @@ from rota.store.operation import (
     Together,
     operation,
 )
+from rota.store.postgres.claim_keyed import KeyedClaims
 from rota.store.postgres.statements import sql
 
 CLAIM_PROBE = sql("claim_probe")
@@ -43,11 +49,22 @@ FEW_LANES = 4
 """Of queues with no more lanes than this a claim that was woken does without the probe."""
 
 
+class Part(NamedTuple):
+    """What is claimed at once: a plain lane, or all keyed lanes of its queue and priority."""
+
+    lane: int
+    priority: int
+    ready: bool
+    keyed: bool
+
+
 class Claims:
     """Claims jobs, and remembers the lanes of the queues that it last looked at."""
 
     def __init__(self) -> None:
-        self._lanes: dict[frozenset[str], list[int]] = {}
+        self._parts: dict[frozenset[str], list[Part]] = {}
+        self._keyed = KeyedClaims()
+        self._turned = False
 
     def claim(
         self, session: SessionId, queues: Sequence[str], limit: int, *, woken: bool = False
@@ -61,45 +78,60 @@ class Claims:
         if limit < 1:
             return []
         jobs: list[ClaimedJob] = []
-        known = self._lanes.get(frozenset(queues))
+        known = self._parts.get(frozenset(queues))
         if woken and known:
-            jobs = yield from _take_all(session, known, limit)
+            jobs = yield from self._take_all(session, known, limit)
         if not jobs:
-            [(lanes,)] = yield Apart(probe(queues))
-            every = [lane for lane, _ in lanes]
-            self._lanes = {frozenset(queues): every if len(every) <= FEW_LANES else []}
-            if ready := [lane for lane, ready in lanes if ready]:
-                jobs = yield from _take_all(session, ready, limit)
+            [(parts,)] = yield Apart(probe(queues))
+            few = len(parts) <= FEW_LANES
+            self._parts = {frozenset(queues): parts if few else []}
+            if ready := [part for part in parts if part.ready]:
+                jobs = yield from self._take_all(session, ready, limit)
+        return jobs
+
+    def _take_all(
+        self, session: SessionId, parts: Sequence[Part], limit: int
+    ) -> Steps[list[ClaimedJob]]:
+        """Claim from these parts until `limit` jobs are leased.
+
+        Raises:
+            LeaseLost: The session is not alive any more.
+        """
+        if any(part.keyed for part in parts):
+            # Neither plain nor keyed lanes of a priority must always come first.
+            self._turned = not self._turned
+            parts = sorted(
+                parts, key=lambda part: (part.priority, part.keyed is not self._turned)
+            )
+        jobs: list[ClaimedJob] = []
+        for number, part in enumerate(parts):
+            # Another claim at the first lane will be gone in a moment; further lanes can do without us.
+            wait, left = not number, limit - len(jobs)
+            if part.keyed:
+                taken = yield from self._keyed.take(session, part.lane, left, wait=wait)
+            else:
+                [(taken,)] = yield Apart(take(session, part.lane, left, wait=wait))
+            if taken is None:
+                [(alive,)] = yield Apart(is_alive(session))
+                if not alive:
+                    message = f"session {session} was declared dead; its jobs were taken over"
+                    raise LeaseLost(message)
+                continue
+            jobs += taken
+            if len(jobs) >= limit:
+                break
         return jobs
 
 
 @operation(Begin.READING)
-def probe(queues: Sequence[str]) -> Steps[list[tuple[int, bool]]]:
-    """The lanes of these queues in the order of a claim, and whether they have something."""
-    rows = yield CLAIM_PROBE(queues=list(queues))
-    return [(lane, ready) for lane, ready in rows]
-
-
-def _take_all(session: SessionId, lanes: Sequence[int], limit: int) -> Steps[list[ClaimedJob]]:
-    """Claim from these lanes until `limit` jobs are leased.
-
-    Raises:
-        LeaseLost: The session is not alive any more.
-    """
-    jobs: list[ClaimedJob] = []
-    for number, lane in enumerate(lanes):
-        # Another claim at the first lane will be gone in a moment; further lanes can do without us.
-        [(taken,)] = yield Apart(take(session, lane, limit - len(jobs), wait=not number))
-        if taken is None:
-            [(alive,)] = yield Apart(is_alive(session))
-            if not alive:
-                message = f"session {session} was declared dead; its jobs were taken over"
-                raise LeaseLost(message)
-            continue
-        jobs += taken
-        if len(jobs) >= limit:
-            break
-    return jobs
+def probe(queues: Sequence[str]) -> Steps[list[Part]]:
+    """What there is to claim from in these queues, in the order of a claim."""
+    parts = []
+    for lane, ready, priority, keys_ready in (yield CLAIM_PROBE(queues=list(queues))):
+        parts.append(Part(lane, priority, ready, keyed=False))
+        if keys_ready is not None:
+            parts.append(Part(lane, priority, keys_ready, keyed=True))
+    return parts
 
 
 def take(

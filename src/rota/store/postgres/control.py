@@ -17,6 +17,7 @@ from rota.store.postgres.statements import sql
 CANCEL_TIMER = sql("cancel_timer")
 CANCEL_ASK = sql("cancel_ask")
 WAITING_LANES_LOCK = sql("waiting_lanes_lock")
+KEYED_TURN = sql("keyed_turn")
 AVAILABLE_CANCEL = sql("available_cancel")
 AVAILABLE_DELETE = sql("available_delete")
 RETRY_TIMER = sql("retry_timer")
@@ -46,7 +47,7 @@ def cancel_steps(jobs: Sequence[JobId]) -> Steps[dict[JobId, State]]:
     moving = list(jobs)
     for _ in range(LOOKS):
         yield CANCEL_TIMER(jobs=moving)
-        lanes = [row[0] for row in (yield WAITING_LANES_LOCK(jobs=moving))]
+        lanes = yield from _lock_lanes(moving)
         yield AVAILABLE_CANCEL(jobs=moving, lanes=lanes)
         yield CANCEL_ASK(jobs=moving)
         rows = yield GET(jobs=moving)
@@ -57,6 +58,12 @@ def cancel_steps(jobs: Sequence[JobId]) -> Steps[dict[JobId, State]]:
         if not moving:
             break
     return states
+
+
+def _lock_lanes(jobs: Sequence[JobId]) -> Steps[list[int]]:
+    """Keep claims from the lanes in which these jobs lie."""
+    yield KEYED_TURN()
+    return [row[0] for row in (yield WAITING_LANES_LOCK(jobs=list(jobs)))]
 
 
 @operation(Begin.DURABLE)
@@ -82,7 +89,7 @@ def retry_discarded(queue: str | None, task: str | None) -> Steps[list[JobId]]:
 def delete(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     """Remove jobs that are not running."""
     gone = [row[0] for row in (yield DELETE_TIMER(jobs=list(jobs)))]
-    lanes = [row[0] for row in (yield WAITING_LANES_LOCK(jobs=list(jobs)))]
+    lanes = yield from _lock_lanes(jobs)
     gone += [row[0] for row in (yield AVAILABLE_DELETE(jobs=list(jobs), lanes=lanes))]
     gone += [row[0] for row in (yield DELETE_FINISHED(jobs=list(jobs)))]
     return [JobId(job) for job in gone]

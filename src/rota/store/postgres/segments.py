@@ -69,6 +69,7 @@ TALLY_TURN = sql("tally_turn")
 CURSOR_COPY_FORWARD = sql("cursor_copy_forward")
 LEASE_COPY_FORWARD = sql("lease_copy_forward")
 LANES_LOCK = sql("lanes_lock")
+KEYED_TURN = sql("keyed_turn")
 LOCK_WAIT = sql("lock_wait")
 UNCLAIMED = sql("segment_unclaimed")
 LEASED = sql("segment_leased")
@@ -202,6 +203,7 @@ def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
     match ring:
         case "cursor":
             # The lanes first: a claim that waits for its lane holds no lock on the cursor yet.
+            yield KEYED_TURN()
             yield LANES_LOCK()
             yield CURSOR_LOCK[slot]()
             yield CURSOR_COPY_FORWARD()

@@ -7,9 +7,9 @@ WITH job AS (
     SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane, state, -count(*)
     FROM job GROUP BY lane, state
 ), ended AS (
-    INSERT INTO rota.finished (id, enqueued_at, keep_until, timeout, segment, priority, entry,
+    INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry,
                                attempt, max_attempts, state, queue, task, args, errors)
-    SELECT job.id, job.enqueued_at, date_bin('45 minutes', now() + interval '1 day 45 minutes', 'epoch'),
+    SELECT CASE WHEN lane.keyed THEN lane.id END, job.id, job.enqueued_at, date_bin('45 minutes', now() + interval '1 day 45 minutes', 'epoch'),
            job.timeout, (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry,
            job.attempt, job.max_attempts, 'cancelled', lane.queue, job.task, job.args, job.errors
     FROM job JOIN rota.lane ON lane.id = job.lane
@@ -22,6 +22,6 @@ WITH job AS (
         SELECT queue, priority, keep_until, count(*) AS jobs FROM ended
         GROUP BY queue, priority, keep_until
     ) AS kind
-    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority
+    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.keyed
 )
 SELECT id FROM ended

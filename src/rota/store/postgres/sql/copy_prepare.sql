@@ -7,6 +7,7 @@ SELECT lane.id, (SELECT last_value %% 4 FROM rota.log_turn) AS segment,
             THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
             ELSE pg_notify('rota', %(wake)s) IS NULL END
 FROM (SELECT coalesce(%(lane)s::int4, (
-        SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2))
+        SELECT id FROM rota.lane
+        WHERE queue = %(queue)s AND priority = %(priority)s::int2 AND NOT keyed))
 ) AS lane (id)
 WHERE lane.id IS NOT NULL

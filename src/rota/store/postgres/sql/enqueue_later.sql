@@ -3,7 +3,8 @@
 -- Says in the tally how many.
 WITH lane AS (
     SELECT coalesce(%(lane)s::int4, (
-        SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2)) AS id
+        SELECT id FROM rota.lane
+        WHERE queue = %(queue)s AND priority = %(priority)s::int2 AND NOT keyed)) AS id
 ), job AS (
     INSERT INTO rota.timer (id, lane, run_at, max_attempts, timeout, task, args)
     SELECT nextval('rota.job_id'), lane.id,

@@ -16,7 +16,7 @@ SELECT
             FROM rota.cursor AS place WHERE place.lane = lane.id
             ORDER BY place.lane DESC, place.seq DESC LIMIT 1
         ) AS place
-        WHERE lane.queue = ANY (%(queues)s::text[]) AND NOT queue.paused
+        WHERE lane.queue = ANY (%(queues)s::text[]) AND NOT lane.keyed AND NOT queue.paused
           AND (coalesce((
                 SELECT true FROM rota.log AS job
                 WHERE job.lane = lane.id AND (job.xid, job.id) > (place.xid, place.id)
@@ -28,7 +28,9 @@ SELECT
                     SELECT FROM rota.log AS job
                     WHERE job.lane = lane.id AND job.xid = hole.xid AND job.id > hole.id LIMIT 1
                 ) AS job
-                LIMIT 1), false))),
+                LIMIT 1), false)
+            OR EXISTS (SELECT FROM rota.lane_ready AS ready
+                       WHERE ready.queue = lane.queue AND ready.priority = lane.priority))),
     CASE
         WHEN EXISTS (SELECT FROM rota.timer
                      WHERE timer.xid >= (SELECT pg_snapshot_xmax(snapshot) FROM mark))

@@ -10,13 +10,18 @@ WITH job AS (
         SELECT queue, priority, state, keep_until, count(*) AS jobs FROM job
         GROUP BY queue, priority, state, keep_until
     ) AS kind
-    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority
+    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.keyed
 )
 INSERT INTO rota.log (id, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts, task,
                       args, errors)
 SELECT job.id, job.enqueued_at, lane.id, job.entry + 1, job.timeout,
        (SELECT last_value %% 4 FROM rota.log_turn), 0, job.max_attempts, job.task, job.args,
        job.errors
-FROM job JOIN rota.lane ON lane.queue = job.queue AND lane.priority = job.priority
+FROM job
+CROSS JOIN LATERAL (
+    SELECT coalesce(job.lane, (
+        SELECT id FROM rota.lane
+        WHERE lane.queue = job.queue AND lane.priority = job.priority AND NOT lane.keyed)) AS id
+) AS lane
 ORDER BY job.id
 RETURNING id

@@ -1,0 +1,111 @@
+-- The second half of a claim of the keyed lanes of one queue and priority: those beside the plain lane
+-- `lane`. One statement, hence one snapshot. Does nothing unless keyed_lock.sql has the turn.
+-- Goes round the lanes from the one after `after` on, to `lanes` of them that rota.lane_ready has, and
+-- takes of each an equal share of `size`: first of every lane the next one, then the second one. Per lane
+-- it does what claim.sql does. Writes one lease, a cursor entry for each lane, and what started where a
+-- rate is limited.
+-- Walks: lane_keyed in a circle, cursor_order and log_order as claim.sql does, limit_start_order over
+-- a limit's window, and all leases, which their ring keeps few. A start is dated after its window was
+-- looked at, so that no window anywhere has more.
+WITH plain AS MATERIALIZED (
+    SELECT queue, priority FROM rota.lane
+    WHERE id = %(lane)s::int4
+      AND current_setting('rota.locked_keys', true) = %(lane)s::int4::text
+), ready AS MATERIALIZED (
+    SELECT row_number() OVER () AS nr, lane.*
+    FROM (
+        (SELECT * FROM rota.lane_ready
+         WHERE queue = (SELECT queue FROM plain) AND priority = (SELECT priority FROM plain)
+           AND lane > %(after)s::int4 ORDER BY lane)
+        UNION ALL
+        (SELECT * FROM rota.lane_ready
+         WHERE queue = (SELECT queue FROM plain) AND priority = (SELECT priority FROM plain)
+           AND lane <= %(after)s::int4 ORDER BY lane)
+    ) AS lane
+    LIMIT %(lanes)s::int8
+), share AS MATERIALIZED (
+    SELECT ceil(%(size)s::float8 / greatest(count(*), 1))::int8 AS size FROM ready
+), found AS MATERIALIZED (
+    SELECT ready.nr, ready.lane, ready.limit_id, ready.rated, ready.places, ready.seq,
+           ready.xid AS from_xid, ready.id AS from_id, ready.taken, ready.hole_xids, ready.hole_ids,
+           part.size, job.*,
+           row_number() OVER (PARTITION BY ready.nr ORDER BY NOT job.late, job.xid, job.id) AS turn,
+           count(*) OVER (PARTITION BY ready.nr) AS there
+    FROM ready
+    CROSS JOIN LATERAL (
+        SELECT least(ready.places, share.size) AS size FROM share OFFSET 0
+    ) AS part
+    CROSS JOIN LATERAL (
+        (SELECT true AS late, job.*
+         FROM (
+            SELECT hole.xid, hole.id
+            FROM unnest(ready.hole_xids, ready.hole_ids) AS hole (xid, id)
+            WHERE pg_visible_in_snapshot(hole.xid, pg_current_snapshot())
+            ORDER BY hole.xid
+         ) AS hole
+         CROSS JOIN LATERAL (
+            SELECT job.xid, job.id, job.task, job.args::text AS args, job.attempt,
+                   job.max_attempts, job.timeout, job.enqueued_at
+            FROM rota.log AS job
+            WHERE job.lane = ready.lane AND job.xid = hole.xid AND job.id > hole.id
+            ORDER BY job.lane, job.xid, job.id LIMIT part.size
+         ) AS job
+         LIMIT part.size)
+        UNION ALL
+        (SELECT false, job.xid, job.id, job.task, job.args::text AS args, job.attempt,
+                job.max_attempts, job.timeout, job.enqueued_at
+         FROM rota.log AS job
+         WHERE job.lane = ready.lane AND (job.xid, job.id) > (ready.xid, ready.id)
+         ORDER BY job.lane, job.xid, job.id LIMIT part.size)
+    ) AS job
+), taken AS MATERIALIZED (
+    SELECT * FROM (
+        SELECT found.*, row_number() OVER (PARTITION BY limit_id ORDER BY turn, nr) AS seat
+        FROM found WHERE turn <= size
+    ) AS seated
+    WHERE coalesce(seat <= places, true)
+    ORDER BY turn, nr LIMIT %(size)s::int8
+), reached AS MATERIALIZED (
+    SELECT DISTINCT ON (nr) taken.*, late AND (turn < there OR there >= size) AS cut
+    FROM taken ORDER BY nr, turn DESC
+), lease AS (
+    INSERT INTO rota.lease (slot, session, lane, jobs, limits)
+    SELECT (SELECT last_value %% 2 FROM rota.lease_turn), %(session)s::int8, %(lane)s::int4,
+           array_agg(id ORDER BY id),
+           CASE WHEN bool_or(limit_id <> 0) THEN array_agg(limit_id ORDER BY id) END
+    FROM taken
+    HAVING count(*) > 0
+    RETURNING id
+), moved AS (
+    INSERT INTO rota.cursor (slot, lane, seq, xid, id, taken, hole_xids, hole_ids)
+    SELECT (SELECT last_value %% 2 FROM rota.cursor_turn), reached.lane, reached.seq + 1,
+           CASE WHEN reached.late THEN reached.from_xid ELSE reached.xid END,
+           CASE WHEN reached.late THEN reached.from_id ELSE reached.id END,
+           reached.taken + reached.turn, hole.xids, hole.ids
+    FROM reached
+    CROSS JOIN LATERAL (
+        SELECT coalesce(array_agg(hole.xid ORDER BY hole.xid), '{}') AS xids,
+               coalesce(array_agg(hole.id ORDER BY hole.xid), '{}') AS ids
+        FROM (
+            SELECT hole.xid, CASE WHEN hole.xid = reached.xid AND reached.cut THEN reached.id
+                                  ELSE hole.id END AS id
+            FROM unnest(reached.hole_xids, reached.hole_ids) AS hole (xid, id)
+            WHERE NOT pg_visible_in_snapshot(hole.xid, pg_current_snapshot())
+               OR (reached.cut AND hole.xid >= reached.xid)
+            UNION ALL
+            SELECT running.xid, 0
+            FROM (
+                SELECT pg_snapshot_xip(pg_current_snapshot()) UNION ALL SELECT pg_current_xact_id()
+            ) AS running (xid)
+            WHERE NOT reached.late AND running.xid > reached.from_xid AND running.xid < reached.xid
+        ) AS hole
+    ) AS hole
+), started AS (
+    INSERT INTO rota.limit_start (slot, limit_id, at, jobs)
+    SELECT (SELECT last_value %% 2 FROM rota.limit_turn), limit_id, clock_timestamp(), count(*)
+    FROM taken WHERE rated GROUP BY limit_id
+)
+SELECT taken.id, lease.id, taken.task, taken.args, taken.attempt + 1, taken.max_attempts,
+       taken.timeout, extract(epoch FROM taken.enqueued_at)::float8, taken.limit_id <> 0, taken.lane
+FROM taken, lease
+ORDER BY taken.turn, taken.nr
