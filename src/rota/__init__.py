@@ -39,6 +39,7 @@ from rota.handle import JobHandle
 from rota.job import JobId, JobRecord
 from rota.limit import Limit
 from rota.outcome import Discard, Retry, Snooze
+from rota.placed import Enqueued, Placing
 from rota.states import State
 from rota.task import Executor, Task
 from rota.unique import Unique
@@ -65,6 +66,7 @@ __all__ = [
     "ConfigError",
     "Context",
     "Discard",
+    "Enqueued",
     "Executor",
     "JobFailed",
     "JobHandle",
@@ -74,6 +76,7 @@ __all__ = [
     "JobRecord",
     "LeaseLost",
     "Limit",
+    "Placing",
     "Retry",
     "Rota",
     "RotaError",

@@ -21,9 +21,10 @@ from rota.errors import (
 )
 from rota.events import Event, Events
 from rota.handle import JobHandle
-from rota.job import JobId, JobSpec
+from rota.job import JobId, JobSpec, Keys
 from rota.limit import Limit
 from rota.options import JobOptions, check_name
+from rota.placed import Placed
 from rota.store import migrate
 from rota.store.callers import Awaiting, Blocking, blocking_caller, caller
 from rota.store.execute import adrive, drive, in_thread
@@ -215,9 +216,7 @@ class Rota:
         """Store jobs of one spec; `args` are JSON texts. Tasks call this."""
         if conn is None:
             return self.run(self.store.enqueue(spec, args, copy=True))
-        if isinstance(conn, OwnTransaction):
-            conn = conn.connection
-        return self._join(blocking_caller(conn), spec, args)
+        return self._join(conn, lambda copy: self.store.enqueue(spec, args, copy=copy))
 
     async def aenqueue(
         self, spec: JobSpec, args: Sequence[str], conn: object = None
@@ -225,12 +224,37 @@ class Rota:
         """`enqueue` for async code."""
         if conn is None:
             return await self.arun(self.store.enqueue(spec, args, copy=True))
+        return await self._ajoin(conn, lambda copy: self.store.enqueue(spec, args, copy=copy))
+
+    def enqueue_keyed(
+        self, spec: JobSpec, args: Sequence[str], keys: Keys, conn: object = None
+    ) -> list[Placed]:
+        """`enqueue` for jobs that have keys; what became of each."""
+        operation = self.store.enqueue_keyed(spec, args, keys)
+        return self.run(operation) if conn is None else self._join(conn, lambda _: operation)
+
+    async def aenqueue_keyed(
+        self, spec: JobSpec, args: Sequence[str], keys: Keys, conn: object = None
+    ) -> list[Placed]:
+        """`enqueue_keyed` for async code."""
+        operation = self.store.enqueue_keyed(spec, args, keys)
+        if conn is None:
+            return await self.arun(operation)
+        return await self._ajoin(conn, lambda _: operation)
+
+    def _join(self, conn: object, build: Callable[[bool], Operation[T]]) -> T:
+        """Run an operation in the caller's transaction; `build` is told whether it can COPY."""
         if isinstance(conn, OwnTransaction):
-            own = blocking_caller(conn.connection)
-            return await in_thread(self._join, own, spec, args)
+            conn = conn.connection
+        return self._on(blocking_caller(conn), build)
+
+    async def _ajoin(self, conn: object, build: Callable[[bool], Operation[T]]) -> T:
+        """`_join` for async code, on whichever kind of connection."""
+        if isinstance(conn, OwnTransaction):
+            return await in_thread(self._on, blocking_caller(conn.connection), build)
         found = await caller(conn)
         if isinstance(found, Blocking):
-            return self._join(found, spec, args)
+            return self._on(found, build)
         self._check_backend(found)
         if not self._ready:
             await in_thread(self.ready, make=False)
@@ -241,9 +265,9 @@ class Rota:
                 return [(await self.arun(request.operation),)]
             return await joined.execute(request)
 
-        return await adrive(self.store.enqueue(spec, args, copy=joined.copy).steps, execute)
+        return await adrive(build(joined.copy).steps, execute)
 
-    def _join(self, found: Blocking, spec: JobSpec, args: Sequence[str]) -> list[JobId]:
+    def _on(self, found: Blocking, build: Callable[[bool], Operation[T]]) -> T:
         self._check_backend(found)
         self.ready(make=False)
 
@@ -252,7 +276,7 @@ class Rota:
                 return [(self.run(request.operation),)]
             return found.execute(request)
 
-        return drive(self.store.enqueue(spec, args, copy=found.copy).steps, execute)
+        return drive(build(found.copy).steps, execute)
 
     def _check_backend(self, found: Blocking | Awaiting) -> None:
         if found.backend != self.store.name:

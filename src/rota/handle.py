@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from rota.args import ResultCodec
 from rota.errors import JobFailed, JobNotFinished, JobNotFound
 from rota.job import JobId, JobRecord
+from rota.placed import Placing
 from rota.states import State
 
 if TYPE_CHECKING:
@@ -16,17 +17,32 @@ T = TypeVar("T")
 
 
 class JobHandle(Generic[T]):
-    """Looks at one job, waits for it, cancels it. Made by `enqueue`, or by `Rota.job`."""
+    """Looks at one job, waits for it, cancels it. Made by `enqueue`, or by `Rota.job`.
 
-    __slots__ = ("_app", "_codec", "id")
+    `placing` says what the enqueue did: with a unique key it may have met a job that was there.
+    """
 
-    def __init__(self, app: "Rota", job: JobId, codec: ResultCodec | None = None) -> None:
+    __slots__ = ("_app", "_codec", "id", "placing")
+
+    def __init__(
+        self,
+        app: "Rota",
+        job: JobId,
+        codec: ResultCodec | None = None,
+        placing: Placing = Placing.CREATED,
+    ) -> None:
         self._app = app
         self._codec = codec
         self.id = job
+        self.placing = placing
 
     def __repr__(self) -> str:
         return f"<JobHandle {self.id}>"
+
+    @property
+    def duplicate(self) -> bool:
+        """Whether nothing was stored, because there is a job of the same key: this one."""
+        return self.placing is Placing.SKIPPED
 
     def record(self) -> JobRecord:
         """Everything that is known of the job.

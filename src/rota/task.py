@@ -18,11 +18,11 @@ from rota.backoff import RetryPolicy
 from rota.context import Context
 from rota.errors import ArgsError, ConfigError
 from rota.handle import JobHandle
-from rota.job import JobId
 from rota.keys import Keying
 from rota.limit import Limit
 from rota.options import JobOptions
 from rota.outcome import Outcome
+from rota.placed import Enqueued
 from rota.unique import Unique
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class Task(Generic[P, R, T]):
         other = copy.copy(self)
         other.options = self.options.using(changes | unknown)
         other.spec = other.options.spec(self.name)
-        if other.spec.keyed:
+        if other.spec.keyed and changes.keys() | unknown.keys():
             other.keying = Keying(other.options, self.function, self.name)
         if conn is not None:
             other.conn = conn
@@ -172,6 +172,10 @@ class Task(Generic[P, R, T]):
         """
         conn = kwargs.pop("conn", self.conn)
         text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
+        if self.keying is not None:
+            keys = self.keying.keys([text])
+            [placed] = self.app.enqueue_keyed(self.spec, [text], keys, conn)
+            return JobHandle(self.app, placed.job, self.result_codec, placed.placing)
         [job] = self.app.enqueue(self.spec, [text], conn)
         return JobHandle(self.app, job, self.result_codec)
 
@@ -179,13 +183,19 @@ class Task(Generic[P, R, T]):
         """`enqueue` for async code; `conn=` may be an async connection or session."""
         conn = kwargs.pop("conn", self.conn)
         text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
+        if self.keying is not None:
+            keys = self.keying.keys([text])
+            [placed] = await self.app.aenqueue_keyed(self.spec, [text], keys, conn)
+            return JobHandle(self.app, placed.job, self.result_codec, placed.placing)
         [job] = await self.app.aenqueue(self.spec, [text], conn)
         return JobHandle(self.app, job, self.result_codec)
 
     def enqueue_many(
         self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], *, conn: object = None
-    ) -> list[JobId]:
+    ) -> Enqueued:
         """Store many jobs, all or none; their ids in the same order.
+
+        Where jobs are unique, the answer says too which were created, replaced and skipped.
 
         Args:
             jobs: For each job a tuple (or list) of positional arguments, or a dict of keyword
@@ -197,14 +207,22 @@ class Task(Generic[P, R, T]):
             StoreError: The database refused; nothing was stored.
         """
         conn = self.conn if conn is None else conn
-        return self.app.enqueue(self.spec, self._encode_many(jobs), conn)
+        texts = self._encode_many(jobs)
+        if self.keying is not None:
+            keys = self.keying.keys(texts)
+            return Enqueued.of(self.app.enqueue_keyed(self.spec, texts, keys, conn))
+        return Enqueued(self.app.enqueue(self.spec, texts, conn))
 
     async def aenqueue_many(
         self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], *, conn: object = None
-    ) -> list[JobId]:
+    ) -> Enqueued:
         """`enqueue_many` for async code."""
         conn = self.conn if conn is None else conn
-        return await self.app.aenqueue(self.spec, self._encode_many(jobs), conn)
+        texts = self._encode_many(jobs)
+        if self.keying is not None:
+            keys = self.keying.keys(texts)
+            return Enqueued.of(await self.app.aenqueue_keyed(self.spec, texts, keys, conn))
+        return Enqueued(await self.app.aenqueue(self.spec, texts, conn))
 
     def _encode_many(self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]]) -> list[str]:
         encode = self.codec.encode

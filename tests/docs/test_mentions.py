@@ -61,6 +61,7 @@ def test_everything_is_mentioned(names: list[str]) -> None:
 def test_methods_are_mentioned() -> None:
     """Each public method of a task, a handle and an app that users call stands in some page."""
     inner = {"find_task", "begin", "run", "arun", "on", "use", "ready", "close"}
+    inner |= {"enqueue_keyed", "aenqueue_keyed"}
     kinds = (Task, rota.JobHandle, Rota)
     names = {
         name

@@ -6,7 +6,7 @@ Each `type: ignore` names the error that the line must have: with `warn_unused_i
 
 from typing import TYPE_CHECKING, Any, assert_type
 
-from rota import Context, JobHandle, JobId, Rota, State, Task
+from rota import Context, Enqueued, JobHandle, Rota, State, Task
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -61,7 +61,7 @@ async def in_async_code() -> None:
     """The async twins are checked alike."""
     assert_type(await send_receipt.aenqueue(1), JobHandle[str])
     assert_type(await (await send_receipt.aenqueue(1)).aresult(), str)
-    assert_type(await double.aenqueue_many([(1,), {"number": 2}]), list[JobId])
+    assert_type(await double.aenqueue_many([(1,), {"number": 2}]), Enqueued)
     await double.aenqueue("2")  # type: ignore[arg-type]
     await send_receipt.aenqueue()  # type: ignore[call-arg]
 
@@ -77,7 +77,7 @@ def with_options(conn: object) -> None:
 
 def many() -> None:
     """`enqueue_many` gives ids."""
-    assert_type(double.enqueue_many([(1,), (2,)]), list[JobId])
+    assert_type(double.enqueue_many([(1,), (2,)]), Enqueued)
     double.enqueue_many(7)  # type: ignore[arg-type]
 
 

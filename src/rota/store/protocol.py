@@ -15,6 +15,7 @@ from rota.job import (
     JobId,
     JobRecord,
     JobSpec,
+    Keys,
     LeaseId,
     Look,
     QueueRecord,
@@ -24,6 +25,7 @@ from rota.job import (
     SessionInfo,
     Staging,
 )
+from rota.placed import Placed
 from rota.settlement import Settlement
 from rota.states import State
 from rota.store.operation import Operation
@@ -128,6 +130,12 @@ class Store(Protocol):
 
         `copy` says that the connection can do what a `Copy` request asks.
         """
+        ...
+
+    def enqueue_keyed(
+        self, spec: JobSpec, args: Sequence[str], keys: Keys
+    ) -> Operation[list[Placed]]:
+        """`enqueue` for jobs that have keys; what became of each, in the same order."""
         ...
 
     def get(self, jobs: Sequence[JobId]) -> Operation[list[JobRecord]]:

@@ -15,6 +15,7 @@ from rota.store.opening import shown
 from rota.store.postgres import (
     control,
     counters,
+    keyed,
     look,
     lookup,
     schema,
@@ -120,6 +121,7 @@ class PostgresStore:
         else:
             self._spare.append(connection)
 
+    enqueue_keyed = staticmethod(keyed.enqueue_keyed)
     get = staticmethod(lookup.get)
     list_jobs = staticmethod(lookup.list_jobs)
     queues = staticmethod(lookup.queues)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rota.store.migrate import read_migrations
 from rota.store.sqlite import claim as claiming
-from rota.store.sqlite import control, lookup, schema, sessions
+from rota.store.sqlite import control, keyed, lookup, schema, sessions
 from rota.store.sqlite import enqueue as enqueuing
 from rota.store.sqlite import look as looking
 from rota.store.sqlite import queues as counting
@@ -114,6 +114,7 @@ class SqliteStore:
         connection.close()
 
     enqueue = staticmethod(enqueuing.enqueue)
+    enqueue_keyed = staticmethod(keyed.enqueue_keyed)
     get = staticmethod(lookup.get)
     list_jobs = staticmethod(lookup.list_jobs)
     cancel = staticmethod(control.cancel)
