@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from rota.job import JobId, JobSpec, Keys
 from rota.placed import Placed, Placing
-from rota.store.operation import Apart, Begin, Operation, Query, Rows, Stepped, Steps
-from rota.store.postgres.enqueue import CHUNK, ensure_lane
+from rota.store.operation import Begin, Operation, Query, Stepped, Steps
+from rota.store.postgres.enqueue import CHUNK
+from rota.store.postgres.lanes import find_lanes
 from rota.store.postgres.statements import sql
 
-KEYED_LANE = sql("keyed_lane")
 KEYED_IDS = sql("keyed_ids")
 KEYED_NOW = sql("keyed_now")
 KEYED_LATER = sql("keyed_later")
@@ -26,20 +26,12 @@ def enqueue_keyed(spec: JobSpec, args: Sequence[str], keys: Keys) -> Operation[l
 def _enqueue(spec: JobSpec, args: Sequence[str], keys: Keys) -> Steps[list[Placed]]:
     if not args:
         return []
-    lanes = yield from _lanes(spec, keys, len(args))
+    lanes = yield from find_lanes(spec, keys, len(args))
     [(ids,)] = yield KEYED_IDS(count=len(args))
     for start in range(0, len(args), CHUNK):
         part = slice(start, start + CHUNK)
         yield _insert(spec, ids[part], lanes[part], args[part])
     return [Placed(JobId(job), Placing.CREATED) for job in ids]
-
-
-def _lanes(spec: JobSpec, keys: Keys, count: int) -> Steps[list[int]]:  # noqa: ARG001
-    """The lane of each job: one for all of them."""
-    rows: Rows = yield KEYED_LANE(queue=spec.queue, priority=spec.priority)
-    if not rows:
-        rows = yield Apart(ensure_lane(spec.queue, spec.priority))
-    return [rows[0][0]] * count
 
 
 def _insert(spec: JobSpec, jobs: Sequence[int], lanes: Sequence[int], args: Sequence[str]) -> Query:
