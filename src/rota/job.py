@@ -68,7 +68,7 @@ class ClaimedJob(NamedTuple):
     """One job in the hands of a worker. `attempt` counts from 1 and includes this run.
 
     `enqueued_at` is in seconds since the epoch: making a datetime of it would cost more than the
-    rest of the row, and few handlers look.
+    rest of the row, and few handlers look. `limited` says whether others may wait until it has ended.
     """
 
     id: JobId
@@ -81,6 +81,7 @@ class ClaimedJob(NamedTuple):
     max_attempts: int
     timeout: float | None
     enqueued_at: float
+    limited: bool = False
 
 
 @dataclass(frozen=True, slots=True)

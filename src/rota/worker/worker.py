@@ -118,7 +118,13 @@ class Worker:
             refusals.append(error)
             self.abort()
 
-        settler = Settler(app.store, app.events, leases, refused=refused)
+        settler = Settler(
+            app.store,
+            app.events,
+            leases,
+            freed=lambda: claimer.wake(),  # noqa: PLW0108 - made below
+            refused=refused,
+        )
 
         def lost(_: SessionId) -> None:
             loop.call_soon_threadsafe(lose)

@@ -64,7 +64,7 @@ class Claims:
     def __init__(self) -> None:
         self._parts: dict[frozenset[str], list[Part]] = {}
         self._keyed = KeyedClaims()
-        self._turned = False
+        self._plain_first = False
 
     def claim(
         self, session: SessionId, queues: Sequence[str], limit: int, *, woken: bool = False
@@ -99,10 +99,8 @@ class Claims:
         """
         if any(part.keyed for part in parts):
             # Neither plain nor keyed lanes of a priority must always come first.
-            self._turned = not self._turned
-            parts = sorted(
-                parts, key=lambda part: (part.priority, part.keyed is not self._turned)
-            )
+            self._plain_first = not self._plain_first
+            parts = sorted(parts, key=lambda part: (part.priority, part.keyed is self._plain_first))
         jobs: list[ClaimedJob] = []
         for number, part in enumerate(parts):
             # Another claim at the first lane will be gone in a moment; further lanes can do without us.

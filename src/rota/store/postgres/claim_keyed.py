@@ -68,7 +68,9 @@ def take_keyed(
 ) -> Operation[Taken | None]:
     """One claim of the keyed lanes beside a plain one, beginning after the lane `after`."""
     lock = KEYED_LOCK if wait else KEYED_TRY_LOCK
-    claim = CLAIM_KEYED(lane=lane, session=session, size=limit, after=after, lanes=min(limit, LANES))
+    claim = CLAIM_KEYED(
+        lane=lane, session=session, size=limit, after=after, lanes=min(limit, LANES)
+    )
     return Together("take_keyed", (lock(lane=lane, session=session), claim), _taken)
 
 
@@ -79,12 +81,12 @@ def _taken(found: Sequence[Rows]) -> Taken | None:
     [(queue, priority, _)] = locked
     jobs = [
         ClaimedJob(
-            job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at
+            job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at,
+            limited,
         )
-        for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, _, _ in rows
-    ]
-    limited = any(row[-2] for row in rows)
-    return Taken(jobs, limited, _last([row[-1] for row in rows]))
+        for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, limited, _ in rows
+    ]  # fmt: skip
+    return Taken(jobs, any(job.limited for job in jobs), _last([row[-1] for row in rows]))
 
 
 def _last(lanes: Sequence[int]) -> int:

@@ -12,7 +12,6 @@ each other's for as long as both of them enqueue.
 """
 
 from collections.abc import Sequence
-from itertools import repeat
 
 from rota.job import JobSpec, Keys
 from rota.store.operation import Apart, Begin, Steps, operation
@@ -31,9 +30,7 @@ Pair = tuple[str | None, str | None]
 
 def find_lanes(spec: JobSpec, keys: Keys, count: int) -> Steps[list[int]]:
     """The lane of each of `count` jobs with these keys; those that are missing are made apart."""
-    limited: Sequence[str | None] = keys.limit or tuple(repeat(None, count))
-    fair: Sequence[str | None] = keys.fair or tuple(repeat(None, count))
-    pairs = list(zip(limited, fair, strict=True))
+    pairs = list(zip(keys.limit or [None] * count, keys.fair or [None] * count, strict=True))
     distinct = list(dict.fromkeys(pairs))
     rows = yield LANES_FIND(**_params(spec, distinct), exact=True)
     lanes = {pair: row[0] for pair, row in zip(distinct, rows, strict=True)}

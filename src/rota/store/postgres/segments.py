@@ -10,7 +10,7 @@ they are copied forward and keep their place in log order. The lock is asked for
 50 ms and given up at once otherwise; then the ring waits, the current segment grows, and nothing is
 lost.
 
-The two tables each of the cursor, the leases and the tally turn the same way. A table whose rows count for
+The two tables each of the cursor, the leases, the tally and the limits' starts turn the same way. A table whose rows count for
 something is counted once more before it is truncated (`counters.py`). The ring of finished jobs turns by age; a segment is
 truncated when the retention of all its jobs is over.
 
@@ -26,6 +26,7 @@ from rota.store.postgres.rings import (
     CURSOR_SLOTS,
     FINISHED_SEGMENTS,
     LEASE_SLOTS,
+    LIMIT_SLOTS,
     LOG_SEGMENTS,
     TALLY_SLOTS,
 )
@@ -47,6 +48,9 @@ LEASE_SIZE = 512 * 1024
 TALLY_SIZE = 4 * 1024 * 1024
 """Bytes from which on the current table of the tally is left."""
 
+LIMIT_SIZE = 1024 * 1024
+"""Bytes from which on the current table of what started under a rate is left."""
+
 FINISHED_SIZE = 1024 * 1024 * 1024
 """Bytes from which on the current segment of finished jobs is left."""
 
@@ -66,6 +70,8 @@ SLOTS = sql("slots")
 CURSOR_TURN = sql("cursor_turn")
 LEASE_TURN = sql("lease_turn")
 TALLY_TURN = sql("tally_turn")
+LIMIT_TURN = sql("limit_turn")
+LIMIT_COPY_FORWARD = sql("limit_copy_forward")
 CURSOR_COPY_FORWARD = sql("cursor_copy_forward")
 LEASE_COPY_FORWARD = sql("lease_copy_forward")
 LANES_LOCK = sql("lanes_lock")
@@ -96,6 +102,8 @@ LEASE_LOCK = _each(_EXCLUSIVE, "lease", LEASE_SLOTS)
 LEASE_TRUNCATE = _each("TRUNCATE {}", "lease", LEASE_SLOTS)
 TALLY_LOCK = _each(_EXCLUSIVE, "tally", TALLY_SLOTS)
 TALLY_TRUNCATE = _each("TRUNCATE {}", "tally", TALLY_SLOTS)
+LIMIT_LOCK = _each(_EXCLUSIVE, "limit_start", LIMIT_SLOTS)
+LIMIT_TRUNCATE = _each("TRUNCATE {}", "limit_start", LIMIT_SLOTS)
 FINISHED_LOCK = _each(_EXCLUSIVE, "finished", FINISHED_SEGMENTS)
 FINISHED_TRUNCATE = _each("TRUNCATE {}", "finished", FINISHED_SEGMENTS)
 
@@ -163,7 +171,7 @@ def _turn(
 
 @operation(Begin.HASTY)
 def turn_slots() -> Steps[tuple[list[str], list[tuple[str, int]]]]:
-    """Move the cursor, the leases and the tally to their other tables, where these are empty.
+    """Move the rings of two tables each to their other tables, where these are empty.
 
     Gives what was done, and the tables that were left before and are not empty yet.
     """
@@ -177,6 +185,7 @@ def turn_slots() -> Steps[tuple[list[str], list[tuple[str, int]]]]:
         ("cursor", CURSOR_TURN, CURSOR_SIZE),
         ("lease", LEASE_TURN, LEASE_SIZE),
         ("tally", TALLY_TURN, TALLY_SIZE),
+        ("limit_start", LIMIT_TURN, LIMIT_SIZE),
     ):
         current, size = slots[ring, True]
         other, other_size = slots[ring, False]
@@ -190,7 +199,7 @@ def turn_slots() -> Steps[tuple[list[str], list[tuple[str, int]]]]:
 
 @operation(Begin.HASTY)
 def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
-    """Truncate the table that the cursor, the leases or the tally have left.
+    """Truncate the table that the cursor, the leases, the tally or the limits' starts have left.
 
     Raises:
         LockTimeout: Somebody uses the table.
@@ -212,6 +221,11 @@ def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
             yield LEASE_LOCK[slot]()
             yield LEASE_COPY_FORWARD()
             yield LEASE_TRUNCATE[slot]()
+        case "limit_start":
+            yield KEYED_TURN()
+            yield LIMIT_LOCK[slot]()
+            yield LIMIT_COPY_FORWARD()
+            yield LIMIT_TRUNCATE[slot]()
         case _:
             yield TALLY_LOCK[slot]()
             yield SQUEEZE(age=0.0)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from rota.job import Look
 from rota.store.operation import Begin, Steps, operation
-from rota.store.sqlite.claim import CLAIM_QUEUES
+from rota.store.sqlite.claim import CLAIM_NEXT, CLAIM_QUEUES
+from rota.store.sqlite.claim_keyed import CLAIM_LANES
 from rota.store.sqlite.stage import STAGE_NEXT
 from rota.store.sqlite.statements import json_list
 
@@ -12,6 +13,13 @@ from rota.store.sqlite.statements import json_list
 @operation(Begin.NOTHING)
 def look(queues: Sequence[str]) -> Steps[Look]:
     """Whether there is something to claim or to stage; rescuing and tidying find out themselves."""
-    available = bool((yield CLAIM_QUEUES(queues=json_list(queues))))
+    found = yield CLAIM_QUEUES(queues=json_list(queues))
+    available = not all(keyed for _, keyed in found)
+    if not available:
+        # Lanes whose limits have no place are nothing to wake up for.
+        for queue, _ in found:
+            if (yield CLAIM_NEXT(queue=queue, size=1)) or (yield CLAIM_LANES(queue=queue, lanes=1)):
+                available = True
+                break
     [(due,)] = yield STAGE_NEXT()
     return Look(available, None if due is None else max(due, 0.0), silent=True, untidy=True)

@@ -68,6 +68,8 @@ SELECT
             SELECT 'lease', last_value, %(lease_size)s::int8 FROM rota.lease_turn
             UNION ALL
             SELECT 'tally', last_value, %(tally_size)s::int8 FROM rota.tally_turn
+            UNION ALL
+            SELECT 'limit_start', last_value, %(limit_size)s::int8 FROM rota.limit_turn
         ) AS ring
         CROSS JOIN generate_series(0, 1) AS number
         JOIN pg_class AS slot ON slot.oid = format('rota.%%s_%%s', ring.name, number)::regclass

@@ -1,4 +1,4 @@
--- The two tables each of the cursor, the leases and the tally: ring, number, size in bytes with what
+-- The two tables each of the cursor, the leases, the tally and the limits' starts: ring, number, size in bytes with what
 -- long arrays occupy elsewhere, whether new rows go there.
 SELECT ring.name, number, pg_relation_size(slot.oid) + coalesce(pg_relation_size(slot.reltoastrelid), 0),
        number = ring.turn % 2
@@ -8,6 +8,8 @@ FROM (
     SELECT 'lease', last_value FROM rota.lease_turn
     UNION ALL
     SELECT 'tally', last_value FROM rota.tally_turn
+    UNION ALL
+    SELECT 'limit_start', last_value FROM rota.limit_turn
 ) AS ring
 CROSS JOIN generate_series(0, 1) AS number
 JOIN pg_class AS slot ON slot.oid = format('rota.%s_%s', ring.name, number)::regclass

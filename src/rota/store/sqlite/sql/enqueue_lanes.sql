@@ -1,0 +1,10 @@
+-- enqueue.sql for jobs that have lanes: `jobs` is a JSON array of [args, lane], with null for none.
+INSERT INTO rota_job
+       (task, queue, priority, state, max_attempts, timeout, enqueued_at, scheduled_at, args, lane)
+SELECT :task, :queue, :priority, :state, :max_attempts, :timeout, moment.now,
+       CASE WHEN :state = 'scheduled' THEN coalesce(:at, moment.now + :delay) END,
+       json_extract(job.value, '$[0]'), json_extract(job.value, '$[1]')
+FROM (SELECT (julianday('now') - 2440587.5) * 86400.0 AS now) AS moment
+CROSS JOIN json_each(:jobs) AS job
+WHERE true
+RETURNING id;
