@@ -30,16 +30,23 @@ PARAMS: dict[str, Any] = {
     "delay": None,
     "host": "h",
     "jobs": "[1,2,3]",
+    "lane": 1,
+    "lanes": "[1]",
     "lease": 1,
     "max_attempts": 1,
+    "pairs": "[]",
     "pid": 1,
     "priority": 0,
     "queue": "default",
     "held": "[]",
     "queues": '["default"]',
+    "rate_count": None,
+    "rate_seconds": None,
+    "running": 1,
     "session": 1,
     "settled": "[]",
     "size": 10,
+    "starts": "[]",
     "state": "scheduled",
     "task": None,
     "timeout": 1.0,
@@ -48,13 +55,15 @@ PARAMS: dict[str, Any] = {
 }
 
 BY_ID = "INTEGER PRIMARY KEY (rowid=?)"
-AVAILABLE = "COVERING INDEX rota_job_available (state=? AND queue=?)"
+AVAILABLE = "COVERING INDEX rota_job_available (state=? AND lane=? AND queue=?)"
+KEYED = "COVERING INDEX rota_job_keyed (state=? AND lane=?)"
 
 WALKS = {
     "before": {BY_ID},
     "cancel_running": {BY_ID},
     "cancel_waiting": {BY_ID},
     "claim": {BY_ID},
+    "claim_lane": {KEYED},
     "claim_next": {AVAILABLE},
     "claim_queues": {AVAILABLE},
     "delete": {BY_ID},

@@ -47,7 +47,7 @@ def candidates(queues: Sequence[str], size: int) -> Steps[dict[int, list[Candida
     lanes: dict[int, list[_Lane]] = {}
     places: dict[int, int] = {}
     for queue in queues:
-        for row in (yield CLAIM_LANES(queue=queue, lanes=min(size, LANES))):
+        for row in (yield CLAIM_LANES(queue=queue, size=min(size, LANES))):
             lane = _Lane(*row)
             lanes.setdefault(lane.priority, []).append(lane)
             if lane.places is not None:

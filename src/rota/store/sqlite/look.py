@@ -18,7 +18,7 @@ def look(queues: Sequence[str]) -> Steps[Look]:
     if not available:
         # Lanes whose limits have no place are nothing to wake up for.
         for queue, _ in found:
-            if (yield CLAIM_NEXT(queue=queue, size=1)) or (yield CLAIM_LANES(queue=queue, lanes=1)):
+            if (yield CLAIM_NEXT(queue=queue, size=1)) or (yield CLAIM_LANES(queue=queue, size=1)):
                 available = True
                 break
     [(due,)] = yield STAGE_NEXT()

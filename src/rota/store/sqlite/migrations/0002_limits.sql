@@ -35,11 +35,14 @@ CREATE INDEX rota_limit_start_order ON rota_limit_start (limit_id, at, jobs);
 
 ALTER TABLE rota_job ADD COLUMN lane INTEGER;
 
--- claim: a job in a lane is in none of the walks of the others.
+-- claim: a job in a lane is in none of the walks of the others. As in 0001, the columns that are the same
+-- in every entry keep SQLite from reading the rows.
 DROP INDEX rota_job_available;
-CREATE INDEX rota_job_available ON rota_job (state, queue, priority)
+CREATE INDEX rota_job_available ON rota_job (state, lane, queue, priority)
     WHERE state = 'available' AND lane IS NULL;
-CREATE INDEX rota_job_keyed ON rota_job (lane) WHERE state = 'available' AND lane IS NOT NULL;
+CREATE INDEX rota_job_keyed ON rota_job (state, lane)
+    WHERE state = 'available' AND lane IS NOT NULL;
 
 -- claim: how many jobs of a lane run.
-CREATE INDEX rota_job_held ON rota_job (lane) WHERE session IS NOT NULL AND lane IS NOT NULL;
+CREATE INDEX rota_job_held ON rota_job (lane, session)
+    WHERE session IS NOT NULL AND lane IS NOT NULL;

@@ -29,4 +29,4 @@ WITH held (limit_id, jobs) AS MATERIALIZED (
 SELECT priority, served, lane, limit_id, min(coalesce(running, rate), coalesce(rate, running)), seconds
 FROM place
 WHERE coalesce(running > 0, true) AND coalesce(rate > 0, true)
-LIMIT :lanes;
+LIMIT :size;
