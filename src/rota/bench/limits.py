@@ -12,7 +12,7 @@ from rota.bench.holder import held as holding
 from rota.bench.scratch import Scratch
 from rota.limit import Limit
 from rota.reports.progress import Progress
-from rota.reports.report import Bars, Result, Value
+from rota.reports.report import Bars, Figures, Result
 
 CHUNK = 20_000
 """Jobs in one `enqueue_many`."""
@@ -29,7 +29,7 @@ def limits(
     progress: Progress,
 ) -> Result:
     """Drain the same jobs without a limit and with one, each on a database of its own."""
-    runs: dict[str, Value] = {}
+    runs: dict[str, Figures] = {}
     rates: dict[str, float] = {}
     limit = Limit("bench:{key}", running=running)
     for hold in held:
@@ -46,7 +46,7 @@ def limits(
                 "enqueue_rate": round(enqueued),
                 "ratio_to_unlimited": ratio(rates[name], base),
             }
-    figures: dict[str, Value] = {
+    figures: Figures = {
         "jobs": jobs,
         "keys": keys,
         "running": running,

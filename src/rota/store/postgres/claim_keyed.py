@@ -7,7 +7,8 @@ free again when its job has left its lease, be it by a settlement, a release or 
 
 A claim goes round the lanes of one queue and priority, from the one after the last one served, and
 takes from each an equal share of what it wants; a lane whose limit has no place costs it one look at a
-map. The jobs come back as a worker shall run them: the first one of every lane, then the second one.
+map. How many lanes have something it does not know before, so it looks at as many jobs of each as were
+right last time, and at some more than it takes. The jobs come back as a worker shall run them: the first one of every lane, then the second one.
 
 A claim commits without waiting for the disk, like every other. Undone by a crash of the server, it would
 set places free while their jobs run. So it is made durable before anybody is told of its jobs, with
@@ -21,7 +22,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rota.job import ClaimedJob, SessionId
-from rota.store.operation import Apart, Begin, Operation, Rows, Steps, Together, operation
+from rota.store.operation import Apart, Begin, Rows, Steps, Together, operation
 from rota.store.postgres.statements import sql
 
 KEYED_LOCK = sql("keyed_lock")
@@ -30,7 +31,7 @@ CLAIM_KEYED = sql("claim_keyed")
 CLAIM_FLUSH = sql("claim_flush")
 
 LANES = 200
-"""So many lanes give jobs to one claim at the most: it bounds how long others wait for their turn."""
+"""So many lanes give jobs to one claim, about: it bounds how long others wait for their turn."""
 
 
 class Taken(NamedTuple):
@@ -38,40 +39,41 @@ class Taken(NamedTuple):
 
     jobs: list[ClaimedJob]
     limited: bool
-    last: int
+    lanes: list[int]
 
 
 class KeyedClaims:
-    """Claims from keyed lanes, and remembers where it got to."""
+    """Claims from keyed lanes; remembers where it got to, and how many lanes gave something."""
 
     def __init__(self) -> None:
         self._after: dict[int, int] = {}
+        self._giving: dict[int, int] = {}
 
     def take(
         self, session: SessionId, lane: int, limit: int, *, wait: bool
     ) -> Steps[list[ClaimedJob] | None]:
         """Claim up to `limit` jobs of the keyed lanes beside a plain one; `None`: not our turn."""
-        after = self._after.get(lane, 0)
-        [(taken,)] = yield Apart(take_keyed(session, lane, limit, after=after, wait=wait))
+        share = -(-limit // self._giving.get(lane, 1))
+        query = CLAIM_KEYED(
+            lane=lane,
+            session=session,
+            size=limit,
+            after=self._after.get(lane, 0),
+            share=share,
+            most=limit + share,
+        )
+        lock = KEYED_LOCK if wait else KEYED_TRY_LOCK
+        queries = (lock(lane=lane, session=session), query)
+        [(taken,)] = yield Apart(Together("take_keyed", queries, _taken))
         if taken is None:
             return None
         if taken.jobs:
-            self._after[lane] = taken.last
+            self._after[lane] = last_served(taken.lanes)
+            self._giving[lane] = min(len(set(taken.lanes)), LANES)
         if taken.limited:
             yield Apart(flush())
         jobs: list[ClaimedJob] = taken.jobs
         return jobs
-
-
-def take_keyed(
-    session: SessionId, lane: int, limit: int, *, after: int, wait: bool
-) -> Operation[Taken | None]:
-    """One claim of the keyed lanes beside a plain one, beginning after the lane `after`."""
-    lock = KEYED_LOCK if wait else KEYED_TRY_LOCK
-    claim = CLAIM_KEYED(
-        lane=lane, session=session, size=limit, after=after, lanes=min(limit, LANES)
-    )
-    return Together("take_keyed", (lock(lane=lane, session=session), claim), _taken)
 
 
 def _taken(found: Sequence[Rows]) -> Taken | None:
@@ -86,22 +88,20 @@ def _taken(found: Sequence[Rows]) -> Taken | None:
         )
         for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, limited, _ in rows
     ]  # fmt: skip
-    return Taken(jobs, any(job.limited for job in jobs), _last([row[-1] for row in rows]))
+    return Taken(jobs, any(job.limited for job in jobs), [row[-1] for row in rows])
 
 
-def _last(lanes: Sequence[int]) -> int:
+def last_served(lanes: Sequence[int]) -> int:
     """The lane after which the next claim begins, from those of the jobs in their order.
 
     Among few lanes it is that of the last job: whoever got one more than the others comes last next
     time. Among many it is the last lane that was reached, so that the round goes on.
     """
-    if not lanes:
-        return 0
     reached = len(set(lanes))
     return lanes[-1] if reached < LANES // 2 else lanes[reached - 1]
 
 
-@operation(Begin.DURABLE)
+@operation(Begin.NOTHING)
 def flush() -> Steps[None]:
     """Return when everything that was committed before is on disk."""
     yield CLAIM_FLUSH()

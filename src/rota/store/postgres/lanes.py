@@ -30,7 +30,8 @@ Pair = tuple[str | None, str | None]
 
 def find_lanes(spec: JobSpec, keys: Keys, count: int) -> Steps[list[int]]:
     """The lane of each of `count` jobs with these keys; those that are missing are made apart."""
-    pairs = list(zip(keys.limit or [None] * count, keys.fair or [None] * count, strict=True))
+    nothing: list[str | None] = [None] * count
+    pairs = list(zip(keys.limit or nothing, keys.fair or nothing, strict=True))
     distinct = list(dict.fromkeys(pairs))
     rows = yield LANES_FIND(**_params(spec, distinct), exact=True)
     lanes = {pair: row[0] for pair, row in zip(distinct, rows, strict=True)}

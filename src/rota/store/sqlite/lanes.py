@@ -17,7 +17,8 @@ def find_lanes(spec: JobSpec, keys: Keys, count: int) -> Steps[list[int | None]]
     """The lane of each of `count` jobs with these keys; those that are missing are made."""
     if keys.limit is None and keys.fair is None:
         return [None] * count
-    pairs = list(zip(keys.limit or [None] * count, keys.fair or [None] * count, strict=True))
+    nothing: list[str | None] = [None] * count
+    pairs = list(zip(keys.limit or nothing, keys.fair or nothing, strict=True))
     distinct = list(dict.fromkeys(pairs))
     limit = spec.limit
     number, seconds = limit.rate or (None, None) if limit is not None else (None, None)

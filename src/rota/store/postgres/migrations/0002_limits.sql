@@ -43,11 +43,10 @@ CREATE TABLE rota.limit_start_1 PARTITION OF rota.limit_start FOR VALUES IN (1)
     WITH (autovacuum_enabled = false);
 CREATE INDEX limit_start_order ON rota.limit_start (limit_id, at);
 
--- The keyed lanes that have something to claim and whose limits have a place, with their cursors and
--- with how many places there are (null: no limit). Exact for who has the turn, see keyed_lock.sql;
--- for others it was so a moment ago. Walks lane_keyed, stops where its reader does, and reads a log
--- only where there is a place.
-CREATE VIEW rota.lane_ready AS
+-- The keyed lanes whose limits have a place, with their cursors and with how many places there are
+-- (null: no limit). Exact for who has the turn, see keyed_lock.sql; for others it was so a moment ago.
+-- Walks lane_keyed and stops where its reader does; where there is no place it reads nothing more.
+CREATE VIEW rota.lane_open AS
 SELECT lane.queue, lane.priority, lane.id AS lane, lane.limit_id, free.places,
        limit_key.rate_count IS NOT NULL AS rated, place.seq, place.xid, place.id, place.taken,
        place.hole_xids, place.hole_ids
@@ -77,15 +76,19 @@ CROSS JOIN LATERAL (
     WHERE place.lane = lane.id AND coalesce(free.places > 0, true)
     ORDER BY place.lane DESC, place.seq DESC LIMIT 1
 ) AS place
-WHERE lane.keyed
-  AND (coalesce((
+WHERE lane.keyed;
+
+-- Those of them that have something to claim.
+CREATE VIEW rota.lane_ready AS
+SELECT place.* FROM rota.lane_open AS place
+WHERE coalesce((
         SELECT true FROM rota.log AS job
-        WHERE job.lane = lane.id AND (job.xid, job.id) > (place.xid, place.id)
+        WHERE job.lane = place.lane AND (job.xid, job.id) > (place.xid, place.id)
         ORDER BY job.lane, job.xid, job.id LIMIT 1), false)
-    OR coalesce((
+   OR coalesce((
         SELECT true
         FROM unnest(place.hole_xids, place.hole_ids) AS hole (xid, id)
         CROSS JOIN LATERAL (
             SELECT FROM rota.log AS job
-            WHERE job.lane = lane.id AND job.xid = hole.xid AND job.id > hole.id LIMIT 1) AS job
-        LIMIT 1), false));
+            WHERE job.lane = place.lane AND job.xid = hole.xid AND job.id > hole.id LIMIT 1) AS job
+        LIMIT 1), false);

@@ -1,9 +1,9 @@
 -- The second half of a claim of the keyed lanes of one queue and priority: those beside the plain lane
 -- `lane`. One statement, hence one snapshot. Does nothing unless keyed_lock.sql has the turn.
--- Goes round the lanes from the one after `after` on, to `lanes` of them that rota.lane_ready has, and
--- takes of each an equal share of `size`: first of every lane the next one, then the second one. Per lane
--- it does what claim.sql does. Writes one lease, a cursor entry for each lane, and what started where a
--- rate is limited.
+-- Goes round the lanes from the one after `after` on, and looks at up to `share` jobs of each, `most` in
+-- all; of these it takes `size`: first of every lane the next one, then the second one, as far as
+-- limits have places. Per lane it does what claim.sql does. Writes one lease, a cursor entry for each
+-- lane, and what started where a rate is limited.
 -- Walks: lane_keyed in a circle, cursor_order and log_order as claim.sql does, limit_start_order over
 -- a limit's window, and all leases, which their ring keeps few. A start is dated after its window was
 -- looked at, so that no window anywhere has more.
@@ -11,35 +11,28 @@ WITH plain AS MATERIALIZED (
     SELECT queue, priority FROM rota.lane
     WHERE id = %(lane)s::int4
       AND current_setting('rota.locked_keys', true) = %(lane)s::int4::text
-), ready AS MATERIALIZED (
-    SELECT row_number() OVER () AS nr, lane.*
+), seen AS MATERIALIZED (
+    SELECT open.nr, open.lane, open.limit_id, open.rated, open.places, open.seq,
+           open.xid AS from_xid, open.id AS from_id, open.taken, open.hole_xids, open.hole_ids,
+           part.size, job.*
     FROM (
-        (SELECT * FROM rota.lane_ready
-         WHERE queue = (SELECT queue FROM plain) AND priority = (SELECT priority FROM plain)
-           AND lane > %(after)s::int4 ORDER BY lane)
-        UNION ALL
-        (SELECT * FROM rota.lane_ready
-         WHERE queue = (SELECT queue FROM plain) AND priority = (SELECT priority FROM plain)
-           AND lane <= %(after)s::int4 ORDER BY lane)
-    ) AS lane
-    LIMIT %(lanes)s::int8
-), share AS MATERIALIZED (
-    SELECT ceil(%(size)s::float8 / greatest(count(*), 1))::int8 AS size FROM ready
-), found AS MATERIALIZED (
-    SELECT ready.nr, ready.lane, ready.limit_id, ready.rated, ready.places, ready.seq,
-           ready.xid AS from_xid, ready.id AS from_id, ready.taken, ready.hole_xids, ready.hole_ids,
-           part.size, job.*,
-           row_number() OVER (PARTITION BY ready.nr ORDER BY NOT job.late, job.xid, job.id) AS turn,
-           count(*) OVER (PARTITION BY ready.nr) AS there
-    FROM ready
-    CROSS JOIN LATERAL (
-        SELECT least(ready.places, share.size) AS size FROM share OFFSET 0
-    ) AS part
+        SELECT row_number() OVER () AS nr, lane.*
+        FROM (
+            (SELECT * FROM rota.lane_open
+             WHERE queue = (SELECT queue FROM plain) AND priority = (SELECT priority FROM plain)
+               AND lane > %(after)s::int4 ORDER BY lane)
+            UNION ALL
+            (SELECT * FROM rota.lane_open
+             WHERE queue = (SELECT queue FROM plain) AND priority = (SELECT priority FROM plain)
+               AND lane <= %(after)s::int4 ORDER BY lane)
+        ) AS lane
+    ) AS open
+    CROSS JOIN LATERAL (SELECT least(open.places, %(share)s::int8) AS size OFFSET 0) AS part
     CROSS JOIN LATERAL (
         (SELECT true AS late, job.*
          FROM (
             SELECT hole.xid, hole.id
-            FROM unnest(ready.hole_xids, ready.hole_ids) AS hole (xid, id)
+            FROM unnest(open.hole_xids, open.hole_ids) AS hole (xid, id)
             WHERE pg_visible_in_snapshot(hole.xid, pg_current_snapshot())
             ORDER BY hole.xid
          ) AS hole
@@ -47,7 +40,7 @@ WITH plain AS MATERIALIZED (
             SELECT job.xid, job.id, job.task, job.args::text AS args, job.attempt,
                    job.max_attempts, job.timeout, job.enqueued_at
             FROM rota.log AS job
-            WHERE job.lane = ready.lane AND job.xid = hole.xid AND job.id > hole.id
+            WHERE job.lane = open.lane AND job.xid = hole.xid AND job.id > hole.id
             ORDER BY job.lane, job.xid, job.id LIMIT part.size
          ) AS job
          LIMIT part.size)
@@ -55,9 +48,14 @@ WITH plain AS MATERIALIZED (
         (SELECT false, job.xid, job.id, job.task, job.args::text AS args, job.attempt,
                 job.max_attempts, job.timeout, job.enqueued_at
          FROM rota.log AS job
-         WHERE job.lane = ready.lane AND (job.xid, job.id) > (ready.xid, ready.id)
+         WHERE job.lane = open.lane AND (job.xid, job.id) > (open.xid, open.id)
          ORDER BY job.lane, job.xid, job.id LIMIT part.size)
     ) AS job
+    LIMIT %(most)s::int8
+), found AS MATERIALIZED (
+    SELECT seen.*, row_number() OVER (PARTITION BY nr ORDER BY NOT late, xid, id) AS turn,
+           count(*) OVER (PARTITION BY nr) AS there
+    FROM seen
 ), taken AS MATERIALIZED (
     SELECT * FROM (
         SELECT found.*, row_number() OVER (PARTITION BY limit_id ORDER BY turn, nr) AS seat
@@ -66,7 +64,9 @@ WITH plain AS MATERIALIZED (
     WHERE coalesce(seat <= places, true)
     ORDER BY turn, nr LIMIT %(size)s::int8
 ), reached AS MATERIALIZED (
-    SELECT DISTINCT ON (nr) taken.*, late AND (turn < there OR there >= size) AS cut
+    -- The last job of each lane. If it came from a hole, there may be more in it, unless all was seen.
+    SELECT DISTINCT ON (nr) taken.*,
+           late AND (turn < there OR there >= size OR nr = (SELECT max(nr) FROM seen)) AS cut
     FROM taken ORDER BY nr, turn DESC
 ), lease AS (
     INSERT INTO rota.lease (slot, session, lane, jobs, limits)
