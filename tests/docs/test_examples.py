@@ -29,6 +29,10 @@ SHOWN = {
         "hopeless: discarded after 1 attempts, no such address",
         "broken: discarded after 2 attempts, it never works",
     ],
+    "tenants": [
+        "the small tenant's 5 jobs were among the first 20 of 205",
+        "at most at once: 2 for acme, 2 for other",
+    ],
     "processes": [
         "crash: discarded, the child process ended with",
         "biggest prime below 10000: 9973",

@@ -265,13 +265,6 @@ def with_an_old_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claim_keyed, "CLAIM_KEYED", Statement("late", text))
 
 
-def with_leases_that_forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lease that moves to the other table loses its limits."""
-    text = segments.LEASE_COPY_FORWARD.text.replace("jobs, limits\n", "jobs, NULL\n")
-    assert text != segments.LEASE_COPY_FORWARD.text
-    monkeypatch.setattr(segments, "LEASE_COPY_FORWARD", Statement("forgetful", text))
-
-
 def with_settlements_that_free_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lease of which a part is settled loses all its limits."""
     text = settle.SETTLE_FENCE.text.replace("limits = rest.limits", "limits = NULL")
@@ -284,7 +277,6 @@ def with_settlements_that_free_too_much(monkeypatch: pytest.MonkeyPatch) -> None
     [
         without_the_turn,
         with_an_old_snapshot,
-        with_leases_that_forget,
         with_settlements_that_free_too_much,
     ],
 )

@@ -8,7 +8,7 @@ free again when its job has left its lease, be it by a settlement, a release or 
 A claim goes round the lanes of one queue and priority, from the one after the last one served, and
 takes from each an equal share of what it wants; a lane whose limit has no place costs it one look at a
 map. How many lanes have something it does not know before, so it looks at as many jobs of each as were
-right last time, and at some more than it takes. The jobs come back as a worker shall run them: the first one of every lane, then the second one.
+right last time, and once more if that was too few. The jobs come back as a worker shall run them: the first one of every lane, then the second one.
 
 A claim commits without waiting for the disk, like every other. Undone by a crash of the server, it would
 set places free while their jobs run. So it is made durable before anybody is told of its jobs, with
@@ -18,6 +18,7 @@ Known weakness: one turn for all keyed lanes of a database. It lasts a milliseco
 microseconds for each lane that gives jobs.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -53,26 +54,37 @@ class KeyedClaims:
         self, session: SessionId, lane: int, limit: int, *, wait: bool
     ) -> Steps[list[ClaimedJob] | None]:
         """Claim up to `limit` jobs of the keyed lanes beside a plain one; `None`: not our turn."""
-        share = -(-limit // self._giving.get(lane, 1))
-        query = CLAIM_KEYED(
-            lane=lane,
-            session=session,
-            size=limit,
-            after=self._after.get(lane, 0),
-            share=share,
-            most=limit + share,
-        )
-        lock = KEYED_LOCK if wait else KEYED_TRY_LOCK
-        queries = (lock(lane=lane, session=session), query)
-        [(taken,)] = yield Apart(Together("take_keyed", queries, _taken))
-        if taken is None:
-            return None
-        if taken.jobs:
+        jobs: list[ClaimedJob] = []
+        limited = more = False
+        while not jobs or (more and len(jobs) < limit):
+            left = limit - len(jobs)
+            share = -(-left // self._giving.get(lane, LANES))
+            query = CLAIM_KEYED(
+                lane=lane,
+                session=session,
+                size=left,
+                after=self._after.get(lane, 0),
+                share=share,
+                most=left + share,
+            )
+            lock = KEYED_LOCK if wait else KEYED_TRY_LOCK
+            queries = (lock(lane=lane, session=session), query)
+            [(taken,)] = yield Apart(Together("take_keyed", queries, _taken))
+            if taken is None:
+                if jobs:
+                    break
+                return None
+            if not taken.jobs:
+                break
+            given = Counter(taken.lanes)
             self._after[lane] = last_served(taken.lanes)
-            self._giving[lane] = min(len(set(taken.lanes)), LANES)
-        if taken.limited:
+            self._giving[lane] = min(len(given), LANES)
+            # A lane that gave its whole share may have more, and nobody else wants the rest.
+            more = max(given.values()) >= share
+            limited = limited or taken.limited
+            jobs += taken.jobs
+        if limited:
             yield Apart(flush())
-        jobs: list[ClaimedJob] = taken.jobs
         return jobs
 
 

@@ -7,6 +7,8 @@
 -- Walks: lane_keyed in a circle, cursor_order and log_order as claim.sql does, limit_start_order over
 -- a limit's window, and all leases, which their ring keeps few. A start is dated after its window was
 -- looked at, so that no window anywhere has more.
+-- What is long is carried along once: the rest works with (nr, turn), a lane's number in this round and a
+-- job's in its lane. IS TRUE keeps the planner from making joins of IN, which would not be hashed.
 WITH plain AS MATERIALIZED (
     SELECT queue, priority FROM rota.lane
     WHERE id = %(lane)s::int4
@@ -29,51 +31,53 @@ WITH plain AS MATERIALIZED (
     ) AS open
     CROSS JOIN LATERAL (SELECT least(open.places, %(share)s::int8) AS size OFFSET 0) AS part
     CROSS JOIN LATERAL (
-        (SELECT true AS late, job.*
-         FROM (
-            SELECT hole.xid, hole.id
-            FROM unnest(open.hole_xids, open.hole_ids) AS hole (xid, id)
-            WHERE pg_visible_in_snapshot(hole.xid, pg_current_snapshot())
-            ORDER BY hole.xid
-         ) AS hole
-         CROSS JOIN LATERAL (
-            SELECT job.xid, job.id, job.task, job.args::text AS args, job.attempt,
-                   job.max_attempts, job.timeout, job.enqueued_at
-            FROM rota.log AS job
-            WHERE job.lane = open.lane AND job.xid = hole.xid AND job.id > hole.id
-            ORDER BY job.lane, job.xid, job.id LIMIT part.size
-         ) AS job
-         LIMIT part.size)
-        UNION ALL
-        (SELECT false, job.xid, job.id, job.task, job.args::text AS args, job.attempt,
-                job.max_attempts, job.timeout, job.enqueued_at
-         FROM rota.log AS job
-         WHERE job.lane = open.lane AND (job.xid, job.id) > (open.xid, open.id)
-         ORDER BY job.lane, job.xid, job.id LIMIT part.size)
+        SELECT row_number() OVER () AS turn, job.*
+        FROM (
+            (SELECT true AS late, job.*
+             FROM (
+                SELECT hole.xid, hole.id
+                FROM unnest(open.hole_xids, open.hole_ids) AS hole (xid, id)
+                WHERE pg_visible_in_snapshot(hole.xid, pg_current_snapshot())
+                ORDER BY hole.xid
+             ) AS hole
+             CROSS JOIN LATERAL (
+                SELECT job.xid, job.id, job.task, job.args::text AS args, job.attempt,
+                       job.max_attempts, job.timeout, job.enqueued_at
+                FROM rota.log AS job
+                WHERE job.lane = open.lane AND job.xid = hole.xid AND job.id > hole.id
+                ORDER BY job.lane, job.xid, job.id LIMIT part.size
+             ) AS job)
+            UNION ALL
+            (SELECT false, job.xid, job.id, job.task, job.args::text AS args, job.attempt,
+                    job.max_attempts, job.timeout, job.enqueued_at
+             FROM rota.log AS job
+             WHERE job.lane = open.lane AND (job.xid, job.id) > (open.xid, open.id)
+             ORDER BY job.lane, job.xid, job.id)
+        ) AS job
+        LIMIT part.size
     ) AS job
     LIMIT %(most)s::int8
-), found AS MATERIALIZED (
-    SELECT seen.*, row_number() OVER (PARTITION BY nr ORDER BY NOT late, xid, id) AS turn,
-           count(*) OVER (PARTITION BY nr) AS there
-    FROM seen
-), taken AS MATERIALIZED (
-    SELECT * FROM (
-        SELECT found.*, row_number() OVER (PARTITION BY limit_id ORDER BY turn, nr) AS seat
-        FROM found WHERE turn <= size
+), chosen AS MATERIALIZED (
+    SELECT nr, turn, id, limit_id, rated
+    FROM (
+        SELECT nr, turn, id, limit_id, rated, places,
+               row_number() OVER (PARTITION BY limit_id ORDER BY turn, nr) AS seat
+        FROM seen
     ) AS seated
     WHERE coalesce(seat <= places, true)
     ORDER BY turn, nr LIMIT %(size)s::int8
 ), reached AS MATERIALIZED (
     -- The last job of each lane. If it came from a hole, there may be more in it, unless all was seen.
-    SELECT DISTINCT ON (nr) taken.*,
-           late AND (turn < there OR there >= size OR nr = (SELECT max(nr) FROM seen)) AS cut
-    FROM taken ORDER BY nr, turn DESC
+    SELECT seen.*, late AND (
+               turn >= size OR nr = (SELECT max(nr) FROM seen)
+               OR EXISTS (SELECT FROM seen AS more WHERE more.nr = seen.nr AND more.turn > seen.turn)
+           ) AS cut
+    FROM seen WHERE ((nr, turn) IN (SELECT nr, max(turn) FROM chosen GROUP BY nr)) IS TRUE
 ), lease AS (
     INSERT INTO rota.lease (slot, session, lane, jobs, limits)
     SELECT (SELECT last_value %% 2 FROM rota.lease_turn), %(session)s::int8, %(lane)s::int4,
-           array_agg(id ORDER BY id),
-           CASE WHEN bool_or(limit_id <> 0) THEN array_agg(limit_id ORDER BY id) END
-    FROM taken
+           array_agg(id), CASE WHEN bool_or(limit_id <> 0) THEN array_agg(limit_id) END
+    FROM (SELECT id, limit_id FROM chosen ORDER BY id) AS chosen
     HAVING count(*) > 0
     RETURNING id
 ), moved AS (
@@ -103,9 +107,10 @@ WITH plain AS MATERIALIZED (
 ), started AS (
     INSERT INTO rota.limit_start (slot, limit_id, at, jobs)
     SELECT (SELECT last_value %% 2 FROM rota.limit_turn), limit_id, clock_timestamp(), count(*)
-    FROM taken WHERE rated GROUP BY limit_id
+    FROM chosen WHERE rated GROUP BY limit_id
 )
-SELECT taken.id, lease.id, taken.task, taken.args, taken.attempt + 1, taken.max_attempts,
-       taken.timeout, extract(epoch FROM taken.enqueued_at)::float8, taken.limit_id <> 0, taken.lane
-FROM taken, lease
-ORDER BY taken.turn, taken.nr
+SELECT seen.id, lease.id, seen.task, seen.args, seen.attempt + 1, seen.max_attempts, seen.timeout,
+       extract(epoch FROM seen.enqueued_at)::float8, seen.limit_id <> 0, seen.lane
+FROM seen, lease
+WHERE ((seen.nr, seen.turn) IN (SELECT nr, turn FROM chosen)) IS TRUE
+ORDER BY seen.turn, seen.nr
