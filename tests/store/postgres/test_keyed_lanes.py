@@ -9,8 +9,8 @@ from rota.store.operation import Begin, Query, Statement
 from rota.store.postgres import claim_keyed, control, look, segments
 from tests.store.factories import run_inside
 from tests.store.keying import keys_of, limited
-from tests.store.postgres.test_plans import rows_read
 from tests.store.postgres.database import Database, Later, begin, explained, ids
+from tests.store.postgres.test_plans import rows_read
 
 ONE = Limit(key="{key}", running=1)
 
