@@ -6,7 +6,7 @@ from rota import Limit
 from rota.job import JobId, JobSpec, Keys
 from rota.states import State
 from rota.store.operation import Begin, Query, Statement
-from rota.store.postgres import claim_keyed, control, look, segments
+from rota.store.postgres import claim_lanes, control, look, segments
 from tests.store.factories import run_inside
 from tests.store.keying import keys_of, limited
 from tests.store.postgres.database import Database, Later, begin, explained, ids
@@ -118,11 +118,11 @@ def test_a_claim_reads_what_it_takes(thousand: Database) -> None:
     """Of a thousand lanes it looks at those that it takes something from."""
     db = thousand
     session = db.session()
-    lane = db.one("SELECT id FROM rota.lane WHERE NOT keyed")
-    claim = claim_keyed.CLAIM_KEYED(
+    lane = db.one("SELECT id FROM rota.lane WHERE NOT of_key")
+    claim = claim_lanes.CLAIM_LANES(
         lane=lane, session=session, size=100, after=0, share=2, most=102
     )
-    found = read(db, claim, lock=claim_keyed.KEYED_LOCK(lane=lane, session=session))
+    found = read(db, claim, lock=claim_lanes.KEYED_LOCK(lane=lane, session=session))
     assert found["log_"] <= 110
     assert found["cursor_"] <= 120
     assert found["lane"] <= 120
@@ -150,11 +150,11 @@ def test_claims_are_flat_under_a_held_snapshot(db: Database) -> None:
     reads: list[dict[str, float]] = []
     for _ in range(60):
         keyed(db, keys * 5)
-        lane = db.one("SELECT id FROM rota.lane WHERE NOT keyed")
-        claim = claim_keyed.CLAIM_KEYED(
+        lane = db.one("SELECT id FROM rota.lane WHERE NOT of_key")
+        claim = claim_lanes.CLAIM_LANES(
             lane=lane, session=session, size=100, after=0, share=5, most=105
         )
-        reads.append(read(db, claim, lock=claim_keyed.KEYED_LOCK(lane=lane, session=session)))
+        reads.append(read(db, claim, lock=claim_lanes.KEYED_LOCK(lane=lane, session=session)))
         while jobs := db.claim(session):
             db.settle(session, jobs)
         db.own.run(db.store.tidy())

@@ -22,7 +22,7 @@ from rota.states import Move
 from rota.store.callers import blocking_caller
 from rota.store.execute import drive
 from rota.store.operation import Apart, Request, Rows, Statement
-from rota.store.postgres import claim_keyed, segments, settle
+from rota.store.postgres import claim_lanes, segments, settle
 from tests.store.postgres.database import Database, Raw
 
 QUEUES = ("a", "b")
@@ -248,21 +248,21 @@ def test_no_limit_is_exceeded_and_every_job_runs(db: Database) -> None:
 def without_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Claims do not wait for each other."""
     for name in ("KEYED_LOCK", "KEYED_TRY_LOCK"):
-        lock: Statement = getattr(claim_keyed, name)
+        lock: Statement = getattr(claim_lanes, name)
         text = re.sub(r"pg(_try)?_advisory_xact_lock\(7682004, 0\)", "true", lock.text)
         assert text != lock.text
-        monkeypatch.setattr(claim_keyed, name, Statement("unlocked", text))
+        monkeypatch.setattr(claim_lanes, name, Statement("unlocked", text))
 
 
 def with_an_old_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     """A claim waits for its turn with the snapshot that it works with."""
     without_the_turn(monkeypatch)
-    text = claim_keyed.CLAIM_KEYED.text.replace(
+    text = claim_lanes.CLAIM_LANES.text.replace(
         "SELECT queue, priority FROM rota.lane",
         "SELECT queue, priority FROM pg_advisory_xact_lock(7682004, 0), rota.lane",
     )
-    assert text != claim_keyed.CLAIM_KEYED.text
-    monkeypatch.setattr(claim_keyed, "CLAIM_KEYED", Statement("late", text))
+    assert text != claim_lanes.CLAIM_LANES.text
+    monkeypatch.setattr(claim_lanes, "CLAIM_LANES", Statement("late", text))
 
 
 def with_settlements_that_free_too_much(monkeypatch: pytest.MonkeyPatch) -> None:

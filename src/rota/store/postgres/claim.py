@@ -10,7 +10,7 @@ each in a transaction and a round trip of its own, until it is full. A claim tha
 just woken goes to the lanes at once, if they are few, and probes only if it finds nothing there.
 
 The keyed lanes of one queue and priority (those of jobs with a limit or a fair share) are claimed
-together, in `claim_keyed.py`.
+together, in `claim_lanes.py`.
 
 What can fail: a lane that was probed may be empty by the time it is locked; the claim then gets
 less. A paused queue or a dead session gives nothing. An error at a later lane leaves leases that
@@ -35,7 +35,7 @@ from rota.store.operation import (
     Together,
     operation,
 )
-from rota.store.postgres.claim_keyed import KeyedClaims
+from rota.store.postgres.claim_lanes import KeyedClaims
 from rota.store.postgres.statements import sql
 
 CLAIM_PROBE = sql("claim_probe")

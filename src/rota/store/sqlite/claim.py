@@ -3,7 +3,7 @@
 One writer at a time means that nothing changes between the statements of a claim. Jobs start by
 priority, then by id. A worker of several queues looks at the next jobs of each queue by itself,
 which the index gives in order, and merges these short lists; one statement over all queues would
-sort their whole backlog. Jobs with a limit or a fair share lie in lanes; see `claim_keyed.py`.
+sort their whole backlog. Jobs with a limit or a fair share lie in lanes; see `claim_lanes.py`.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from itertools import islice, zip_longest
 from rota.errors import LeaseLost
 from rota.job import ClaimedJob, SessionId
 from rota.store.operation import Begin, Steps, operation
-from rota.store.sqlite.claim_keyed import Candidate, candidates, note
+from rota.store.sqlite.claim_lanes import Candidate, candidates, note
 from rota.store.sqlite.counters import claimed
 from rota.store.sqlite.rows import claimed_job
 from rota.store.sqlite.statements import json_list, sql

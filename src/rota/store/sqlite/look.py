@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rota.job import Look
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.claim import CLAIM_NEXT, CLAIM_QUEUES
-from rota.store.sqlite.claim_keyed import CLAIM_LANES
+from rota.store.sqlite.claim_lanes import CLAIM_LANES
 from rota.store.sqlite.stage import STAGE_NEXT
 from rota.store.sqlite.statements import json_list
 

@@ -15,11 +15,11 @@ CREATE TABLE rota.limit_key (
 ALTER TABLE rota.lane
     ADD COLUMN limit_id integer NOT NULL DEFAULT 0,
     ADD COLUMN fair text NOT NULL DEFAULT '',
-    ADD COLUMN keyed boolean GENERATED ALWAYS AS (limit_id <> 0 OR fair <> '') STORED,
+    ADD COLUMN of_key boolean GENERATED ALWAYS AS (limit_id <> 0 OR fair <> '') STORED,
     DROP CONSTRAINT lane_queue_priority_key;
 CREATE UNIQUE INDEX lane_key ON rota.lane (queue, priority, limit_id, fair);
-CREATE UNIQUE INDEX lane_plain ON rota.lane (queue, priority) WHERE NOT keyed;
-CREATE INDEX lane_keyed ON rota.lane (queue, priority, id) WHERE keyed;
+CREATE UNIQUE INDEX lane_plain ON rota.lane (queue, priority) WHERE NOT of_key;
+CREATE INDEX lane_keyed ON rota.lane (queue, priority, id) WHERE of_key;
 
 -- The limit of each of a lease's jobs, 0 for none; null where none of them has one. A place is free
 -- again when its job leaves its lease, however it does.
@@ -76,7 +76,7 @@ CROSS JOIN LATERAL (
     WHERE place.lane = lane.id AND coalesce(free.places > 0, true)
     ORDER BY place.lane DESC, place.seq DESC LIMIT 1
 ) AS place
-WHERE lane.keyed;
+WHERE lane.of_key;
 
 -- Those of them that have something to claim.
 CREATE VIEW rota.lane_ready AS

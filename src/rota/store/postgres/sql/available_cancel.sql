@@ -28,7 +28,7 @@ WITH waiting AS MATERIALIZED (
 ), ended AS (
     INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry,
                                attempt, max_attempts, state, queue, task, args, errors)
-    SELECT CASE WHEN lane.keyed THEN lane.id END, job.id, job.enqueued_at, date_bin('45 minutes', now() + interval '1 day 45 minutes', 'epoch'),
+    SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at, date_bin('45 minutes', now() + interval '1 day 45 minutes', 'epoch'),
            job.timeout, (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry,
            job.attempt, job.max_attempts, 'cancelled', lane.queue, job.task, job.args, job.errors
     FROM job JOIN rota.lane ON lane.id = job.lane
@@ -41,6 +41,6 @@ WITH waiting AS MATERIALIZED (
         SELECT queue, priority, keep_until, count(*) AS jobs FROM ended
         GROUP BY queue, priority, keep_until
     ) AS kind
-    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.keyed
+    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key
 )
 SELECT id FROM ended

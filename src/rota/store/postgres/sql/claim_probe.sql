@@ -17,7 +17,7 @@ SELECT lane.id,
        lane.priority,
        CASE WHEN EXISTS (SELECT FROM rota.lane AS keyed
                          WHERE keyed.queue = lane.queue AND keyed.priority = lane.priority
-                           AND keyed.keyed)
+                           AND keyed.of_key)
             THEN EXISTS (SELECT FROM rota.lane_ready AS ready
                          WHERE ready.queue = lane.queue AND ready.priority = lane.priority) END
 FROM rota.lane
@@ -27,5 +27,5 @@ CROSS JOIN LATERAL (
     FROM rota.cursor AS place WHERE place.lane = lane.id
     ORDER BY place.lane DESC, place.seq DESC LIMIT 1
 ) AS place
-WHERE lane.queue = ANY (%(queues)s::text[]) AND NOT lane.keyed AND NOT queue.paused
+WHERE lane.queue = ANY (%(queues)s::text[]) AND NOT lane.of_key AND NOT queue.paused
 ORDER BY lane.priority, array_position(%(queues)s::text[], lane.queue)

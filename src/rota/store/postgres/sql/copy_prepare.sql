@@ -8,6 +8,6 @@ SELECT lane.id, (SELECT last_value %% 4 FROM rota.log_turn) AS segment,
             ELSE pg_notify('rota', %(wake)s) IS NULL END
 FROM (SELECT coalesce(%(lane)s::int4, (
         SELECT id FROM rota.lane
-        WHERE queue = %(queue)s AND priority = %(priority)s::int2 AND NOT keyed))
+        WHERE queue = %(queue)s AND priority = %(priority)s::int2 AND NOT of_key))
 ) AS lane (id)
 WHERE lane.id IS NOT NULL

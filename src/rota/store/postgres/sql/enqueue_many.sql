@@ -3,7 +3,7 @@
 WITH lane AS (
     SELECT coalesce(%(lane)s::int4, (
         SELECT id FROM rota.lane
-        WHERE queue = %(queue)s AND priority = %(priority)s::int2 AND NOT keyed)) AS id
+        WHERE queue = %(queue)s AND priority = %(priority)s::int2 AND NOT of_key)) AS id
 ), job AS (
     INSERT INTO rota.log (id, lane, segment, max_attempts, timeout, task, args)
     SELECT nextval('rota.job_id'), lane.id, (SELECT last_value %% 4 FROM rota.log_turn),

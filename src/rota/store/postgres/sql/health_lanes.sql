@@ -12,7 +12,7 @@ FROM (
         FROM rota.cursor AS place WHERE place.lane = lane.id
         ORDER BY place.lane DESC, place.seq DESC LIMIT 1
     ) AS place
-    WHERE NOT lane.keyed
+    WHERE NOT lane.of_key
     UNION ALL
     SELECT queue, priority, lane, xid, id, hole_xids, hole_ids FROM rota.lane_ready
 ) AS lane

@@ -16,7 +16,7 @@ SELECT
             FROM rota.cursor AS place WHERE place.lane = lane.id
             ORDER BY place.lane DESC, place.seq DESC LIMIT 1
         ) AS place
-        WHERE lane.queue = ANY (%(queues)s::text[]) AND NOT lane.keyed AND NOT queue.paused
+        WHERE lane.queue = ANY (%(queues)s::text[]) AND NOT lane.of_key AND NOT queue.paused
           AND (coalesce((
                 SELECT true FROM rota.log AS job
                 WHERE job.lane = lane.id AND (job.xid, job.id) > (place.xid, place.id)

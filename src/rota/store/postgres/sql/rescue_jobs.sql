@@ -24,7 +24,7 @@ WITH job AS MATERIALIZED (
 ), ended AS (
     INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry,
                                attempt, max_attempts, state, queue, task, args, errors)
-    SELECT CASE WHEN lane.keyed THEN lane.id END, job.id, job.enqueued_at,
+    SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at,
            CASE WHEN unwanted THEN date_bin('45 minutes', now() + interval '1 day 45 minutes', 'epoch')
                 ELSE 'infinity' END, job.timeout,
            CASE WHEN unwanted THEN (SELECT last_value %% 6 FROM rota.finished_turn) ELSE -1 END,
@@ -42,6 +42,6 @@ WITH job AS MATERIALIZED (
         SELECT queue, priority, state, keep_until, count(*) AS jobs FROM ended
         GROUP BY queue, priority, state, keep_until
     ) AS kind
-    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.keyed
+    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key
 )
 SELECT id, 'available' FROM back UNION ALL SELECT id, state FROM ended

@@ -10,7 +10,7 @@ WITH job AS (
         SELECT queue, priority, state, keep_until, count(*) AS jobs FROM job
         GROUP BY queue, priority, state, keep_until
     ) AS kind
-    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.keyed
+    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key
 )
 INSERT INTO rota.log (id, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts, task,
                       args, errors)
@@ -21,7 +21,7 @@ FROM job
 CROSS JOIN LATERAL (
     SELECT coalesce(job.lane, (
         SELECT id FROM rota.lane
-        WHERE lane.queue = job.queue AND lane.priority = job.priority AND NOT lane.keyed)) AS id
+        WHERE lane.queue = job.queue AND lane.priority = job.priority AND NOT lane.of_key)) AS id
 ) AS lane
 ORDER BY job.id
 RETURNING id

@@ -3,7 +3,7 @@
 WITH ended AS (
     INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry, attempt,
                                max_attempts, state, queue, task, args, result, errors)
-    SELECT CASE WHEN lane.keyed THEN lane.id END, job.id, job.enqueued_at,
+    SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at,
            CASE WHEN done.state = 'discarded' THEN 'infinity'
                 ELSE date_bin(step, now() + make_interval(secs => done.keep) + step, 'epoch') END,
            job.timeout,
@@ -29,4 +29,4 @@ FROM (
     SELECT queue, priority, state, keep_until, count(*) AS jobs FROM ended
     GROUP BY queue, priority, state, keep_until
 ) AS kind
-JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.keyed
+JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key

@@ -6,7 +6,7 @@ WITH kept AS MATERIALIZED (
 ), ended AS (
     INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry, attempt,
                                max_attempts, state, queue, task, args, errors)
-    SELECT CASE WHEN lane.keyed THEN lane.id END, job.id, job.enqueued_at, kept.until, job.timeout,
+    SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at, kept.until, job.timeout,
            (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry, job.attempt + 1,
            job.max_attempts, 'completed', lane.queue, job.task, job.args, job.errors
     FROM kept
@@ -24,4 +24,4 @@ FROM (
     SELECT queue, priority, state, keep_until, count(*) AS jobs FROM ended
     GROUP BY queue, priority, state, keep_until
 ) AS kind
-JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.keyed
+JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key

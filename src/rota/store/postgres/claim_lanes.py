@@ -28,7 +28,7 @@ from rota.store.postgres.statements import sql
 
 KEYED_LOCK = sql("keyed_lock")
 KEYED_TRY_LOCK = sql("keyed_try_lock")
-CLAIM_KEYED = sql("claim_keyed")
+CLAIM_LANES = sql("claim_lanes")
 CLAIM_FLUSH = sql("claim_flush")
 
 LANES = 200
@@ -59,7 +59,7 @@ class KeyedClaims:
         while not jobs or (more and len(jobs) < limit):
             left = limit - len(jobs)
             share = -(-left // self._giving.get(lane, LANES))
-            query = CLAIM_KEYED(
+            query = CLAIM_LANES(
                 lane=lane,
                 session=session,
                 size=left,
