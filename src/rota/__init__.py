@@ -21,6 +21,7 @@ from rota.context import Context
 from rota.errors import (
     ArgsError,
     ConfigError,
+    JobExists,
     JobFailed,
     JobNotFinished,
     JobNotFound,
@@ -38,7 +39,7 @@ from rota.errors import (
 from rota.handle import JobHandle
 from rota.job import JobId, JobRecord
 from rota.limit import Limit
-from rota.outcome import Discard, Retry, Snooze
+from rota.outcome import Again, Discard, Retry, Snooze
 from rota.placed import Enqueued, Placing
 from rota.states import State
 from rota.task import Executor, Task
@@ -61,6 +62,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "Again",
     "ArgsError",
     "Backoff",
     "ConfigError",
@@ -68,6 +70,7 @@ __all__ = [
     "Discard",
     "Enqueued",
     "Executor",
+    "JobExists",
     "JobFailed",
     "JobHandle",
     "JobId",

@@ -7,6 +7,7 @@ RotaError
 │   ├── TaskNotFound        no task of that name is registered in this process
 │   └── TaskAlreadyRegistered
 ├── ArgsError               args that cannot be stored, or do not fit the task
+├── JobExists               a unique job was enqueued, and there is one of its key
 ├── JobNotFound             no job of that id (or its retention is over)
 ├── JobNotFinished          a result was asked for before there is one
 ├── JobFailed               the job ended without a result: discarded or cancelled
@@ -44,6 +45,17 @@ class TaskAlreadyRegistered(TaskError):
 
 class ArgsError(RotaError, TypeError):
     """Args that do not fit the task's signature, or that storing would change."""
+
+
+class JobExists(RotaError):
+    """A unique job was enqueued with `on_conflict="raise"`, and there is one of its key.
+
+    `job` is that one's id; `None` where two jobs of one `enqueue_many` have the same key.
+    """
+
+    def __init__(self, message: str, job: int | None = None) -> None:
+        super().__init__(message)
+        self.job = job
 
 
 class JobNotFound(RotaError, LookupError):

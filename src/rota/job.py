@@ -81,6 +81,7 @@ class ClaimedJob(NamedTuple):
     max_attempts: int
     timeout: float | None
     enqueued_at: float
+    unique_key: str | None = None
     limited: bool = False
 
 
@@ -101,6 +102,7 @@ class JobRecord:
 
     `attempt` is the number of attempts begun so far. `scheduled_at` is set while the job waits for
     its time, `finished_at` once it has finished; `worker` says who runs it while it is running.
+    `iteration` counts the rounds that ended with `Again`, the last of them at `last_run`.
     """
 
     id: JobId
@@ -119,16 +121,33 @@ class JobRecord:
     errors: tuple[AttemptError, ...] = ()
     worker: str | None = None
     cancel_requested: bool = False
+    unique_key: str | None = None
+    iteration: int = 0
+    last_run: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """Which jobs a listing shows; `None` means any. `limit` bounds the answer."""
+    """Which jobs a listing shows; `None` means any. `limit` bounds the answer.
+
+    `subject` is a unique key, or the beginning of some, with a `*` behind it.
+    """
 
     state: State | None = None
     queue: str | None = None
     task: str | None = None
     limit: int = 50
+    subject: str | None = None
+
+    @property
+    def subjects(self) -> tuple[str, str] | None:
+        """The first and the last key that `subject` means, in the order of code points."""
+        if self.subject is None:
+            return None
+        if self.subject.endswith("*"):
+            start = self.subject[:-1]
+            return start, start + "\U0010ffff"
+        return self.subject, self.subject
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import msgspec
 from rota.errors import ArgsError, ConfigError
 from rota.job import Keys
 from rota.options import JobOptions
-from rota.unique import Unique
+from rota.unique import OnConflict, Unique
 
 LONGEST_KEY = 500
 """Characters a key may have."""
@@ -28,22 +28,34 @@ class KeyTemplate:
         text: With the names of parameters in braces; `{{` is a brace.
         function: The task's function.
         what: Which option it is, for messages.
+        context: The parameter that is no argument of its jobs, if there is one.
+        exact: Different values always make different keys: text that could be mistaken for
+            something else is written as JSON.
 
     Raises:
         ConfigError: It is empty or cannot be read, or names something that is no single argument.
     """
 
-    __slots__ = ("_defaults", "_parts", "names", "text", "what")
+    __slots__ = ("_defaults", "_exact", "_parts", "names", "text", "what")
 
-    def __init__(self, text: str, function: Callable[..., object], what: str) -> None:
+    def __init__(
+        self,
+        text: str,
+        function: Callable[..., object],
+        what: str,
+        *,
+        context: str | None = None,
+        exact: bool = False,
+    ) -> None:
         if not isinstance(text, str) or not text.strip():
             message = f"{what}: a key such as 'tenant:{{tenant}}' is needed, not {text!r}"
             raise ConfigError(message)
         self.text = text
         self.what = what
+        self._exact = exact
         self._parts = _parts(text, what)
         self.names = tuple(dict.fromkeys(name for _, name in self._parts if name is not None))
-        single = _single(function)
+        single = _single(function, context)
         for name in self.names:
             if name not in single:
                 known = ", ".join(single) or "none"
@@ -76,9 +88,9 @@ class KeyTemplate:
     def _text(self, name: str, value: object) -> str:
         match value:
             case str():
-                return value
+                return _quoted(value) if self._exact else value
             case None:
-                return ""
+                return "null" if self._exact else ""
             case bool() | int() | float():
                 return msgspec.json.encode(value).decode()
             case _:
@@ -95,7 +107,20 @@ class KeyTemplate:
                 f"1 to {LONGEST_KEY} are possible"
             )
             raise ArgsError(message)
+        if "\0" in key:
+            message = f"{self.what}: the key {key!r} has a NUL in it, which no database can hold"
+            raise ArgsError(message)
         return key
+
+
+def _quoted(value: str) -> str:
+    """Text as it is, or as JSON where it could be mistaken: `a,b=1`, `7`, `null`."""
+    plain = value and not set(value) & {",", '"', "\\"}
+    try:
+        msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        return value if plain else msgspec.json.encode(value).decode()
+    return msgspec.json.encode(value).decode()
 
 
 def _parts(text: str, what: str) -> list[tuple[str, str | None]]:
@@ -114,11 +139,13 @@ def _parts(text: str, what: str) -> list[tuple[str, str | None]]:
     return [(fixed, name) for fixed, name, _, _ in parts]
 
 
-def _single(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
+def _single(function: Callable[..., object], context: str | None) -> dict[str, inspect.Parameter]:
     """The parameters that hold one argument each."""
     several = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
     parameters = inspect.signature(function).parameters
-    return {name: one for name, one in parameters.items() if one.kind not in several}
+    return {
+        name: one for name, one in parameters.items() if one.kind not in several and name != context
+    }
 
 
 def _plain(value: object) -> object:
@@ -135,26 +162,42 @@ class Keying:
         ConfigError: A template names something that is no argument of the task.
     """
 
-    __slots__ = ("_fair", "_limit", "_unique")
+    __slots__ = ("_fair", "_fault", "_limit", "_unique")
 
-    def __init__(self, options: JobOptions, function: Callable[..., object], task: str) -> None:
+    def __init__(
+        self,
+        options: JobOptions,
+        function: Callable[..., object],
+        task: str,
+        context: str | None = None,
+    ) -> None:
         unique, limit = options.unique, options.limit
-        self._unique = (
-            KeyTemplate(unique.template, function, f"unique of task {task!r}")
-            if isinstance(unique, Unique)
-            else None
-        )
+        self._fault: str | None = None
+        self._unique: KeyTemplate | None = None
+        if isinstance(unique, Unique):
+            what = f"unique of task {task!r}"
+            self._unique = KeyTemplate(
+                unique.template, function, what, context=context, exact=unique.key is None
+            )
+            if unique.on_conflict == OnConflict.DEBOUNCE and not options.delay:
+                self._fault = (
+                    f"{what}: debounce needs to know how long to wait for the next enqueue; "
+                    "give it with .using(delay=30)"
+                )
         # A task's own limit has the task's name; braces in it mean nothing.
         own = f"task:{task}".replace("{", "{{").replace("}", "}}")
         self._limit = (
             KeyTemplate(
-                own if limit.key is None else limit.key, function, f"limit of task {task!r}"
+                own if limit.key is None else limit.key,
+                function,
+                f"limit of task {task!r}",
+                context=context,
             )
             if limit is not None
             else None
         )
         self._fair = (
-            KeyTemplate(options.fair, function, f"fair of task {task!r}")
+            KeyTemplate(options.fair, function, f"fair of task {task!r}", context=context)
             if options.fair is not None
             else None
         )
@@ -164,7 +207,10 @@ class Keying:
 
         Raises:
             ArgsError: A key cannot be made; the message says of which job, if there are several.
+            ConfigError: An option is missing that the keys' use needs.
         """
+        if self._fault is not None:
+            raise ConfigError(self._fault)
         return Keys(*(_keys(one, args) for one in (self._unique, self._limit, self._fair)))
 
 

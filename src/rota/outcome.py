@@ -4,9 +4,10 @@ Each may be returned or raised; both mean the same. They derive from `Exception`
 can be raised from deep inside a handler.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from rota.durations import seconds
+from rota.durations import moment, seconds
+from rota.errors import ConfigError
 
 
 class Outcome(Exception):
@@ -19,6 +20,27 @@ class Snooze(Outcome):
     def __init__(self, after: float | timedelta) -> None:
         self.after = seconds(after, "Snooze")
         super().__init__(self.after)
+
+
+class Again(Outcome):
+    """The round ended well; run the job again `after` seconds (or a timedelta), or `at` a time.
+
+    The job keeps its id and its unique key. Its iterations are counted, its attempts begin anew, and
+    the errors of this round are forgotten.
+
+    Raises:
+        ConfigError: Not exactly one of the two is given, or `at` names no time zone.
+    """
+
+    def __init__(
+        self, *, after: float | timedelta | None = None, at: datetime | None = None
+    ) -> None:
+        if (after is None) is (at is None):
+            message = "Again: give either after=, in seconds, or at=, an aware datetime"
+            raise ConfigError(message)
+        self.after = None if after is None else seconds(after, "Again(after=…)")
+        self.at = None if at is None else moment(at, "Again(at=…)")
+        super().__init__(self.after if self.at is None else self.at)
 
 
 class Retry(Outcome):

@@ -14,7 +14,7 @@ import msgspec
 from rota.backoff import Backoff, RetryPolicy
 from rota.durations import seconds
 from rota.job import ClaimedJob, JobId, LeaseId
-from rota.outcome import Discard, Retry, Snooze
+from rota.outcome import Again, Discard, Retry, Snooze
 from rota.states import Move
 
 TRACEBACK_LIMIT = 8_000
@@ -26,7 +26,7 @@ class Settlement(NamedTuple):
 
     `delay` is in seconds and used by retry, snooze and release; `keep` is how many seconds a
     completed or cancelled job stays readable (0: it leaves no row behind). `result` and `error`
-    are JSON text.
+    are JSON text. `unique_key` is the job's; `at` is when it comes round again, else after `delay`.
     """
 
     job: JobId
@@ -36,6 +36,8 @@ class Settlement(NamedTuple):
     keep: float = 0.0
     result: str | None = None
     error: str | None = None
+    unique_key: str | None = None
+    at: datetime | None = None
 
 
 class RemoteError(Exception):
@@ -50,24 +52,30 @@ class RemoteError(Exception):
 
 def completed(job: ClaimedJob, keep: float, result: str | None = None) -> Settlement:
     """The handler returned."""
-    return Settlement(job.id, job.lease, Move.COMPLETE, 0.0, keep, result)
+    return Settlement(job.id, job.lease, Move.COMPLETE, 0.0, keep, result, None, job.unique_key)
 
 
 def cancelled(job: ClaimedJob, keep: float) -> Settlement:
     """Somebody asked for the job to be cancelled, and it has stopped."""
-    return Settlement(job.id, job.lease, Move.CANCEL, 0.0, keep)
+    return Settlement(job.id, job.lease, Move.CANCEL, 0.0, keep, unique_key=job.unique_key)
 
 
 def released(job: ClaimedJob, delay: float = 0.0) -> Settlement:
     """The job did not run here; somebody else shall run it. No attempt is spent."""
-    return Settlement(job.id, job.lease, Move.RELEASE, delay)
+    return Settlement(job.id, job.lease, Move.RELEASE, delay, unique_key=job.unique_key)
 
 
 def decide(job: ClaimedJob, raised: BaseException, policy: RetryPolicy) -> Settlement:
     """What follows from an exception, or from an outcome that was raised or returned."""
     match raised:
         case Snooze():
-            return Settlement(job.id, job.lease, Move.SNOOZE, raised.after)
+            return Settlement(
+                job.id, job.lease, Move.SNOOZE, raised.after, unique_key=job.unique_key
+            )
+        case Again(after=after, at=at):
+            return Settlement(
+                job.id, job.lease, Move.AGAIN, after or 0.0, unique_key=job.unique_key, at=at
+            )
         case Discard():
             return _discard(job, raised)
         case _ if job.attempt >= job.max_attempts:
@@ -83,7 +91,8 @@ def decide(job: ClaimedJob, raised: BaseException, policy: RetryPolicy) -> Settl
                 raised, wait = broken, Backoff().wait(job.attempt)
     if wait is None:
         return _discard(job, raised)
-    return Settlement(job.id, job.lease, Move.RETRY, wait, error=error_text(job.attempt, raised))
+    error = error_text(job.attempt, raised)
+    return Settlement(job.id, job.lease, Move.RETRY, wait, error=error, unique_key=job.unique_key)
 
 
 def _wait(policy: RetryPolicy, attempt: int, raised: BaseException) -> float | None:
@@ -95,7 +104,7 @@ def _wait(policy: RetryPolicy, attempt: int, raised: BaseException) -> float | N
 
 def _discard(job: ClaimedJob, raised: BaseException) -> Settlement:
     error = error_text(job.attempt, raised)
-    return Settlement(job.id, job.lease, Move.DISCARD, error=error)
+    return Settlement(job.id, job.lease, Move.DISCARD, error=error, unique_key=job.unique_key)
 
 
 def error_text(attempt: int, raised: BaseException) -> str:

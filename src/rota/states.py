@@ -12,7 +12,7 @@ class State(StrEnum):
     """Where a job is in its life."""
 
     SCHEDULED = "scheduled"
-    """Waits for its time: it was enqueued with a delay, or snoozed."""
+    """Waits for its time: it was enqueued with a delay, snoozed, or comes round again."""
     AVAILABLE = "available"
     """May be claimed by any worker of its queue."""
     BLOCKED = "blocked"
@@ -45,6 +45,7 @@ class Move(StrEnum):
     COMPLETE = "complete"
     RETRY = "retry"
     SNOOZE = "snooze"
+    AGAIN = "again"
     DISCARD = "discard"
     CANCEL = "cancel"
     RELEASE = "release"
@@ -70,6 +71,7 @@ MOVES: dict[State, dict[Move, frozenset[State]]] = {
         Move.COMPLETE: frozenset({State.COMPLETED}),
         Move.RETRY: frozenset({State.RETRYABLE}),
         Move.SNOOZE: frozenset({State.SCHEDULED}),
+        Move.AGAIN: frozenset({State.SCHEDULED}),
         Move.DISCARD: frozenset({State.DISCARDED}),
         Move.CANCEL: frozenset({State.CANCELLED}),
         Move.RELEASE: frozenset({State.AVAILABLE, State.SCHEDULED}),

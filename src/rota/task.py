@@ -64,11 +64,15 @@ class Task(Generic[P, R, T]):
         self.name = name
         self.options = options
         self.spec = options.spec(name)
-        self.keying = Keying(options, function, name) if self.spec.keyed else None
         self.retry = retry
         self.executor = _executor(function, executor, name)
         self.retention = retention
         self.codec = ArgsCodec(function, name, context=Context)
+        self.keying = (
+            Keying(options, function, name, self.codec.context_parameter)
+            if self.spec.keyed
+            else None
+        )
         parameters = inspect.signature(function).parameters
         self._first = next(iter(parameters), None)
         if "conn" in parameters:
@@ -154,7 +158,9 @@ class Task(Generic[P, R, T]):
         other.options = self.options.using(changes | unknown)
         other.spec = other.options.spec(self.name)
         if other.spec.keyed and changes.keys() | unknown.keys():
-            other.keying = Keying(other.options, self.function, self.name)
+            other.keying = Keying(
+                other.options, self.function, self.name, self.codec.context_parameter
+            )
         if conn is not None:
             other.conn = conn
         return other

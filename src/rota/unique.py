@@ -1,7 +1,8 @@
 """Unique jobs: at most one of a key at a time, and what becomes of a second one."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from rota.durations import seconds
@@ -80,3 +81,32 @@ class Unique:
         if self.key is not None:
             return self.key
         return ",".join(f"{name}={{{name}}}" for name in self.by) or "*"
+
+    @property
+    def while_waiting(self) -> bool:
+        """Whether the key is free as soon as the job starts."""
+        return "running" not in self.while_
+
+    @property
+    def replaces(self) -> bool:
+        """Whether a second job takes the place of one that waits."""
+        return self.on_conflict in {OnConflict.REPLACE, OnConflict.DEBOUNCE}
+
+    @property
+    def cap_seconds(self) -> float | None:
+        """`cap` in seconds."""
+        return None if self.cap is None else seconds(self.cap, "cap")
+
+    def in_period(self, keys: Sequence[str], now: float) -> tuple[Sequence[str], datetime | None]:
+        """The keys as they are at a moment (seconds since 1970), and until when they stay taken.
+
+        A period makes the moment it began a part of the key: the next one has other keys.
+        """
+        if self.period is None:
+            return keys, None
+        length = seconds(self.period, "period")
+        number = int(now // length)
+        began = datetime.fromtimestamp(number * length, UTC)
+        suffix = f" {began:%Y-%m-%dT%H:%M:%S.%f}".rstrip("0").rstrip(".")
+        until = datetime.fromtimestamp((number + 1) * length, UTC)
+        return [key + suffix for key in keys], until

@@ -85,6 +85,7 @@ def settlement(
     """A settlement of a move; failures carry an error."""
     if move in {Move.RETRY, Move.DISCARD}:
         rest.setdefault("error", error_json(job.attempt, "ValueError", f"no luck {job.attempt}"))
+    rest.setdefault("unique_key", job.unique_key)
     return Settlement(job.id, job.lease, move, delay, keep, **rest)
 
 

@@ -23,6 +23,26 @@ HEADINGS = (
 )
 
 
+SUBJECT_HEADINGS = (
+    Column("id"),
+    Column("subject"),
+    Column("state"),
+    Column("task"),
+    Column("rounds"),
+    Column("last run", rank=1),
+    Column("next run"),
+    Column("note", spare=True, prose=True),
+)
+
+
+def subject_row(job: JobRecord) -> list[Cell]:
+    """A job in a list of those with a unique key: how often it came round, and when it does again."""
+    return [
+        job.id, job.unique_key or "", job.state, job.task, job.iteration, brief(job.last_run),
+        brief(job.scheduled_at), "" if job.state is State.SCHEDULED else _note(job),
+    ]  # fmt: skip
+
+
 def row(job: JobRecord) -> list[Cell]:
     """A job in a list. Without its args: these are for `show`."""
     attempt = f"{job.attempt}/{job.max_attempts}"
@@ -61,6 +81,9 @@ def summary(job: JobRecord) -> dict[str, Any]:
         "finished_at": job.finished_at,
         "worker": job.worker,
         "cancel_requested": job.cancel_requested,
+        "unique_key": job.unique_key,
+        "iteration": job.iteration,
+        "last_run": job.last_run,
         "error": f"{job.errors[-1].exception}: {job.errors[-1].message}" if job.errors else None,
     }
 
@@ -91,6 +114,9 @@ def say_details(job: JobRecord) -> None:
         ("due", moment(job.scheduled_at)),
         ("finished", moment(job.finished_at)),
         ("worker", job.worker or ""),
+        ("key", job.unique_key or ""),
+        ("rounds", str(job.iteration) if job.iteration else ""),
+        ("last run", moment(job.last_run)),
     ):
         if text:
             say(f"  {name:<9} {harmless(text)}")

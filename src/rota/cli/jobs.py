@@ -36,6 +36,11 @@ def jobs() -> None:
 @click.option("--queue", metavar="NAME", type=Name("queue"), help="Only jobs of this queue.")
 @click.option("--task", metavar="NAME", type=Name("task"), help="Only jobs of this task.")
 @click.option(
+    "--subject",
+    metavar="KEY",
+    help="Only jobs of this unique key, with their rounds; a * at its end: of all that begin so.",
+)
+@click.option(
     "--limit",
     type=click.IntRange(1, 1_000_000),
     default=DEFAULT_LIMIT,
@@ -49,6 +54,7 @@ def list_(
     state: str | None,
     queue: str | None,
     task: str | None,
+    subject: str | None,
     limit: int,
     url: str | None,
     as_json: bool,
@@ -59,19 +65,26 @@ def list_(
     Examples:
       rota jobs list --state discarded
       rota jobs list --queue mail --limit 200 --json
+      rota jobs list --subject 'site:example.org'
     """
     from rota.cli import job_text
     from rota.cli.database import database
 
-    wanted = JobFilter(None if state is None else State(state), queue, task, limit)
+    if subject is not None and (not subject or "\0" in subject):
+        message = "--subject: a unique key such as order:42 is needed, or order:* for many"
+        raise click.UsageError(message)
+    wanted = JobFilter(None if state is None else State(state), queue, task, limit, subject)
     with database(url) as rota:
         records = rota.run(rota.store.list_jobs(wanted))
     if as_json:
         say_json({"jobs": [job_text.summary(job) for job in records]})
         return
-    table(
-        job_text.HEADINGS, [job_text.row(job) for job in records], nothing="There are no such jobs."
-    )
+    nothing = "There are no such jobs."
+    if subject is None:
+        table(job_text.HEADINGS, [job_text.row(job) for job in records], nothing=nothing)
+    else:
+        rows = [job_text.subject_row(job) for job in records]
+        table(job_text.SUBJECT_HEADINGS, rows, nothing=nothing)
     if len(records) == limit:
         click.echo(f"(the newest {limit}; more with --limit)", err=True)
 
@@ -151,10 +164,12 @@ def retry(
     with database(url) as rota:
         if all_discarded:
             done = rota.run(rota.store.retry_discarded(queue, task))
-            found = {}
+            found, keys = {}, {}
         else:
             done = rota.run(rota.store.retry(wanted))
-            found = _states(rota, _without(wanted, done))
+            left = rota.run(rota.store.get(_without(wanted, done)))
+            found = {job.id: job.state for job in left}
+            keys = {job.id: job.unique_key for job in left if job.state.finished}
     # Whatever is available already is where it should be.
     kept = {job: state for job, state in found.items() if state is not State.AVAILABLE}
     missing = [] if all_discarded else _without(wanted, [*done, *found])
@@ -165,7 +180,14 @@ def retry(
     else:
         _say_each(wanted, done, "available again")
         _say_each(wanted, found.keys() - kept.keys(), "available already")
-    _end(missing, {job: f"is {state} and cannot be retried" for job, state in kept.items()})
+    why = {job: f"is {state} and cannot be retried" for job, state in kept.items()}
+    # A finished job stays as it is for one reason only.
+    why |= {
+        job: f"stays {kept[job]}: another job has its unique key {key!r} (see --subject)"
+        for job, key in keys.items()
+        if job in kept and key is not None
+    }
+    _end(missing, why)
 
 
 @jobs.command()

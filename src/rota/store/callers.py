@@ -274,6 +274,12 @@ def _translated(error: Exception) -> RotaError:
             f"the database of this connection has no Rota tables, or not those this Rota needs "
             f"({said}); run `rota migrate`"
         )
+    if code == "40001":
+        return StoreError(
+            f"the enqueue failed on the caller's connection: {said}. Somebody else has taken or changed "
+            "a unique key since this transaction's snapshot; run the transaction again, or use READ "
+            "COMMITTED"
+        )
     return StoreError(f"the enqueue failed on the caller's connection: {said}")
 
 

@@ -6,10 +6,13 @@ plans, on tables that are empty, large, analysed or not.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from rota import Unique
+from rota.job import JobSpec, Keys
 from rota.store.operation import Begin, Query
 from rota.store.postgres import claim, counters, look, lookup, settle, timer
 from tests.store.postgres.database import Database, Raw, begin, explained, ids
@@ -126,6 +129,34 @@ def test_the_claim(filled: Database, *, middle: bool) -> None:
     assert rows_read(plan, "log_") <= 2 * LIMIT + 8
     assert rows_read(plan, "cursor_") <= 8
     assert plan["Actual Rows"] == (LIMIT if available else 0)
+
+
+@pytest.mark.parametrize("analysed", [False, True])
+def test_the_claim_of_unique_jobs(db: Database, *, analysed: bool) -> None:
+    """A claim, and a staging, read the keys of the jobs that they take, and no others."""
+    spec = JobSpec(task="shop.send", unique=Unique(on_conflict="replace"))
+    keys = [f"{number:06}" for number in range(ROWS // 10)]
+    for delay in (None, 0.0001, None):
+        some = replace(spec, delay=delay)
+        db.own.run(db.store.enqueue_keyed(some, ["{}"] * len(keys), Keys(unique=keys)))
+        keys = [f"{number:06}" for number in range(5000)] if delay is None else keys
+    if analysed:
+        db.sql("ANALYZE")
+    session = db.session()
+    lane = db.one("SELECT id FROM rota.lane WHERE priority = 0")
+    raw = db.bare(autocommit=True)
+    begin(raw, Begin.HASTY)
+    raw.execute(claim.CLAIM_LOCK.text, {"lane": lane, "session": session})
+    plan = explained(raw, claim.CLAIM_KEYED(lane=lane, session=session, size=LIMIT))
+    check(plan, most=2 * LIMIT)
+    assert rows_read(plan, "log_") <= 3 * LIMIT + 8
+    assert rows_read(plan, "unique_key") <= 6 * LIMIT
+    raw.execute("ROLLBACK")
+    db.own.run(db.store.stage(50))
+    begin(raw, Begin.HASTY)
+    plan = explained(raw, timer.STAGE(size=LIMIT))
+    check_scans(plan)
+    assert rows_read(plan, "unique_key") <= 6 * LIMIT
 
 
 def test_the_claim_of_a_hole(filled: Database) -> None:

@@ -164,7 +164,7 @@ def test_tables_of_another_version(store: SqliteStore) -> None:
     """What cannot be read of them is unseen."""
     with closing(sqlite3.connect(store.path)) as database:
         database.execute("ALTER TABLE rota_session RENAME COLUMN renewed_at TO heard_at")
-        database.execute("INSERT INTO rota_schema VALUES (99, 0)")
+        database.execute("UPDATE rota_schema SET version = 99 WHERE version = 1")
         database.commit()
     facts = look(store)
     assert facts.work.schema == 99

@@ -9,7 +9,7 @@ A claim first probes without a lock which lanes have something, then takes them 
 each in a transaction and a round trip of its own, until it is full. A claim that a producer has
 just woken goes to the lanes at once, if they are few, and probes only if it finds nothing there.
 
-The keyed lanes of one queue and priority (those of jobs with a limit or a fair share) are claimed
+The lanes of keys of one queue and priority (those of jobs with a limit or a fair share) are claimed
 together, in `claim_lanes.py`.
 
 What can fail: a lane that was probed may be empty by the time it is locked; the claim then gets
@@ -42,6 +42,7 @@ CLAIM_PROBE = sql("claim_probe")
 CLAIM_LOCK = sql("claim_lock")
 CLAIM_TRY_LOCK = sql("claim_try_lock")
 CLAIM = sql("claim")
+CLAIM_KEYED = sql("claim_keyed")
 SESSION_ALIVE = sql("session_alive")
 
 
@@ -50,7 +51,7 @@ FEW_LANES = 4
 
 
 class Part(NamedTuple):
-    """What is claimed at once: a plain lane, or all keyed lanes of its queue and priority."""
+    """What is claimed at once: a plain lane, or all lanes of keys of its queue and priority."""
 
     lane: int
     priority: int
@@ -59,10 +60,11 @@ class Part(NamedTuple):
 
 
 class Claims:
-    """Claims jobs, and remembers the lanes of the queues that it last looked at."""
+    """Claims jobs, and remembers the lanes that it last looked at, and which have unique jobs."""
 
     def __init__(self) -> None:
         self._parts: dict[frozenset[str], list[Part]] = {}
+        self._unique: set[int] = set()
         self._keyed = KeyedClaims()
         self._plain_first = False
 
@@ -108,7 +110,7 @@ class Claims:
             if part.keyed:
                 taken = yield from self._keyed.take(session, part.lane, left, wait=wait)
             else:
-                [(taken,)] = yield Apart(take(session, part.lane, left, wait=wait))
+                taken = yield from self._take(session, part.lane, left, wait=wait)
             if taken is None:
                 [(alive,)] = yield Apart(is_alive(session))
                 if not alive:
@@ -119,6 +121,22 @@ class Claims:
             if len(jobs) >= limit:
                 break
         return jobs
+
+    def _take(
+        self, session: SessionId, lane: int, limit: int, *, wait: bool
+    ) -> Steps[list[ClaimedJob] | None]:
+        """Claim from one lane; `None` if it was not to be had."""
+        while True:
+            keyed = lane in self._unique
+            [(taken,)] = yield Apart(take(session, lane, limit, wait=wait, keyed=keyed))
+            if taken is None:
+                return None
+            if taken.keyed is not keyed:
+                # The other statement does nothing there.
+                (self._unique.add if taken.keyed else self._unique.discard)(lane)
+            elif not taken.passed:
+                jobs: list[ClaimedJob] = taken.jobs
+                return jobs
 
 
 @operation(Begin.READING)
@@ -132,28 +150,68 @@ def probe(queues: Sequence[str]) -> Steps[list[Part]]:
     return parts
 
 
+class Taken(NamedTuple):
+    """What the claim of a lane gave.
+
+    `keyed` says whether the lane has unique jobs; `passed` that void entries of such jobs were
+    passed and nothing else, so that there may be more.
+    """
+
+    jobs: list[ClaimedJob]
+    keyed: bool
+    passed: bool = False
+
+
 def take(
-    session: SessionId, lane: int, limit: int, *, wait: bool
-) -> Operation[list[ClaimedJob] | None]:
+    session: SessionId, lane: int, limit: int, *, wait: bool, keyed: bool = False
+) -> Operation[Taken | None]:
     """Claim up to `limit` jobs of a lane; `None` if it was not to be had."""
     lock = CLAIM_LOCK if wait else CLAIM_TRY_LOCK
+    claim = CLAIM_KEYED if keyed else CLAIM
     return Together(
-        "take", (lock(lane=lane, session=session), CLAIM(lane=lane, session=session, size=limit)),
-        _claimed,
+        "take", (lock(lane=lane, session=session), claim(lane=lane, session=session, size=limit)),
+        _claimed_keyed if keyed else _claimed,
     )  # fmt: skip
 
 
-def _claimed(found: Sequence[Rows]) -> list[ClaimedJob] | None:
+def _claimed(found: Sequence[Rows]) -> Taken | None:
     locked, rows = found
     if not locked:
         return None
-    [(queue, priority, _)] = locked
-    return [
+    [(queue, priority, keyed, _)] = locked
+    jobs = [
         ClaimedJob(
             job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at
         )
         for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at in rows
     ]
+    return Taken(jobs, keyed)
+
+
+def _claimed_keyed(found: Sequence[Rows]) -> Taken | None:
+    locked, rows = found
+    if not locked:
+        return None
+    [(queue, priority, keyed, _)] = locked
+    if rows and rows[0][0] is None:
+        return Taken([], keyed, passed=True)
+    jobs = [
+        ClaimedJob(
+            job,
+            lease,
+            task,
+            args,
+            queue,
+            priority,
+            attempt,
+            max_attempts,
+            timeout,
+            enqueued_at,
+            key,
+        )
+        for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, key in rows
+    ]
+    return Taken(jobs, keyed)
 
 
 @operation(Begin.READING)

@@ -36,11 +36,12 @@ LANES = 200
 
 
 class Taken(NamedTuple):
-    """What a claim of keyed lanes gave."""
+    """What a claim of keyed lanes gave; `passed`: only entries of unique jobs that are void."""
 
     jobs: list[ClaimedJob]
     limited: bool
     lanes: list[int]
+    passed: bool = False
 
 
 class KeyedClaims:
@@ -74,6 +75,8 @@ class KeyedClaims:
                 if jobs:
                     break
                 return None
+            if taken.passed:
+                continue
             if not taken.jobs:
                 break
             given = Counter(taken.lanes)
@@ -93,12 +96,14 @@ def _taken(found: Sequence[Rows]) -> Taken | None:
     if not locked:
         return None
     [(queue, priority, _)] = locked
+    if rows and rows[0][0] is None:
+        return Taken([], False, [], passed=True)
     jobs = [
         ClaimedJob(
             job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at,
-            limited,
+            key, limited,
         )
-        for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, limited, _ in rows
+        for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, key, limited, _ in rows
     ]  # fmt: skip
     return Taken(jobs, any(job.limited for job in jobs), [row[-1] for row in rows])
 

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 from rota.job import JobId
 from rota.states import State
-from rota.store.operation import Begin, Steps, operation
+from rota.store.operation import Begin, Rows, Steps, operation
 from rota.store.postgres.enqueue import ENSURE_QUEUE
 from rota.store.postgres.lookup import GET
+from rota.store.postgres.settle import keys_end
 from rota.store.postgres.statements import sql
 
 CANCEL_TIMER = sql("cancel_timer")
@@ -25,6 +26,8 @@ RETRY_FINISHED = sql("retry_finished")
 DISCARDED = sql("discarded")
 DELETE_TIMER = sql("delete_timer")
 DELETE_FINISHED = sql("delete_finished")
+KEY_LOCK = sql("key_lock")
+KEY_AVAILABLE = sql("key_available")
 QUEUE_PAUSE = sql("queue_pause")
 WAKE = sql("wake")
 
@@ -45,10 +48,11 @@ def cancel_steps(jobs: Sequence[JobId]) -> Steps[dict[JobId, State]]:
     """The steps of `cancel`, for housekeeping too."""
     states: dict[JobId, State] = {}
     moving = list(jobs)
+    yield KEY_LOCK(jobs=moving)
     for _ in range(LOOKS):
-        yield CANCEL_TIMER(jobs=moving)
+        yield from _free((yield CANCEL_TIMER(jobs=moving)))
         lanes = yield from _lock_lanes(moving)
-        yield AVAILABLE_CANCEL(jobs=moving, lanes=lanes)
+        yield from _free((yield AVAILABLE_CANCEL(jobs=moving, lanes=lanes)))
         yield CANCEL_ASK(jobs=moving)
         rows = yield GET(jobs=moving)
         states.update({JobId(row[0]): State(row[5]) for row in rows})
@@ -69,7 +73,11 @@ def _lock_lanes(jobs: Sequence[JobId]) -> Steps[list[int]]:
 @operation(Begin.DURABLE)
 def retry(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     """Make finished and waiting jobs available now, with all their attempts."""
-    rows = [*(yield RETRY_TIMER(jobs=list(jobs))), *(yield RETRY_FINISHED(jobs=list(jobs)))]
+    yield KEY_LOCK(jobs=list(jobs))
+    waited = yield RETRY_TIMER(jobs=list(jobs))
+    if keyed := [(job, key) for job, key in waited if key is not None]:
+        yield KEY_AVAILABLE(jobs=[job for job, _ in keyed], keys=[key for _, key in keyed])
+    rows = [*waited, *(yield RETRY_FINISHED(jobs=list(jobs)))]
     if rows:
         yield WAKE()
     return [JobId(row[0]) for row in rows]
@@ -88,11 +96,18 @@ def retry_discarded(queue: str | None, task: str | None) -> Steps[list[JobId]]:
 @operation(Begin.DURABLE)
 def delete(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     """Remove jobs that are not running."""
-    gone = [row[0] for row in (yield DELETE_TIMER(jobs=list(jobs)))]
+    yield KEY_LOCK(jobs=list(jobs))
+    waiting = list((yield DELETE_TIMER(jobs=list(jobs))))
     lanes = yield from _lock_lanes(jobs)
-    gone += [row[0] for row in (yield AVAILABLE_DELETE(jobs=list(jobs), lanes=lanes))]
-    gone += [row[0] for row in (yield DELETE_FINISHED(jobs=list(jobs)))]
-    return [JobId(job) for job in gone]
+    waiting += yield AVAILABLE_DELETE(jobs=list(jobs), lanes=lanes)
+    yield from _free(waiting)
+    finished = yield DELETE_FINISHED(jobs=list(jobs))
+    return [JobId(row[0]) for row in [*waiting, *finished]]
+
+
+def _free(rows: Rows) -> Steps[None]:
+    """Free the unique keys of jobs that were taken away; rows of ids and keys or nothing."""
+    yield from keys_end([(JobId(job), key) for job, key in rows if key is not None])
 
 
 @operation(Begin.DURABLE)

@@ -13,12 +13,17 @@ from rota.store.postgres.statements import sql
 
 GET = sql("get")
 QUEUES = sql("queues")
+LIST_SUBJECT = sql("list_subject")
+LIST_FINISHED = sql("list_finished")
 LISTS = {
     sql("list_available"): {State.AVAILABLE},
     sql("list_running"): {State.RUNNING},
     sql("list_waiting"): {State.SCHEDULED, State.RETRYABLE},
-    sql("list_finished"): {State.COMPLETED, State.DISCARDED, State.CANCELLED},
+    LIST_FINISHED: {State.COMPLETED, State.DISCARDED, State.CANCELLED},
 }
+
+OF_SUBJECT = {LIST_SUBJECT: set(State) - LISTS[LIST_FINISHED], LIST_FINISHED: LISTS[LIST_FINISHED]}
+"""The same where a unique key is asked for: who holds it is found by it."""
 
 _errors = msgspec.json.Decoder(tuple[AttemptError, ...])
 
@@ -34,14 +39,17 @@ def get(jobs: Sequence[JobId]) -> Steps[list[JobRecord]]:
 @operation(Begin.READING)
 def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
     """The newest jobs first. One statement per kind of place, so that each walks one index."""
+    first, last = wanted.subjects or (None, None)
     params = {
+        "first": first,
+        "last": last,
         "state": wanted.state and wanted.state.value,
         "queue": wanted.queue,
         "task": wanted.task,
         "size": wanted.limit,
     }
     records = []
-    for listing, states in LISTS.items():
+    for listing, states in (LISTS if first is None else OF_SUBJECT).items():
         if wanted.state is None or wanted.state in states:
             records += [_record(row) for row in (yield listing(**params))]
     records.sort(key=lambda record: record.id, reverse=True)
@@ -100,6 +108,9 @@ def _record(row: Sequence[Any]) -> JobRecord:
         errors,
         worker,
         unwanted,
+        unique_key,
+        iteration,
+        last_run,
     ) = row
     return JobRecord(
         id=JobId(job),
@@ -118,4 +129,7 @@ def _record(row: Sequence[Any]) -> JobRecord:
         errors=_errors.decode(errors) if errors else (),
         worker=worker,
         cancel_requested=unwanted,
+        unique_key=unique_key,
+        iteration=iteration or 0,
+        last_run=last_run,
     )

@@ -83,6 +83,7 @@ COPY_FORWARD_SQL = sql("segment_copy_forward")
 HEARTBEAT_TRIM = sql("heartbeat_trim")
 MARK_TRIM = sql("mark_trim")
 CANCEL_LEFT = sql("cancel_left")
+KEY_TRIM = sql("key_trim")
 
 
 def _each(verb: str, table: str, count: int) -> tuple[Statement, ...]:
@@ -123,8 +124,8 @@ def tidy() -> Steps[list[str]]:
         for number, size, current, _ in (yield state()):
             if size and not current:
                 done += yield from _try(empty(number))
-    [(did,)] = yield Apart(trim())
-    done += did
+    yield Apart(trim())
+    done += yield from _try(cancel_overtaken())
     return done
 
 
@@ -294,10 +295,21 @@ def empty_finished(segment: int) -> Steps[list[str]]:
 
 
 @operation(Begin.HASTY)
-def trim() -> Steps[list[str]]:
-    """Forget old signs of life and marks; finish cancellations that were overtaken."""
+def trim() -> Steps[None]:
+    """Forget old signs of life and marks, and unique keys whose period is over."""
     yield HEARTBEAT_TRIM()
     yield MARK_TRIM()
+    yield KEY_TRIM()
+
+
+@operation(Begin.HASTY)
+def cancel_overtaken() -> Steps[list[str]]:
+    """Finish cancellations that were overtaken.
+
+    Raises:
+        LockTimeout: A producer is about to replace one of these jobs.
+    """
+    yield LOCK_WAIT()
     left = [row[0] for row in (yield CANCEL_LEFT())]
     if not left:
         return []

@@ -11,7 +11,7 @@ from rota.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
 from rota.states import State
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.origin import anchor
-from rota.store.postgres.settle import CANCEL_FORGET, give_back
+from rota.store.postgres.settle import CANCEL_FORGET, give_back, keys_end, keys_wait
 from rota.store.postgres.statements import sql
 
 SESSION_OPEN = sql("session_open")
@@ -84,11 +84,15 @@ def take_over(sessions: Sequence[int]) -> Steps[list[Rescue]]:
         available: list[JobId] = []
         ended: list[tuple[JobId, str]] = []
         if jobs:
-            for job, state in (yield RESCUE_JOBS(jobs=jobs, worker=worker)):
+            came = yield RESCUE_JOBS(jobs=jobs, worker=worker)
+            for job, state, _ in came:
                 if state == "available":
                     available.append(JobId(job))
                 else:
                     ended.append((JobId(job), state))
+            keyed = [(JobId(job), state, key) for job, state, key in came if key is not None]
+            yield from keys_wait([(job, key) for job, state, key in keyed if state == "available"])
+            yield from keys_end([(job, key) for job, state, key in keyed if state != "available"])
         discarded = tuple(sorted(job for job, state in ended if state == State.DISCARDED))
         rescues.append(Rescue(SessionId(session), worker, tuple(sorted(available)), discarded))
         if cancelled := [job for job, state in ended if state == State.CANCELLED]:

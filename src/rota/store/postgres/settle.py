@@ -20,9 +20,13 @@ SETTLE_COMPLETE = sql("settle_complete")
 SETTLE_STRETCH = sql("settle_stretch")
 SETTLE_FINISH = sql("settle_finish")
 SETTLE_WAIT = sql("settle_wait")
+SETTLE_AGAIN = sql("settle_again")
 APPEND_AGAIN = sql("append_again")
 CANCEL_AMONG = sql("cancel_among")
 CANCEL_FORGET = sql("cancel_forget")
+KEY_WAIT = sql("key_wait")
+KEY_END = sql("key_end")
+KEY_OF = sql("key_of")
 
 _FINISHED = {
     Move.COMPLETE: State.COMPLETED,
@@ -32,6 +36,7 @@ _FINISHED = {
 _WAITING = {
     Move.RETRY: State.RETRYABLE,
     Move.SNOOZE: State.SCHEDULED,
+    Move.AGAIN: State.SCHEDULED,
     Move.RELEASE: State.SCHEDULED,
 }
 
@@ -106,6 +111,9 @@ def give_back(jobs: Sequence[JobId]) -> Steps[None]:
     Those that somebody wants cancelled are cancelled instead.
     """
     unwanted = {row[0] for row in (yield CANCEL_AMONG(jobs=list(jobs)))}
+    if keys := (yield KEY_OF(jobs=list(jobs))):
+        yield from keys_end([(job, key) for job, key in keys if job in unwanted])
+        yield from keys_wait([(job, key) for job, key in keys if job not in unwanted])
     if unwanted:
         cancelled = [job for job in jobs if job in unwanted]
         yield SETTLE_FINISH(
@@ -132,10 +140,14 @@ class _Kinds:
         self.finished: list[Settlement] = []
         self.again: list[JobId] = []
         self.waiting: list[Settlement] = []
+        self.rounds: list[Settlement] = []
+        self.keyed: list[Settlement] = []
         for one in settlements:
             self._add(one)
 
     def _add(self, one: Settlement) -> None:
+        if one.unique_key is not None:
+            self.keyed.append(one)
         match one.move:
             case Move.COMPLETE if one.result is None:
                 self.plain.setdefault(one.keep, []).append(one.job)
@@ -146,6 +158,8 @@ class _Kinds:
                     self.finished.append(one)
             case Move.RELEASE if one.delay <= 0:
                 self.again.append(one.job)
+            case Move.AGAIN:
+                self.rounds.append(one)
             case _:
                 self.waiting.append(one)
 
@@ -176,6 +190,8 @@ def stretches(jobs: list[JobId]) -> Iterator[list[JobId]]:
 
 def _write(settlements: Sequence[Settlement]) -> Steps[None]:
     kinds = _Kinds(settlements)
+    if kinds.keyed:
+        yield from _keys(kinds.keyed)
     for keep, jobs in kinds.plain.items():
         if keep > 0:
             yield from _complete(jobs, keep)
@@ -196,4 +212,52 @@ def _write(settlements: Sequence[Settlement]) -> Steps[None]:
             delays=[one.delay for one in waiting],
             spents=[int(one.move is Move.RETRY) for one in waiting],
             errors=[one.error for one in waiting],
+        )
+    if rounds := kinds.rounds:
+        yield SETTLE_AGAIN(
+            jobs=[one.job for one in rounds],
+            delays=[one.delay for one in rounds],
+            ats=[one.at for one in rounds],
+        )
+
+
+def _keys(settlements: Sequence[Settlement]) -> Steps[None]:
+    """Free the unique keys of jobs that ended; note the new entries of those that wait again."""
+    ended: list[tuple[JobId, str]] = []
+    back: list[Settlement] = []
+    for one in settlements:
+        if one.move in _FINISHED:
+            ended.append((one.job, one.unique_key or ""))
+        else:
+            back.append(one)
+    yield from keys_end(ended)
+    if back:
+        yield KEY_WAIT(
+            jobs=[one.job for one in back],
+            keys=[one.unique_key for one in back],
+            states=[_place(one).value for one in back],
+            rounds=[int(one.move is Move.AGAIN) for one in back],
+        )
+
+
+def _place(one: Settlement) -> State:
+    if one.move is Move.RELEASE and one.delay <= 0:
+        return State.AVAILABLE
+    return _WAITING[one.move]
+
+
+def keys_end(held: Sequence[tuple[JobId, str]]) -> Steps[None]:
+    """Free the unique keys of these jobs, which have ended."""
+    if held:
+        yield KEY_END(jobs=[job for job, _ in held], keys=[key for _, key in held])
+
+
+def keys_wait(held: Sequence[tuple[JobId, str]]) -> Steps[None]:
+    """Note that these jobs with unique keys are available again."""
+    if held:
+        yield KEY_WAIT(
+            jobs=[job for job, _ in held],
+            keys=[key for _, key in held],
+            states=[State.AVAILABLE.value] * len(held),
+            rounds=[0] * len(held),
         )

@@ -23,6 +23,7 @@ CLAIM_QUEUES = sql("claim_queues")
 CLAIM_NEXT = sql("claim_next")
 CLAIM_LEASE = sql("claim_lease")
 CLAIM = sql("claim")
+UNIQUE_START = sql("unique_start")
 
 
 @operation(Begin.HASTY)
@@ -55,6 +56,8 @@ def claim(
     rows = yield CLAIM(jobs=json_list(jobs), session=session, lease=lease)
     taken = [claimed_job(row) for row in rows]
     yield from claimed(job.queue for job in taken)
+    if unique := [job.id for job in taken if job.unique_key]:
+        yield UNIQUE_START(jobs=json_list(unique))
     return sorted(taken, key=lambda job: (job.priority, job.id))
 
 
@@ -81,6 +84,8 @@ def _with_keyed(
     rows = yield CLAIM(jobs=json_list(order), session=session, lease=lease)
     taken = {row[0]: claimed_job(row) for row in rows}
     yield from claimed(job.queue for job in taken.values())
+    if unique := [job.id for job in taken.values() if job.unique_key]:
+        yield UNIQUE_START(jobs=json_list(unique))
     if served := [lanes[job] for job in order if job in lanes]:
         yield from note(served, lease)
     return [taken[job]._replace(limited=job in lanes and bool(lanes[job].limit)) for job in order]

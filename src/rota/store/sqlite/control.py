@@ -7,6 +7,8 @@ from rota.job import JobId
 from rota.states import State
 from rota.store.operation import Begin, Rows, Steps, operation
 from rota.store.sqlite.counters import PLACE, QUEUE, Place, moved, places
+from rota.store.sqlite.keyed import ended
+from rota.store.sqlite.lookup import LIST_FINISHED
 from rota.store.sqlite.statements import json_list, sql
 
 BEFORE = sql("before")
@@ -16,6 +18,7 @@ STATES = sql("states")
 RETRY = sql("retry")
 RETRY_DISCARDED = sql("retry_discarded")
 DELETE = sql("delete")
+UNIQUE_RETAKE = sql("unique_retake")
 
 
 @operation(Begin.DURABLE)
@@ -25,6 +28,7 @@ def cancel(jobs: Sequence[JobId]) -> Steps[dict[JobId, State]]:
     before = yield BEFORE(jobs=ids)
     if cancelled := (yield CANCEL_WAITING(jobs=ids)):
         yield from moved(_left(before, cancelled), Counter(map(PLACE, cancelled)))
+        yield from ended([row[0] for row in cancelled])
     yield CANCEL_RUNNING(jobs=ids)
     rows = yield STATES(jobs=ids)
     return {JobId(job): State(state) for job, state in rows}
@@ -35,6 +39,7 @@ def retry(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     """Make finished and waiting jobs available now, with all their attempts."""
     ids = json_list(jobs)
     before = yield BEFORE(jobs=ids)
+    yield UNIQUE_RETAKE(jobs=ids)
     if rows := (yield RETRY(jobs=ids)):
         yield from moved(_left(before, rows), places(map(QUEUE, rows), State.AVAILABLE))
     return sorted(JobId(row[0]) for row in rows)
@@ -43,6 +48,8 @@ def retry(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
 @operation(Begin.DURABLE)
 def retry_discarded(queue: str | None, task: str | None) -> Steps[list[JobId]]:
     """Make every discarded job (of a queue, of a task) available again."""
+    found = yield LIST_FINISHED(queue=queue, task=task, state=State.DISCARDED.value, size=-1)
+    yield UNIQUE_RETAKE(jobs=json_list([row[0] for row in found]))
     rows = yield RETRY_DISCARDED(queue=queue, task=task)
     if rows:
         queues = [row[1] for row in rows]
@@ -56,6 +63,7 @@ def delete(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     rows = yield DELETE(jobs=json_list(jobs))
     if rows:
         yield from moved(Counter(map(PLACE, rows)), {})
+        yield from ended([row[0] for row in rows])
     return sorted(JobId(row[0]) for row in rows)
 
 

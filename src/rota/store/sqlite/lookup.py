@@ -11,6 +11,7 @@ from rota.store.sqlite.statements import json_list, sql
 
 GET = sql("get")
 LIST_JOBS = sql("list_jobs")
+LIST_SUBJECT = sql("list_subject")
 LIST_AVAILABLE = sql("list_available")
 LIST_WAITING = sql("list_waiting")
 LIST_RUNNING = sql("list_running")
@@ -38,6 +39,10 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
 def _listing(wanted: JobFilter) -> Query:
     """The statement that finds the ids, by the index of the wanted state."""
     params = {"queue": wanted.queue, "task": wanted.task, "size": max(wanted.limit, 0)}
+    if wanted.subjects is not None:
+        first, last = wanted.subjects
+        state = wanted.state and wanted.state.value
+        return LIST_SUBJECT(**params, state=state, first=first, last=last)
     match wanted.state:
         case None | State.BLOCKED:
             return LIST_JOBS(**params)

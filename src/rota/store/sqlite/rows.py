@@ -36,4 +36,7 @@ def job_record(row: tuple[Any, ...]) -> JobRecord:
         errors=() if row[13] is None else _errors.decode(row[13]),
         worker=row[14],
         cancel_requested=bool(row[15]),
+        unique_key=row[16],
+        iteration=row[17],
+        last_run=None if row[18] is None else _datetime(row[18], UTC),
     )

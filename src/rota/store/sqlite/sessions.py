@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from rota.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.counters import PLACE, added
+from rota.store.sqlite.keyed import moved_on
 from rota.store.sqlite.statements import json_list, sql
 
 SESSION_OPEN = sql("session_open")
@@ -63,6 +64,7 @@ def release(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
 def _release(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
     rows = yield SESSION_RELEASE(session=session, held=json_list(held))
     yield from added(Counter(map(PLACE, rows)))
+    yield from moved_on(rows)
     return sorted(JobId(row[0]) for row in rows)
 
 
@@ -73,6 +75,7 @@ def rescue() -> Steps[list[Rescue]]:
     for session, worker in (yield RESCUE_SESSIONS()):
         rows = yield RESCUE_JOBS(session=session, worker=worker)
         yield from added(Counter(map(PLACE, rows)))
+        yield from moved_on(rows)
         rescues.append(
             Rescue(
                 session,

@@ -2,8 +2,8 @@
 
 A settlement is fenced by job, lease and session: all three must match a row, and a rescue has
 taken lease and session from it. What matched is in the answer of the statement; the rest was
-refused. The moves of `settlement.py` come down to three statements: a run ends the job, or lets it
-wait for another run, or leaves nothing behind.
+refused. The moves of `settlement.py` come down to four statements: a run ends the job, or lets it
+wait for another run or another round, or leaves nothing behind.
 """
 
 from collections import Counter, defaultdict
@@ -15,11 +15,13 @@ from rota.settlement import Settlement
 from rota.states import Move, State
 from rota.store.operation import Begin, Statement, Steps, operation
 from rota.store.sqlite.counters import PLACE, added
+from rota.store.sqlite.keyed import ended, moved_on
 from rota.store.sqlite.statements import json_list, sql
 
 SETTLE_FINISH = sql("settle_finish")
 SETTLE_WAIT = sql("settle_wait")
 SETTLE_FORGET = sql("settle_forget")
+SETTLE_AGAIN = sql("settle_again")
 
 _ENDS = {
     Move.COMPLETE: State.COMPLETED,
@@ -39,11 +41,18 @@ def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[
         request, values = _written(one)
         batches[request].append(values)
     settled: set[JobId] = set()
+    keyed = {one.job for one in settlements if one.unique_key is not None}
     for request, batch in batches.items():
         rows = yield request(settled=json_list(batch), session=session)
         settled.update(row[0] for row in rows)
         if request is not SETTLE_FORGET:
             yield from added(Counter(map(PLACE, rows)))
+        if keyed:
+            theirs = [row for row in rows if row[0] in keyed]
+            if request is SETTLE_FORGET:
+                yield from ended([row[0] for row in theirs])
+            else:
+                yield from moved_on(theirs)
     refused = []
     for one in settlements:
         if one.job in settled:
@@ -67,6 +76,9 @@ def _written(one: Settlement) -> tuple[Statement, list[Any]]:
             state = _wait(one)
             unspent = _UNSPENT[one.move]
             return SETTLE_WAIT, [one.job, one.lease, state, one.delay, unspent, one.error]
+        case Move.AGAIN:
+            at = None if one.at is None else one.at.timestamp()
+            return SETTLE_AGAIN, [one.job, one.lease, one.delay, at]
         case Move.STAGE | Move.CLAIM | Move.RESCUE | Move.RETRY_BY_HAND:
             message = f"{one.move} is nothing that a run can end with"
             raise ValueError(message)

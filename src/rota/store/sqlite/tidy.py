@@ -8,6 +8,7 @@ from rota.store.sqlite.statements import sql
 
 PRUNE_JOBS = sql("prune_jobs")
 PRUNE_SESSIONS = sql("prune_sessions")
+UNIQUE_PRUNE = sql("unique_prune")
 PRUNE_COUNTS = sql("prune_counts")
 CHECKPOINT = sql("checkpoint")
 
@@ -25,6 +26,7 @@ def tidy() -> Steps[list[str]]:
     for what, statement in (
         ("jobs past their retention", PRUNE_JOBS),
         ("sessions that ended long ago", PRUNE_SESSIONS),
+        ("unique keys past their period", UNIQUE_PRUNE),
     ):
         removed = 0
         for _ in range(BATCHES):

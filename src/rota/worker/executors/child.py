@@ -10,6 +10,7 @@ import os
 import signal
 import threading
 from contextvars import copy_context
+from datetime import datetime
 from multiprocessing.connection import Connection, wait
 from traceback import format_exception
 from typing import Any
@@ -18,7 +19,7 @@ import msgspec
 
 from rota.context import Context
 from rota.job import ClaimedJob
-from rota.outcome import Discard, Outcome, Retry, Snooze
+from rota.outcome import Again, Discard, Outcome, Retry, Snooze
 from rota.task import Task
 
 
@@ -31,11 +32,12 @@ class Order(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """What came of it. `kind` is returned, snooze, retry, discard, raised or unstorable."""
+    """What came of it. `kind` is returned, again, snooze, retry, discard, raised or unstorable."""
 
     kind: str
     result: str | None = None
     after: float | None = None
+    at: datetime | None = None
     exception: str = ""
     message: str = ""
     traceback: str = ""
@@ -97,6 +99,8 @@ def _outcome(outcome: Outcome) -> Answer:
     match outcome:
         case Snooze():
             return Answer("snooze", after=outcome.after)
+        case Again():
+            return Answer("again", after=outcome.after, at=outcome.at)
         case Retry():
             return Answer("retry", after=outcome.after, message=outcome.reason)
         case Discard():

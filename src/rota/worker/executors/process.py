@@ -15,7 +15,7 @@ import msgspec
 
 from rota.errors import ConfigError
 from rota.job import ClaimedJob
-from rota.outcome import Discard, Retry, Snooze
+from rota.outcome import Again, Discard, Retry, Snooze
 from rota.settlement import RemoteError
 from rota.task import Task
 from rota.worker.executors.child import Answer, Order, main
@@ -111,7 +111,7 @@ class Children:
         Returns the JSON text of the result, if the task stores it.
 
         Raises:
-            Snooze: The handler said so; likewise Retry and Discard.
+            Snooze: The handler said so; likewise Again, Retry and Discard.
             RemoteError: The handler raised an exception, or the child died.
         """
         loop = asyncio.get_running_loop()
@@ -162,6 +162,8 @@ def _unpack(answer: Answer) -> str | None:
             return answer.result
         case "snooze":
             raise Snooze(answer.after or 0.0)
+        case "again":
+            raise Again(after=answer.after, at=answer.at)
         case "retry":
             raise Retry(answer.message, after=answer.after)
         case "discard":

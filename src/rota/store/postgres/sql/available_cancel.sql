@@ -1,6 +1,6 @@
 -- Cancel available jobs: the one case, with available_delete.sql, in which rows of the log are
 -- deleted. Their `lanes` are locked, so no claim can hand them out meanwhile; a job that has come
--- into another lane since these were locked is left alone. The rows of the tally
+-- into another lane since these were locked is left alone, and so are void entries. The rows of the tally
 -- stand for those of the log, whether a mark has counted them or not.
 -- `keep_until` is a day, rounded up to 45 minutes as in settle_complete.sql.
 WITH waiting AS MATERIALIZED (
@@ -14,6 +14,10 @@ WITH waiting AS MATERIALIZED (
     WHERE entry.id = ANY (%(jobs)s::int8[]) AND entry.lane = ANY (%(lanes)s::int4[])
       AND ((entry.xid, entry.id) > (place.xid, place.id)
         OR entry.id > place.hole_ids[array_position(place.hole_xids, entry.xid)])
+      AND (entry.unique_key IS NULL OR coalesce((
+        SELECT true FROM rota.unique_key AS held
+        WHERE held.key = entry.unique_key AND held.task = entry.task AND held.job = entry.id
+          AND held.entry = entry.entry), false))
 ), job AS (
     DELETE FROM rota.log AS job USING waiting
     WHERE job.segment = waiting.segment AND job.ctid = waiting.place
@@ -27,12 +31,14 @@ WITH waiting AS MATERIALIZED (
     FROM job GROUP BY lane, xid
 ), ended AS (
     INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry,
-                               attempt, max_attempts, state, queue, task, args, errors)
+                               attempt, max_attempts, state, queue, task, args, errors,
+                               unique_key, iteration, last_run)
     SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at, date_bin('45 minutes', now() + interval '1 day 45 minutes', 'epoch'),
            job.timeout, (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry,
-           job.attempt, job.max_attempts, 'cancelled', lane.queue, job.task, job.args, job.errors
+           job.attempt, job.max_attempts, 'cancelled', lane.queue, job.task, job.args, job.errors,
+           job.unique_key, job.iteration, job.last_run
     FROM job JOIN rota.lane ON lane.id = job.lane
-    RETURNING id, queue, priority, keep_until
+    RETURNING id, queue, priority, keep_until, unique_key
 ), counted AS (
     INSERT INTO rota.tally (slot, lane, state, expires, jobs)
     SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane.id, 'cancelled', kind.keep_until,
@@ -43,4 +49,4 @@ WITH waiting AS MATERIALIZED (
     ) AS kind
     JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key
 )
-SELECT id FROM ended
+SELECT id, unique_key FROM ended

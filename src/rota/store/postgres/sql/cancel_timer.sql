@@ -1,19 +1,30 @@
 -- Cancel jobs that wait for their time, and say so in the tally. The rows' locks decide against a
 -- stager. `keep_until` is a day, rounded up to 45 minutes as in settle_complete.sql.
+-- Void entries stay. One that a claim has put aside counts as available, see claim.sql.
 WITH job AS (
-    DELETE FROM rota.timer WHERE id = ANY (%(jobs)s::int8[]) RETURNING *
+    DELETE FROM rota.timer
+    WHERE id = ANY (%(jobs)s::int8[])
+      AND (timer.unique_key IS NULL OR coalesce((
+        SELECT true FROM rota.unique_key AS held
+        WHERE held.key = timer.unique_key AND held.task = timer.task AND held.job = timer.id
+          AND held.entry = timer.entry), false))
+    RETURNING *
 ), gone AS (
     INSERT INTO rota.tally (slot, lane, state, jobs)
-    SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane, state, -count(*)
+    SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane,
+           CASE WHEN state = 'available' THEN 'removed' ELSE state END,
+           CASE WHEN state = 'available' THEN count(*) ELSE -count(*) END
     FROM job GROUP BY lane, state
 ), ended AS (
     INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry,
-                               attempt, max_attempts, state, queue, task, args, errors)
+                               attempt, max_attempts, state, queue, task, args, errors,
+                               unique_key, iteration, last_run)
     SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at, date_bin('45 minutes', now() + interval '1 day 45 minutes', 'epoch'),
            job.timeout, (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry,
-           job.attempt, job.max_attempts, 'cancelled', lane.queue, job.task, job.args, job.errors
+           job.attempt, job.max_attempts, 'cancelled', lane.queue, job.task, job.args, job.errors,
+           job.unique_key, job.iteration, job.last_run
     FROM job JOIN rota.lane ON lane.id = job.lane
-    RETURNING id, queue, priority, keep_until
+    RETURNING id, queue, priority, keep_until, unique_key
 ), counted AS (
     INSERT INTO rota.tally (slot, lane, state, expires, jobs)
     SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane.id, 'cancelled', kind.keep_until,
@@ -24,4 +35,4 @@ WITH job AS (
     ) AS kind
     JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key
 )
-SELECT id FROM ended
+SELECT id, unique_key FROM ended

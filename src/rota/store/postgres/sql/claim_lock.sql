@@ -9,11 +9,12 @@
 WITH session AS MATERIALIZED (
     SELECT id FROM rota.session WHERE id = %(session)s::int8 FOR KEY SHARE
 ), locked AS MATERIALIZED (
-    SELECT lane.id, lane.queue, lane.priority
+    SELECT lane.id, lane.queue, lane.priority, lane.keyed
     FROM session, rota.lane
     JOIN rota.queue ON queue.name = lane.queue
     WHERE lane.id = %(lane)s::int4 AND NOT queue.paused
     FOR NO KEY UPDATE OF lane
 )
-SELECT queue, priority, set_config('rota.locked_lane', id::text, true)
+SELECT queue, priority, keyed,
+       set_config('rota.locked_lane', CASE WHEN keyed THEN id || ' keyed' ELSE id::text END, true)
 FROM locked

@@ -1,12 +1,21 @@
--- Store jobs whose time has not come (`delay` in seconds, or `at`), each for its own lane, under ids
--- that were taken before. Locks and waking as in enqueue_later.sql. Says in the tally how many.
-WITH job AS (
-    INSERT INTO rota.timer (id, lane, run_at, max_attempts, timeout, task, args)
+-- keyed_now.sql for jobs whose time has not come (`delay` in seconds, or `at`). Says in the tally how many.
+WITH wanted AS MATERIALIZED (
+    SELECT * FROM unnest(%(jobs)s::int8[], %(keys)s::text[], %(lanes)s::int4[], %(args)s::text[])
+        AS wanted (id, key, lane, args)
+), fresh AS (
+    INSERT INTO rota.unique_key (job, until, lane, entry, while_waiting, state, task, key)
+    SELECT id, %(until)s::timestamptz, lane, 0, %(while_waiting)s::bool, 'scheduled', %(task)s, key
+    FROM wanted WHERE key IS NOT NULL
+    ON CONFLICT (key, task) DO NOTHING
+    RETURNING job
+), job AS (
+    INSERT INTO rota.timer (id, lane, run_at, max_attempts, timeout, task, args, unique_key)
     SELECT wanted.id, wanted.lane,
            coalesce(%(at)s::timestamptz,
                     clock_timestamp() + make_interval(secs => %(delay)s::float8)),
-           %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, wanted.args::json
-    FROM unnest(%(jobs)s::int8[], %(lanes)s::int4[], %(args)s::text[]) AS wanted (id, lane, args)
+           %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, wanted.args::json, wanted.key
+    FROM wanted
+    WHERE wanted.key IS NULL OR (wanted.id IN (SELECT job FROM fresh)) IS TRUE
     RETURNING id, lane
 ), counted AS (
     INSERT INTO rota.tally (slot, lane, state, jobs)

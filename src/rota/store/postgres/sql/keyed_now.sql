@@ -1,10 +1,23 @@
--- Append jobs to the log, each to its own lane, under ids that were taken before.
--- Locks and waking as in enqueue.sql.
-WITH job AS (
-    INSERT INTO rota.log (id, lane, segment, max_attempts, timeout, task, args)
+-- Append jobs to the log, each to its own lane, under ids that were taken before; those with a key only if
+-- nobody has it. Gives the ids of those that were. Waking as in enqueue.sql.
+-- Locks: a new row per key. Who has the same new key in an open transaction is waited for; all come
+-- in the order of the keys, so that two who do this cannot deadlock.
+-- IS TRUE keeps the planner from making a join of IN, which would not be hashed on Rota's connections.
+WITH wanted AS MATERIALIZED (
+    SELECT * FROM unnest(%(jobs)s::int8[], %(keys)s::text[], %(lanes)s::int4[], %(args)s::text[])
+        AS wanted (id, key, lane, args)
+), fresh AS (
+    INSERT INTO rota.unique_key (job, until, lane, entry, while_waiting, state, task, key)
+    SELECT id, %(until)s::timestamptz, lane, 0, %(while_waiting)s::bool, 'available', %(task)s, key
+    FROM wanted WHERE key IS NOT NULL
+    ON CONFLICT (key, task) DO NOTHING
+    RETURNING job
+), job AS (
+    INSERT INTO rota.log (id, lane, segment, max_attempts, timeout, task, args, unique_key)
     SELECT wanted.id, wanted.lane, (SELECT last_value %% 4 FROM rota.log_turn),
-           %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, wanted.args::json
-    FROM unnest(%(jobs)s::int8[], %(lanes)s::int4[], %(args)s::text[]) AS wanted (id, lane, args)
+           %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, wanted.args::json, wanted.key
+    FROM wanted
+    WHERE wanted.key IS NULL OR (wanted.id IN (SELECT job FROM fresh)) IS TRUE
     RETURNING id
 ), wake AS (
     SELECT CASE WHEN %(wake)s::text IS NULL THEN false

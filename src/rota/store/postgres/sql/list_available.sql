@@ -1,8 +1,9 @@
 -- Jobs that may be claimed, the newest of each lane first; a null filter means any. Locks nothing.
+-- Void entries of unique jobs are left out.
 -- Walks log_order backwards from each lane's end, never further back than its cursor.
 SELECT job.id, job.task, job.args::text, lane.queue, lane.priority, 'available', job.attempt,
        job.max_attempts, job.timeout, job.enqueued_at, NULL::timestamptz, NULL::timestamptz,
-       NULL::text, job.errors::text, NULL::text, false
+       NULL::text, job.errors::text, NULL::text, false, job.unique_key, job.iteration, job.last_run
 FROM rota.lane
 CROSS JOIN LATERAL (
     SELECT place.xid, place.id, place.hole_xids, place.hole_ids
@@ -13,12 +14,20 @@ CROSS JOIN LATERAL (
     (SELECT job.* FROM rota.log AS job
      WHERE job.lane = lane.id AND (job.xid, job.id) > (place.xid, place.id)
        AND (%(task)s::text IS NULL OR job.task = %(task)s)
+       AND (job.unique_key IS NULL OR coalesce((
+           SELECT true FROM rota.unique_key AS held
+           WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id
+             AND held.entry = job.entry), false))
      ORDER BY job.lane DESC, job.xid DESC, job.id DESC LIMIT %(size)s::int8)
     UNION ALL
     (SELECT job.*
      FROM unnest(place.hole_xids, place.hole_ids) AS hole (xid, id)
      JOIN rota.log AS job ON job.lane = lane.id AND job.xid = hole.xid AND job.id > hole.id
      WHERE (%(task)s::text IS NULL OR job.task = %(task)s)
+       AND (job.unique_key IS NULL OR coalesce((
+           SELECT true FROM rota.unique_key AS held
+           WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id
+             AND held.entry = job.entry), false))
      LIMIT %(size)s::int8)
 ) AS job
 WHERE (%(queue)s::text IS NULL OR lane.queue = %(queue)s)

@@ -4,8 +4,14 @@ WITH gone AS (
     DELETE FROM rota.tally
 )
 INSERT INTO rota.tally (slot, lane, state, expires, jobs)
-SELECT (SELECT last_value % 2 FROM rota.tally_turn), lane, state, 'infinity', count(*)
-FROM rota.timer GROUP BY lane, state
+SELECT (SELECT last_value % 2 FROM rota.tally_turn), lane,
+       CASE WHEN state = 'available' THEN 'appended' ELSE state END, 'infinity', count(*)
+FROM rota.timer
+WHERE unique_key IS NULL OR coalesce((
+    SELECT true FROM rota.unique_key AS held
+    WHERE held.key = timer.unique_key AND held.task = timer.task AND held.job = timer.id
+      AND held.entry = timer.entry), false)
+GROUP BY lane, state
 UNION ALL
 SELECT (SELECT last_value % 2 FROM rota.tally_turn), lane.id, kind.state, kind.keep_until, kind.jobs
 FROM (

@@ -15,25 +15,30 @@ WITH job AS MATERIALIZED (
     ) AS entry
 ), back AS (
     INSERT INTO rota.log (id, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts,
-                          task, args, errors)
+                          task, args, errors, unique_key, iteration, last_run)
     SELECT id, enqueued_at, lane, entry + 1, timeout, (SELECT last_value %% 4 FROM rota.log_turn),
-           attempt + 1, max_attempts, task, args, noted
+           attempt + 1, max_attempts, task, args, noted,
+           CASE WHEN job.unique_key IS NOT NULL THEN (
+               SELECT held.key FROM rota.unique_key AS held
+               WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id) END,
+           iteration, last_run
     FROM job WHERE NOT unwanted AND attempt + 1 < max_attempts
     ORDER BY xid, id
-    RETURNING id
+    RETURNING id, unique_key
 ), ended AS (
     INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry,
-                               attempt, max_attempts, state, queue, task, args, errors)
+                               attempt, max_attempts, state, queue, task, args, errors,
+                               unique_key, iteration, last_run)
     SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at,
            CASE WHEN unwanted THEN date_bin('45 minutes', now() + interval '1 day 45 minutes', 'epoch')
                 ELSE 'infinity' END, job.timeout,
            CASE WHEN unwanted THEN (SELECT last_value %% 6 FROM rota.finished_turn) ELSE -1 END,
            lane.priority, job.entry, job.attempt + 1, job.max_attempts,
            CASE WHEN unwanted THEN 'cancelled' ELSE 'discarded' END, lane.queue, job.task, job.args,
-           noted
+           noted, job.unique_key, job.iteration, job.last_run
     FROM job JOIN rota.lane ON lane.id = job.lane
     WHERE unwanted OR job.attempt + 1 >= job.max_attempts
-    RETURNING id, queue, priority, state, keep_until
+    RETURNING id, queue, priority, state, keep_until, unique_key
 ), counted AS (
     INSERT INTO rota.tally (slot, lane, state, expires, jobs)
     SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane.id, kind.state, kind.keep_until,
@@ -44,4 +49,4 @@ WITH job AS MATERIALIZED (
     ) AS kind
     JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key
 )
-SELECT id, 'available' FROM back UNION ALL SELECT id, state FROM ended
+SELECT id, 'available', unique_key FROM back UNION ALL SELECT id, state, unique_key FROM ended

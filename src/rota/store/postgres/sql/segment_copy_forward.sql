@@ -1,10 +1,10 @@
 -- Copy the leased rows of a segment forward, so that a long-running job does not pin it. The
 -- copies keep their place in log order, at or before the cursor: no claim sees them.
 INSERT INTO rota.log (id, xid, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts,
-                      task, args, errors)
+                      task, args, errors, unique_key, iteration, last_run)
 SELECT job.id, job.xid, job.enqueued_at, job.lane, job.entry, job.timeout,
        (SELECT last_value %% 4 FROM rota.log_turn), job.attempt, job.max_attempts, job.task,
-       job.args, job.errors
+       job.args, job.errors, job.unique_key, job.iteration, job.last_run
 FROM rota.lease
 CROSS JOIN LATERAL unnest(lease.jobs) AS held (id)
 CROSS JOIN LATERAL (

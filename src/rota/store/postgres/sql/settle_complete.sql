@@ -7,10 +7,12 @@ WITH kept AS MATERIALIZED (
     FROM make_interval(secs => greatest(%(keep)s::float8 / 32, 0.001)) AS step
 ), ended AS (
     INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry, attempt,
-                               max_attempts, state, queue, task, args, errors)
+                               max_attempts, state, queue, task, args, errors,
+                               unique_key, iteration, last_run)
     SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at, kept.until, job.timeout,
            (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry, job.attempt + 1,
-           job.max_attempts, 'completed', lane.queue, job.task, job.args, job.errors
+           job.max_attempts, 'completed', lane.queue, job.task, job.args, job.errors,
+           job.unique_key, job.iteration, job.last_run
     FROM kept, unnest(%(jobs)s::int8[]) AS done (id)
     CROSS JOIN LATERAL (
         SELECT entry.* FROM rota.log AS entry WHERE entry.id = done.id

@@ -2,7 +2,8 @@
 -- in the tally how many. Retentions are rounded up as in settle_complete.sql.
 WITH ended AS (
     INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry, attempt,
-                               max_attempts, state, queue, task, args, result, errors)
+                               max_attempts, state, queue, task, args, result, errors,
+                               unique_key, iteration, last_run)
     SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at,
            CASE WHEN done.state = 'discarded' THEN 'infinity'
                 ELSE date_bin(step, now() + make_interval(secs => done.keep) + step, 'epoch') END,
@@ -12,7 +13,8 @@ WITH ended AS (
            lane.priority, job.entry, job.attempt + 1, job.max_attempts,
            done.state, lane.queue, job.task, job.args, done.result::json,
            CASE WHEN done.error IS NULL THEN job.errors
-                ELSE coalesce(job.errors, '[]') || done.error::jsonb END
+                ELSE coalesce(job.errors, '[]') || done.error::jsonb END,
+           job.unique_key, job.iteration, job.last_run
     FROM unnest(%(jobs)s::int8[], %(states)s::text[], %(keeps)s::float8[], %(results)s::text[],
                 %(errors)s::text[]) AS done (id, state, keep, result, error)
     CROSS JOIN LATERAL make_interval(secs => greatest(done.keep / 32, 0.001)) AS step

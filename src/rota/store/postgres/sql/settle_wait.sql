@@ -1,14 +1,19 @@
 -- Move settled jobs into the timer, to be appended to the log again when their time comes.
--- `spent` is 1 where the run used up an attempt. Reads the newest log entries by log_job.
+-- `spent` is 1 where the run used up an attempt. A unique job whose key was free while it ran comes back
+-- without it. Reads the newest log entries by log_job.
 -- Says in the tally how many.
 WITH again AS (
     INSERT INTO rota.timer (id, run_at, enqueued_at, lane, entry, timeout, attempt, max_attempts,
-                            state, task, args, errors)
+                            state, task, args, errors, unique_key, iteration, last_run)
     SELECT job.id, clock_timestamp() + make_interval(secs => waits.delay), job.enqueued_at, job.lane,
            job.entry + 1, job.timeout, job.attempt + waits.spent, job.max_attempts, waits.state,
            job.task, job.args,
            CASE WHEN waits.error IS NULL THEN job.errors
-                ELSE coalesce(job.errors, '[]') || waits.error::jsonb END
+                ELSE coalesce(job.errors, '[]') || waits.error::jsonb END,
+           CASE WHEN job.unique_key IS NOT NULL THEN (
+               SELECT held.key FROM rota.unique_key AS held
+               WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id) END,
+           job.iteration, job.last_run
     FROM unnest(%(jobs)s::int8[], %(states)s::text[], %(delays)s::float8[], %(spents)s::int4[],
                 %(errors)s::text[]) AS waits (id, state, delay, spent, error)
     CROSS JOIN LATERAL (

@@ -1,0 +1,15 @@
+-- Jobs that hold a unique key and have not ended, of the keys from `first` to `last`, newest first; a
+-- null filter means any. Locks nothing. Walks unique_key's primary key, then each job by its id.
+SELECT job.id, job.task, job.args::text, job.queue, job.priority, job.state, job.attempt,
+       job.max_attempts, job.timeout, job.enqueued_at, job.scheduled_at, job.finished_at,
+       job.result::text, job.errors::text, job.worker,
+       EXISTS (SELECT FROM rota.cancel_request AS request WHERE request.job = job.id),
+       job.unique_key, job.iteration, job.last_run
+FROM rota.unique_key AS held
+CROSS JOIN LATERAL (SELECT * FROM rota.job WHERE job.id = held.job) AS job
+WHERE held.key >= %(first)s AND held.key <= %(last)s AND held.state <> 'ended'
+  AND job.state NOT IN ('completed', 'discarded', 'cancelled')
+  AND (%(state)s::text IS NULL OR job.state = %(state)s)
+  AND (%(queue)s::text IS NULL OR job.queue = %(queue)s)
+  AND (%(task)s::text IS NULL OR job.task = %(task)s)
+ORDER BY job.id DESC LIMIT %(size)s::int8

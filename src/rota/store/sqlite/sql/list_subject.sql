@@ -1,0 +1,12 @@
+-- The ids of the newest jobs of the unique keys from `first` to `last` (in a state, of a queue, of a task; null
+-- means any), without those that have lost their key and those past their retention. Locks nothing.
+-- Walks: rota_job_subject.
+SELECT id
+FROM rota_job INDEXED BY rota_job_subject
+WHERE unique_key IS NOT NULL AND unique_key >= :first AND unique_key <= :last
+  AND (finished_at IS NOT NULL OR EXISTS (SELECT 1 FROM rota_unique WHERE job = rota_job.id))
+  AND (:state IS NULL OR state = :state)
+  AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task)
+  AND (keep_until IS NULL OR keep_until > (julianday('now') - 2440587.5) * 86400.0)
+ORDER BY id DESC
+LIMIT :size;

@@ -1,0 +1,6 @@
+-- Which jobs have these keys (a JSON array), and where these are, if they are still there.
+-- Locks nothing. Walks: rota_unique and rota_job by their primary keys.
+SELECT held.key, held.job, held.first_at, job.id, job.queue, job.state, job.keep_until
+FROM rota_unique AS held
+LEFT JOIN rota_job AS job ON job.id = held.job
+WHERE held.key IN (SELECT value FROM json_each(:keys)) AND held.task = :task;

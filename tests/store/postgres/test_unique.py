@@ -1,0 +1,497 @@
+"""Unique keys where transactions meet: replacements that stay open, claims, settlements, rescues."""
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from rota import StoreError, Unique
+from rota.job import ClaimedJob, JobId, JobSpec, Keys, SessionId
+from rota.placed import Placed, Placing
+from rota.settlement import Settlement
+from rota.states import Move, State
+from rota.store.callers import blocking_caller
+from rota.store.execute import drive
+from rota.store.operation import Apart, Operation, Request, Rows, Statement
+from rota.store.postgres import claim, timer
+from tests.store.factories import until
+from tests.store.postgres.counting import right, squeeze, tidy
+from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
+
+REPLACE = Unique(on_conflict="replace")
+LATER = 3600.0
+
+
+def placing(
+    db: Database, *keys: str, unique: Unique = REPLACE, args: str = "{}", **options: Any
+) -> Operation[list[Placed]]:
+    """The operation that enqueues a job for each key."""
+    spec = JobSpec(**{"task": "shop.send", "unique": unique, **options})
+    return db.store.enqueue_keyed(spec, [args] * len(keys), Keys(unique=keys))
+
+
+def place(db: Database, *keys: str, conn: Raw | None = None, **options: Any) -> list[Placed]:
+    """Enqueue, by Rota or in a caller's transaction."""
+    operation = placing(db, *keys, **options)
+    if conn is None:
+        return db.own.run(operation)
+    joined = blocking_caller(conn)
+
+    def execute(request: Request) -> Rows:
+        if isinstance(request, Apart):
+            return [(db.own.run(request.operation),)]
+        return joined.execute(request)
+
+    return drive(operation.steps, execute)
+
+
+def settle(
+    db: Database,
+    session: SessionId,
+    jobs: list[ClaimedJob],
+    move: Move = Move.COMPLETE,
+    delay: float = 0.0,
+) -> list[JobId]:
+    """Settle jobs alike."""
+    return db.own.run(db.store.settle(session, settlements(jobs, move, delay)))
+
+
+def settlements(
+    jobs: list[ClaimedJob], move: Move = Move.COMPLETE, delay: float = 0.0
+) -> list[Settlement]:
+    """Settlements of keyed jobs."""
+    return [
+        Settlement(job.id, job.lease, move, delay, KEEP, unique_key=job.unique_key) for job in jobs
+    ]
+
+
+def stage_all(db: Database) -> None:
+    """Stage until what was put aside for a moment is back."""
+
+    def back() -> bool | None:
+        db.own.run(db.store.stage(100))
+        return (
+            db.one("SELECT count(*) FROM rota.timer WHERE run_at < now() + interval '1 minute'")
+            == 0
+            or None
+        )
+
+    until(back)
+
+
+def mutant(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, *changes: tuple[str, str]
+) -> None:
+    """Exchange a statement for one that lacks something."""
+    statement: Statement = getattr(where, name)
+    text = statement.text
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    monkeypatch.setattr(where, name, Statement(statement.name + "_mutant", text))
+
+
+# A replacement that is open, and a claim ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("commits", [True, False])
+@pytest.mark.parametrize("delay", [None, LATER])
+def test_a_claim_beside_an_open_replacement(
+    db: Database, *, commits: bool, delay: float | None
+) -> None:
+    """The claim waits for nobody and takes the other jobs; the job runs once, as the outcome says."""
+    [job] = place(db, "a", args='"old"')
+    others = db.enqueue(3)
+    caller = db.bare()
+    assert place(db, "a", conn=caller, args='"new"', delay=delay) == [
+        Placed(job.job, Placing.REPLACED)
+    ]
+    session = db.session()
+    assert ids(db.claim(session)) == others
+    assert right(db)
+    assert db.claim(session) == []
+    if commits:
+        caller.commit()
+    else:
+        caller.rollback()
+    assert right(db)
+    stage_all(db)
+    assert right(db)
+    if commits and delay:
+        assert db.claim(session) == []
+        assert db.own.run(db.store.retry([job.job])) == [job.job]
+    [found] = db.claim(session)
+    assert (found.id, found.args) == (job.job, '"new"' if commits else '"old"')
+    assert right(db)
+    assert settle(db, session, [found]) == []
+    stage_all(db)
+    assert db.claim(session) == []
+    assert right(db)
+
+
+def test_a_claim_that_waited_would_be_seen(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mutant: without SKIP LOCKED the claim waits for the caller's transaction."""
+    mutant(
+        monkeypatch, claim, "CLAIM_KEYED", ("FOR UPDATE OF held SKIP LOCKED", "FOR UPDATE OF held")
+    )
+    place(db, "a")
+    db.enqueue(3)
+    caller = db.bare()
+    place(db, "a", conn=caller)
+    session = db.session()
+    claiming = Later(db, db.store.claim(session, ["default"], 10))
+    until(lambda: db.waits_for(claiming.pid, caller.info.backend_pid) or None)
+    caller.rollback()
+    assert len(claiming.result()) == 4
+
+
+def test_void_entries_that_were_not_looked_at_would_run(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutant: a claim that hands out every entry runs a replaced job twice."""
+    mutant(
+        monkeypatch, claim, "CLAIM_KEYED",
+        ("WHERE unique_key IS NULL OR ((id, entry) IN (SELECT id, entry FROM key)) IS TRUE", ""),
+    )  # fmt: skip
+    place(db, "a")
+    place(db, "a")
+    assert len(db.claim(db.session())) == 2
+
+
+def test_a_claim_before_a_replacement(db: Database) -> None:
+    """A replacement that meets a claim waits for its short transaction, and leaves the job alone."""
+    [job] = place(db, "a", args='"old"')
+    session = db.session()
+    third = db.bare()
+    third.execute("LOCK TABLE rota.lease IN SHARE MODE")
+    claiming = Later(db, db.store.claim(session, ["default"], 10))
+    until(lambda: db.waits_for(claiming.pid, third.info.backend_pid) or None)
+    # The lease is not written yet; whether the key is locked already is up to the plan.
+    replacing = Later(db, placing(db, "a", args='"new"'))
+    third.rollback()
+    [found] = claiming.result() or db.claim(session)
+    [placed] = replacing.result()
+    assert found.id == job.job
+    assert (found.args == '"new"') is (placed.placing is Placing.REPLACED)
+    assert settle(db, session, [found]) == []
+    stage_all(db)
+    assert db.claim(session) == []
+    assert right(db)
+
+
+def test_a_locked_key_and_a_replacement(db: Database) -> None:
+    """A replacement that waited for a claim finds the job running, and skips it."""
+    [job] = place(db, "a", args='"old"')
+    session = db.session()
+    [lane] = db.sql("SELECT id FROM rota.lane")[0]
+    raw = db.bare(autocommit=True)
+    raw.execute("BEGIN")
+    raw.execute(claim.CLAIM_LOCK.text, {"lane": lane, "session": session})
+    assert (
+        len(
+            raw.execute(
+                claim.CLAIM_KEYED.text, {"lane": lane, "session": session, "size": 9}
+            ).fetchall()
+        )
+        == 1
+    )
+    replacing = Later(db, placing(db, "a", args='"new"'))
+    until(lambda: db.waits_for(replacing.pid, raw.info.backend_pid) or None)
+    raw.execute("COMMIT")
+    assert replacing.result() == [Placed(job.job, Placing.SKIPPED)]
+    assert right(db)
+
+
+def test_many_void_entries_before_a_job(db: Database) -> None:
+    """A claim of one job goes on past what was replaced, however much that is."""
+    for _ in range(30):
+        place(db, "a")
+    [other] = db.enqueue(1)
+    session = db.session()
+    assert [db.claim(session, 1)[0].id for _ in range(2)] == [place(db, "a")[0].job, other]
+    assert right(db)
+
+
+def test_a_plain_claim_of_a_keyed_lane(db: Database) -> None:
+    """A worker that does not know of the lane's unique jobs yet asks again, in the other way."""
+    session = db.session()
+    db.enqueue(2)
+    assert len(db.claim(session, 1)) == 1
+    [job] = place(db, "a")
+    place(db, "a", args='"new"')
+    found = db.claim(session)
+    assert [one.args for one in found[1:]] == ['"new"']
+    assert found[1].id == job.job
+
+
+def test_a_plain_claim_that_did_not_look(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mutant: without the lane's mark entries are handed out that do not count."""
+    from rota.store.postgres import keyed
+
+    monkeypatch.setattr(keyed, "KEYED_MARK", Statement("nothing", "SELECT %(lane)s::int4"))
+    place(db, "a")
+    place(db, "a")
+    assert len(db.claim(db.session())) == 2
+
+
+def test_an_empty_claim_that_ended_there(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mutant: a claim that takes passed entries for the end of the lane comes back with nothing."""
+    monkeypatch.setattr(
+        claim, "_claimed", lambda found: claim.Taken([], keyed=True) if found[1] else None
+    )
+    for _ in range(3):
+        place(db, "a")
+    assert db.claim(db.session(), 1) == []
+
+
+# The counts ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delays", [(None, None), (None, LATER), (LATER, None), (LATER, LATER)])
+def test_counts_beside_replacements(db: Database, delays: tuple[float | None, ...]) -> None:
+    """Each job counts once and where it is, before and after marks, void entries passed or not."""
+    for delay in (*delays, *delays):
+        place(db, "a", "b", delay=delay, priority=0 if delay else 1)
+        assert right(db)
+    squeeze(db)
+    tidy(db)
+    assert right(db)
+    session = db.session()
+    db.sql("UPDATE rota.timer SET run_at = now() - interval '1 second'")
+    db.sql(
+        "INSERT INTO rota.timer_mark SELECT max(seq) + 1, '-infinity', 0, pg_current_snapshot() FROM rota.timer_mark"
+    )
+    stage_all(db)
+    assert right(db)
+    found = db.claim(session)
+    assert len(found) == 2
+    assert right(db)
+    settle(db, session, found)
+    squeeze(db)
+    tidy(db)
+    assert right(db)
+    assert db.one("SELECT count(*) FROM rota.timer") == 0
+    assert db.claim(session) == []
+
+
+def test_staging_beside_an_open_replacement(db: Database) -> None:
+    """A due job that is being replaced is put off without waiting, and counts as scheduled till then."""
+    [job] = place(db, "a", args='"old"', delay=0.001)
+    db.enqueue(2, delay=0.001)
+    caller = db.bare()
+    until(lambda: db.one("SELECT max(run_at) < now() FROM rota.timer") or None)
+    place(db, "a", conn=caller, args='"new"')
+    assert db.own.run(db.store.stage(10)).staged == 2
+    assert right(db)
+    caller.commit()
+    assert right(db)
+    stage_all(db)
+    assert right(db)
+    session = db.session()
+    found = db.claim(session)
+    assert [(one.id, one.args) for one in found if one.id == job.job] == [(job.job, '"new"')]
+    assert len(found) == 3
+    assert right(db)
+
+
+def test_a_staging_that_waited_would_be_seen(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mutant: without SKIP LOCKED one open replacement stops all staging."""
+    mutant(monkeypatch, timer, "STAGE", ("FOR UPDATE OF held SKIP LOCKED", "FOR UPDATE OF held"))
+    place(db, "a", delay=0.001)
+    caller = db.bare()
+    until(lambda: db.one("SELECT max(run_at) < now() FROM rota.timer") or None)
+    place(db, "a", conn=caller)
+    staging = Later(db, db.store.stage(10))
+    until(lambda: db.waits_for(staging.pid, caller.info.backend_pid) or None)
+    caller.rollback()
+    staging.result()
+
+
+def test_a_staging_without_ties_would_lose_jobs(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutant: with LIMIT the mark passes an entry of the same job and time."""
+    mutant(
+        monkeypatch, timer, "STAGE",
+        ("FETCH FIRST (%(size)s::int8) ROWS WITH TIES", "LIMIT %(size)s::int8"),
+    )  # fmt: skip
+    past = db.one("SELECT now() + interval '0.2 seconds'")
+    for _ in range(2):
+        place(db, "a", at=past)
+    db.own.run(db.store.stage(1))  # marks what it has seen
+    until(lambda: db.one("SELECT %s < now()", past) or None)
+    for _ in range(5):
+        db.own.run(db.store.stage(1))
+    assert db.claim(db.session()) == []
+
+
+# Producers ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("commits", [True, False])
+def test_two_who_enqueue_a_key(db: Database, *, commits: bool) -> None:
+    """The second one waits for the first one's transaction, and learns what came of it."""
+    db.enqueue(1)
+    caller = db.bare()
+    [first] = place(db, "a", conn=caller)
+    second = Later(db, placing(db, "a", unique=Unique()))
+    until(lambda: db.waits_for(second.pid, caller.info.backend_pid) or None)
+    if commits:
+        caller.commit()
+    else:
+        caller.rollback()
+    [placed] = second.result()
+    assert (placed == Placed(first.job, Placing.SKIPPED)) is commits
+    assert (placed.placing is Placing.CREATED) is not commits
+    assert right(db)
+
+
+def test_two_who_replace_a_key(db: Database) -> None:
+    """The second one waits, and its args are the last ones."""
+    [job] = place(db, "a")
+    caller = db.bare()
+    place(db, "a", conn=caller, args='"first"')
+    second = Later(db, placing(db, "a", args='"second"'))
+    until(lambda: db.waits_for(second.pid, caller.info.backend_pid) or None)
+    caller.commit()
+    assert second.result() == [Placed(job.job, Placing.REPLACED)]
+    [found] = db.claim(db.session())
+    assert found.args == '"second"'
+    assert right(db)
+
+
+def test_producers_in_opposite_orders(db: Database) -> None:
+    """Keys are taken in their order, so two who name them the other way round do not deadlock."""
+    keys = [f"{number:04}" for number in range(3000)]
+    for unique in (Unique(), REPLACE):
+        for _ in range(2):
+            both = [Later(db, placing(db, *order, unique=unique)) for order in (keys, keys[::-1])]
+            answers = [one.result() for one in both]
+            assert {len(answer) for answer in answers} == {3000}
+    assert len(db.claim_all(db.session())) == 3000
+    assert right(db)
+
+
+def test_a_key_that_is_freed_meanwhile(db: Database) -> None:
+    """An enqueue that meets the settlement of the key's job waits for it, and creates a new one."""
+    [first] = place(db, "a")
+    session = db.session()
+    jobs = db.claim(session)
+    third = db.bare()
+    third.execute("LOCK TABLE rota.finished IN SHARE MODE")
+    settling = Later(db, db.store.settle(session, settlements(jobs)))
+    until(lambda: db.waits_for(settling.pid, third.info.backend_pid) or None)
+    placed = Later(db, placing(db, "a"))
+    until(lambda: db.waits_for(placed.pid, settling.pid) or None)
+    third.rollback()
+    assert settling.result() == []
+    [second] = placed.result()
+    assert second.placing is Placing.CREATED
+    assert second.job != first.job
+    assert right(db)
+
+
+def test_a_settlement_beside_open_producers(db: Database) -> None:
+    """Who asks for the key of a running job locks nothing that its settlement waits for."""
+    place(db, "a")
+    session = db.session()
+    jobs = db.claim(session)
+    callers = [db.bare(), db.bare()]
+    for caller, unique in zip(callers, (REPLACE, Unique()), strict=True):
+        [placed] = place(db, "a", conn=caller, unique=unique)
+        assert placed.placing is Placing.SKIPPED
+    assert settle(db, session, jobs) == []
+    for caller in callers:
+        caller.commit()
+    assert right(db)
+
+
+def test_a_rescue_beside_an_enqueue(db: Database) -> None:
+    """The rescued job keeps its key: an enqueue that meets the rescue finds it there."""
+    [first] = place(db, "a")
+    session = db.session()
+    assert len(db.claim(session)) == 1
+    db.silence(session)
+    third = db.bare()
+    third.execute("LOCK TABLE rota.session IN SHARE MODE")
+    rescue = Later(db, db.store.rescue())
+    until(lambda: db.waits_for(rescue.pid, third.info.backend_pid) or None)
+    placing_one = Later(db, placing(db, "a", unique=Unique()))
+    until(lambda: db.waits_for(placing_one.pid, rescue.pid) or None)
+    third.rollback()
+    [found] = rescue.result()
+    assert list(found.available) == [first.job]
+    assert (
+        placing_one.result()
+        == place(db, "a", unique=Unique())
+        == [Placed(first.job, Placing.SKIPPED)]
+    )
+    [job] = db.claim(db.session())
+    assert (job.id, job.attempt) == (first.job, 2)
+    assert right(db)
+
+
+def test_a_key_that_a_rescue_forgot(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mutant: a rescue that does not note the new entry loses the job."""
+    from rota.store.postgres import sessions
+
+    monkeypatch.setattr(sessions, "keys_wait", lambda _: iter(()))
+    place(db, "a")
+    session = db.session()
+    db.claim(session)
+    db.silence(session)
+    assert db.own.run(db.store.rescue())[0].available
+    assert db.claim(db.session()) == []
+
+
+def test_an_old_snapshot_meets_a_newer_key(db: Database) -> None:
+    """In REPEATABLE READ a key that the snapshot does not see is refused, in words."""
+    db.enqueue(1)
+    caller = db.bare()
+    caller.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    caller.execute("SELECT 1")
+    place(db, "a")
+    with pytest.raises(StoreError, match="READ COMMITTED"):
+        place(db, "a", conn=caller)
+    caller.rollback()
+    assert place(db, "a", conn=caller)[0].placing is Placing.REPLACED
+
+
+def test_cancelling_waits_for_a_replacement(db: Database) -> None:
+    """A person who cancels a job learns what came of the replacement first, and stops nobody else."""
+    [job] = place(db, "a")
+    others = db.enqueue(2)
+    caller = db.bare()
+    place(db, "a", conn=caller, delay=LATER)
+    cancelling = Later(db, db.store.cancel([job.job]))
+    until(lambda: db.waits_for(cancelling.pid, caller.info.backend_pid) or None)
+    assert ids(db.claim(db.session())) == others
+    caller.commit()
+    assert cancelling.result() == {job.job: State.CANCELLED}
+    assert place(db, "a")[0].placing is Placing.CREATED
+    assert right(db)
+
+
+# An old snapshot ----------------------------------------------------------------------------------
+
+
+def test_turns_beside_an_old_snapshot(db: Database) -> None:
+    """Rounds of a subject go on; what grows is the versions of its key, and nothing else."""
+    place(db, "a")
+    db.enqueue(1)
+    old = db.bare()
+    old.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    old.execute("SELECT pg_current_xact_id(), count(*) FROM rota.lane")
+    session = db.session()
+    for _ in range(50):
+        db.own.run(db.store.stage(10))
+        jobs = db.claim(session)
+        assert jobs
+        keyed = [job for job in jobs if job.unique_key]
+        settle(db, session, [job for job in jobs if not job.unique_key])
+        assert settle(db, session, keyed, Move.AGAIN) == []
+        # What was put back by Again is due at once.
+    assert right(db)
+    [found] = db.own.run(db.store.get([keyed[0].id]))
+    assert found.iteration == 50
+    old.rollback()
