@@ -4,9 +4,18 @@ from itertools import pairwise
 
 import pytest
 
+from rota import Limit
+from rota.job import Keys
 from rota.states import Move
 from rota.store.protocol import Connection, Store
-from tests.store.factories import claim, enqueue, open_session, settle, settlement
+from tests.store.factories import (
+    claim,
+    enqueue,
+    open_session,
+    settle,
+    settlement,
+    spec_of,
+)
 from tests.store.keying import fair, keys_of
 
 
@@ -65,3 +74,20 @@ def test_nothing_is_left_unused(store: Store, connection: Connection) -> None:
     got = [job for _ in range(4) for job in claim(store, connection, session, 55)]
     assert len(got) == 55
     assert not any(job.limited for job in got)
+
+
+def test_a_limit_is_shared_fairly(store: Store, connection: Connection) -> None:
+    """Of one limit for all, everybody gets a share of the places."""
+    spec = spec_of(limit=Limit("smtp", running=3), fair=True)
+    for key, count in (("big", 50), ("small", 5), ("tiny", 2)):
+        keys = Keys(limit=["smtp"] * count, fair=[key] * count)
+        connection.run(store.enqueue_keyed(spec, [f'"{key}"'] * count, keys))
+    session = open_session(store, connection)
+    order: list[str] = []
+    while held := claim(store, connection, session, 10):
+        assert len(held) <= 3
+        order += keys_of(held)
+        settle(store, connection, session, *(settlement(job, Move.COMPLETE) for job in held))
+    assert len(order) == 57
+    assert sorted(order[:6]) == ["big", "big", "small", "small", "tiny", "tiny"]
+    assert order[:18].count("small") == 5

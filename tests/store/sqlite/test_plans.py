@@ -70,7 +70,7 @@ WALKS = {
     "cancel_running": {BY_ID},
     "cancel_waiting": {BY_ID},
     "claim": {BY_ID},
-    "claim_lane": {KEYED},
+    "claim_lanes_next": {KEYED},
     "claim_next": {AVAILABLE},
     "claim_queues": {AVAILABLE},
     "delete": {BY_ID},

@@ -11,14 +11,18 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
+import msgspec
+
 from rota.store.operation import Steps
 from rota.store.sqlite.statements import json_list, sql
 
 CLAIM_LANES = sql("claim_lanes")
-CLAIM_LANE = sql("claim_lane")
+CLAIM_LANES_NEXT = sql("claim_lanes_next")
 LANES_SERVED = sql("lanes_served")
 LIMITS_STARTED = sql("limits_started")
 LIMITS_FORGET = sql("limits_forget")
+
+_ids = msgspec.json.Decoder(list[int]).decode
 
 LANES = 200
 """So many lanes of a queue give jobs to one claim at the most."""
@@ -64,12 +68,11 @@ def candidates(queues: Sequence[str], size: int) -> Steps[dict[int, list[Candida
 def _share(lanes: Sequence[_Lane], places: dict[int, int], size: int) -> Steps[list[Candidate]]:
     """Equal shares of the lanes of one priority; counts their limits' places down."""
     share = -(-size // len(lanes))
-    queued: list[list[Candidate]] = []
-    for lane in lanes:
-        most = min(share, places.get(lane.limit, share))
-        rows = (yield CLAIM_LANE(lane=lane.id, size=most)) if most > 0 else ()
-        rated = lane.seconds is not None
-        queued.append([Candidate(row[0], lane.id, lane.limit, rated) for row in rows])
+    rows = yield CLAIM_LANES_NEXT(lanes=json_list([lane.id for lane in lanes]), size=share)
+    queued = [
+        [Candidate(job, lane.id, lane.limit, lane.seconds is not None) for job in _ids(found)]
+        for lane, (found,) in zip(lanes, rows, strict=True)
+    ]
     chosen: list[Candidate] = []
     for turn in zip_longest(*queued):
         for one in turn:
