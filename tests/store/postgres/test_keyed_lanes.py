@@ -6,7 +6,7 @@ from rota import Limit
 from rota.job import JobId, JobSpec, Keys
 from rota.states import State
 from rota.store.operation import Begin, Query, Statement
-from rota.store.postgres import claim_lanes, control, look, segments
+from rota.store.postgres import claim_lanes, control, look, segments, settle
 from tests.store.factories import run_inside
 from tests.store.keying import keys_of, limited
 from tests.store.postgres.database import Database, Later, begin, explained, ids
@@ -39,6 +39,39 @@ def test_leases_keep_their_places_when_their_table_turns(
     if not forgets:
         assert db.settle(session, [held]) == []
         assert len(db.claim(session)) == 1
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_the_rest_of_a_lease_keeps_its_places(
+    db: Database, monkeypatch: pytest.MonkeyPatch, *, forgets: bool
+) -> None:
+    """Whoever settles a part of a lease frees the places of that part alone."""
+    if forgets:
+        text = settle.SETTLE_FENCE.text.replace("limits = rest.limits", "limits = NULL")
+        assert text != settle.SETTLE_FENCE.text
+        monkeypatch.setattr(settle, "SETTLE_FENCE", Statement("generous", text))
+    keyed(db, "aabbcc", ONE)
+    session = db.session()
+    held = {key: job for job in db.claim(session) for key in keys_of([job])}
+    assert db.settle(session, [held["b"]]) == []
+    assert sorted(keys_of(db.claim(session))) == (["a", "b", "c"] if forgets else ["b"])
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_a_rate_remembers_when_its_table_turns(
+    db: Database, monkeypatch: pytest.MonkeyPatch, *, forgets: bool
+) -> None:
+    """What started within the window is copied; else more would start than may."""
+    monkeypatch.setattr(segments, "LIMIT_SIZE", 0)
+    if forgets:
+        text = segments.LIMIT_COPY_FORWARD.text + " AND false"
+        monkeypatch.setattr(segments, "LIMIT_COPY_FORWARD", Statement("forgetful", text))
+    keyed(db, "aaaa", Limit(key="{key}", per_hour=2))
+    session = db.session()
+    assert len(db.claim(session)) == 2
+    done = db.own.run(db.store.tidy()) + db.own.run(db.store.tidy())
+    assert sum("limit_start" in one and "empty" in one for one in done) >= 1
+    assert len(db.claim(session)) == (2 if forgets else 0)
 
 
 def test_a_claim_waits_for_its_turn(db: Database) -> None:
