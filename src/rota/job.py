@@ -5,7 +5,7 @@ the hot path, straight from a database row.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple, NewType
 
@@ -55,6 +55,14 @@ class JobSpec:
     limit: Limit | None = None
     fair: bool = False
 
+    def preset(self, max_attempts: int | None, timeout: float | None) -> "JobSpec":
+        """The same with what is set for its queue in the database, where the spec was not given it."""
+        if self.attempts_given or max_attempts is None:
+            max_attempts = self.max_attempts
+        if self.timeout_given or timeout is None:
+            timeout = self.timeout
+        return replace(self, max_attempts=max_attempts, timeout=timeout)
+
     @property
     def keyed(self) -> bool:
         """Whether its jobs have keys."""
@@ -78,7 +86,7 @@ class ClaimedJob(NamedTuple):
     """One job in the hands of a worker. `attempt` counts from 1 and includes this run.
 
     `enqueued_at` is in seconds since the epoch: making a datetime of it would cost more than the
-    rest of the row, and few handlers look.
+    rest of the row, and few handlers look. `limited` says whether others may wait until it has ended.
     """
 
     id: JobId
@@ -92,6 +100,7 @@ class ClaimedJob(NamedTuple):
     timeout: float | None
     enqueued_at: float
     unique_key: str | None = None
+    limited: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,6 +223,17 @@ def test_retries(where: str) -> None:
     assert figures["rate"] > 0
 
 
+def test_limits(where: str) -> None:
+    """The same jobs with limits and without, also under a held snapshot."""
+    report = bench(
+        where, "limits", "--jobs=200", "--keys=20", "--running=1", "--held", "--not-held"
+    )
+    runs = report["figures"]["runs"]
+    assert list(runs) == ["unlimited, held", "limited, held", "unlimited", "limited"]
+    assert runs["limited"]["ratio_to_unlimited"] > 0
+    assert runs["unlimited"]["ratio_to_unlimited"] == 1
+
+
 def test_soak(where: str) -> None:
     """Memory, disk and depth of the first quarter next to the last."""
     report = bench(where, "soak", "--seconds=2", "--every=0.5", "--rate=100")

@@ -51,6 +51,10 @@ SHOWN = {
         "again: 20 sites are there already",
         "site:site0.example: completed after 3 rounds",
     ],
+    "tenants": [
+        "the small tenant's 5 jobs were among the first 20 of 205",
+        "at most at once: 2 for acme, 2 for other",
+    ],
     "processes": [
         "crash: discarded, the child process ended with",
         "biggest prime below 10000: 9973",

@@ -47,3 +47,13 @@ def test_no_keyed_jobs(store: Store, connection: Connection) -> None:
     """Without args nothing is stored."""
     assert connection.run(store.enqueue_keyed(spec_of(limit=LIMIT), [], Keys(limit=[]))) == []
     assert connection.run(store.get([JobId(1)])) == []
+
+
+def test_what_is_set_for_the_queue(store: Store, connection: Connection) -> None:
+    """Attempts and timeout come from the queue's settings, unless the job has its own."""
+    connection.run(store.set_queue("default", {"max_attempts": 2, "timeout": 7.5}))
+    for given, expected in ((False, (2, 7.5)), (True, (5, 3.0))):
+        spec = spec_of(limit=LIMIT, timeout=3.0, attempts_given=given, timeout_given=given)
+        [placed] = connection.run(store.enqueue_keyed(spec, ["{}"], Keys(limit=["a"])))
+        [record] = connection.run(store.get([placed.job]))
+        assert (record.max_attempts, record.timeout) == expected

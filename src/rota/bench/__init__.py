@@ -4,7 +4,7 @@ A benchmark works in a database of its own that it makes and removes, runs its w
 processes, and reports what it measured together with the machine, the versions and the settings.
 Machines are noisy: compare within one run, not across runs.
 
-drain, enqueue, latency, hold, delayed, retries, soak, scale, idle, counts: one question each
+drain, enqueue, latency, hold, delayed, retries, soak, scale, idle, counts, limits: one question each
 figures   numbers of measurements
 crew      workers in processes of their own, and what they have seen; producer the same for producers
 steady    a steady load with a sample every second: what hold and soak have in common

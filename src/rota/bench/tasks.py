@@ -48,6 +48,12 @@ async def stamp(key: float) -> None:
     starts.append((key, time.time()))
 
 
+@app.task(name="bench.keyed", queue=QUEUE)
+async def keyed(key: int) -> None:
+    """Do nothing, for a key of which there may be a limit."""
+    del key
+
+
 class Failed(Exception):
     """What `flaky` raises."""
 

@@ -11,6 +11,7 @@ from operator import attrgetter
 from rota.job import ClaimedJob, LeaseId, SessionId
 
 _lease = attrgetter("lease")
+_limited = attrgetter("limited")
 
 
 class Leases:
@@ -20,6 +21,7 @@ class Leases:
         self._lock = threading.Lock()
         self._left: dict[LeaseId, int] = {}
         self._session: dict[LeaseId, SessionId] = {}
+        self._limited: set[LeaseId] = set()
 
     def add(self, session: SessionId, jobs: list[ClaimedJob]) -> None:
         """Remember a claim."""
@@ -27,6 +29,13 @@ class Leases:
             for lease, count in Counter(map(_lease, jobs)).items():
                 self._left[lease] = self._left.get(lease, 0) + count
                 self._session[lease] = session
+            if any(map(_limited, jobs)):
+                self._limited.update(job.lease for job in jobs if job.limited)
+
+    @property
+    def limited(self) -> bool:
+        """Whether a lease has jobs for whose end others may wait."""
+        return bool(self._limited)
 
     def left(self, lease: LeaseId) -> int:
         """How many jobs of a lease have not been settled."""
@@ -54,3 +63,4 @@ class Leases:
             self._left[lease] -= 1
             if self._left[lease] <= 0:
                 del self._left[lease], self._session[lease]
+                self._limited.discard(lease)

@@ -2,6 +2,8 @@
 
 If the connection breaks during a settlement, nobody knows whether it was written. It is sent again;
 the fence then refuses what was written the first time, which is no lost lease.
+
+`freed` is called when jobs for which others may wait, because of a limit, have left their leases.
 """
 
 import logging
@@ -41,12 +43,14 @@ class Settler:
         leases: Leases,
         *,
         scribe: Scribe,
+        freed: Callable[[], None],
         refused: Callable[[RotaError], None],
     ) -> None:
         self._store = store
         self._events = events
         self._leases = leases
         self._scribe = scribe
+        self._freed = freed
         self._refused = refused
         self._connection = store.connect()
         self._ended: deque[Settlement] = deque()
@@ -137,6 +141,8 @@ class Settler:
             self._uncertain = True
             raise
         del self._batches[0]
+        if self._leases.limited:
+            self._freed()
         for one in settlements:
             self._leases.settled(one.lease)
         if refused:

@@ -124,7 +124,14 @@ class Worker:
             self.abort()
 
         scribe = Scribe(app.store, app.events)
-        settler = Settler(app.store, app.events, leases, scribe=scribe, refused=refused)
+        settler = Settler(
+            app.store,
+            app.events,
+            leases,
+            scribe=scribe,
+            freed=lambda: claimer.wake(),  # noqa: PLW0108 - made below
+            refused=refused,
+        )
 
         def lost(_: SessionId) -> None:
             loop.call_soon_threadsafe(lose)

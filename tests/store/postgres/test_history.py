@@ -86,7 +86,7 @@ class History:
         if db.one("SELECT EXISTS (SELECT FROM rota.timer) OR EXISTS (SELECT FROM rota.lease)"):
             return False
         # Asked after the leases: a job that was given back before is seen now.
-        return not any(ready for _, ready in db.own.run(claiming.probe(QUEUES))) and not db.one(
+        return not any(part.ready for part in db.own.run(claiming.probe(QUEUES))) and not db.one(
             "SELECT EXISTS (SELECT FROM rota.timer) OR EXISTS (SELECT FROM rota.lease)"
         )
 

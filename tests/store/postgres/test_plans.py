@@ -119,7 +119,7 @@ def test_the_claim(filled: Database, *, middle: bool) -> None:
     session = db.session()
     if middle:
         db.claim(session, 30_000)
-    available = sum(ready for _, ready in db.own.run(claim.probe(["default"])))
+    available = sum(part.ready for part in db.own.run(claim.probe(["default"])))
     lane = db.one("SELECT id FROM rota.lane WHERE priority = 0")
     raw = db.bare(autocommit=True)
     begin(raw, Begin.HASTY)

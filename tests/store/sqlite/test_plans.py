@@ -48,6 +48,8 @@ PARAMS: dict[str, Any] = {
     "jobs": "[1,2,3]",
     "keeps": "[]",
     "keys": "[]",
+    "lane": 1,
+    "lanes": "[1]",
     "last": "b",
     "lease": 1,
     "max_attempts": 1,
@@ -55,17 +57,22 @@ PARAMS: dict[str, Any] = {
     "most": 10,
     "name": "n",
     "names": '["n"]',
+    "pairs": "[]",
     "parameter": None,
     "paused": 1,
     "pid": 1,
     "priority": 0,
     "queue": "default",
     "queues": '["default"]',
+    "rate_count": None,
+    "rate_seconds": None,
+    "running": 1,
     "seq": 1,
     "session": 1,
     "settled": "[]",
     "since": 0.0,
     "size": 10,
+    "starts": "[]",
     "state": "scheduled",
     "taken": "[]",
     "task": None,
@@ -80,13 +87,15 @@ PARAMS: dict[str, Any] = {
 }
 
 BY_ID = "INTEGER PRIMARY KEY (rowid=?)"
-AVAILABLE = "COVERING INDEX rota_job_available (state=? AND queue=?)"
+AVAILABLE = "COVERING INDEX rota_job_available (state=? AND lane=? AND queue=?)"
+KEYED = "COVERING INDEX rota_job_keyed (state=? AND lane=?)"
 
 WALKS = {
     "before": {BY_ID},
     "cancel_running": {BY_ID},
     "cancel_waiting": {BY_ID},
     "claim": {BY_ID},
+    "claim_lanes_next": {KEYED},
     "claim_next": {AVAILABLE},
     "claim_queues": {AVAILABLE},
     "clear_next": {"INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},

@@ -1,7 +1,7 @@
 """`rota bench`: measure this machine and this database.
 
 command     the group
-rates       jobs per second: drain, enqueue, scale, counts
+rates       jobs per second: drain, enqueue, scale, counts, limits
 times       how soon: latency, delayed, retries, idle
 long        what happens over time: hold, soak
 finite      numbers as options

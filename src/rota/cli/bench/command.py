@@ -3,7 +3,7 @@
 import click
 
 from rota.cli.bench.long import hold, soak
-from rota.cli.bench.rates import counts, drain, enqueue, scale, unique
+from rota.cli.bench.rates import counts, drain, enqueue, limits, scale, unique
 from rota.cli.bench.times import delayed, idle, latency, retries
 
 
@@ -33,5 +33,6 @@ for command in (
     scale,
     idle,
     counts,
+    limits,
 ):
     bench.add_command(command)

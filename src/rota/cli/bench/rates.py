@@ -190,3 +190,43 @@ def unique(*, jobs: int, **where: Unpack[Where]) -> None:
     from rota.bench.unique import unique as run
 
     measure("unique", where, lambda scratch, progress: run(scratch, jobs=jobs, progress=progress))
+
+
+@click.command()
+@click.option("--jobs", type=click.IntRange(10), default=100_000, show_default=True)
+@click.option("--keys", type=click.IntRange(1), default=1000, show_default=True,
+              help="So many different keys.")  # fmt: skip
+@click.option("--running", type=click.IntRange(1), default=4, show_default=True,
+              help="Of each key so many jobs run at once.")  # fmt: skip
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True,
+              help="Processes.")  # fmt: skip
+@click.option(
+    "--held/--not-held", multiple=True, default=(False,),
+    help="Another session holds a snapshot and an xid all the time.  [default: not held]",
+)  # fmt: skip
+@options
+def limits(
+    *,
+    jobs: int,
+    keys: int,
+    running: int,
+    workers: int,
+    held: tuple[bool, ...],
+    **where: Unpack[Where],
+) -> None:
+    """Jobs per second with a limit for each of many keys, next to the same jobs without.
+
+    \b
+    Examples:
+      rota bench limits --private
+      rota bench limits --private --not-held --held --keys 100 --running 1
+    """
+    from rota.bench.limits import limits as run
+
+    measure(
+        "limits", where,
+        lambda scratch, progress: run(
+            scratch, jobs=jobs, keys=keys, running=running, workers=workers, held=held,
+            progress=progress,
+        ),
+    )  # fmt: skip

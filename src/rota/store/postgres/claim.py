@@ -8,6 +8,10 @@ committed in another; without the holes a job whose transaction commits late wou
 A claim first probes without a lock which lanes have something, then takes them one after another,
 each in a transaction and a round trip of its own, until it is full. A claim that a producer has
 just woken goes to the lanes at once, if they are few, and probes only if it finds nothing there.
+
+The lanes of keys of one queue and priority (those of jobs with a limit or a fair share) are claimed
+together, in `claim_lanes.py`.
+
 What can fail: a lane that was probed may be empty by the time it is locked; the claim then gets
 less. A paused queue or a dead session gives nothing. An error at a later lane leaves leases that
 the caller was not told of; it has to `release` them.
@@ -31,6 +35,7 @@ from rota.store.operation import (
     Together,
     operation,
 )
+from rota.store.postgres.claim_lanes import KeyedClaims
 from rota.store.postgres.statements import sql
 
 CLAIM_PROBE = sql("claim_probe")
@@ -46,13 +51,24 @@ FEW_LANES = 4
 """Of queues with no more lanes than this a claim that was woken does without the probe."""
 
 
+class Part(NamedTuple):
+    """What is claimed at once: a plain lane, or all lanes of keys of its queue and priority."""
+
+    lane: int
+    priority: int
+    ready: bool
+    keyed: bool
+
+
 class Claims:
     """Claims jobs, and remembers the lanes that it last looked at, and which have unique jobs."""
 
     def __init__(self) -> None:
-        self._lanes: dict[frozenset[str], list[int]] = {}
+        self._parts: dict[frozenset[str], list[Part]] = {}
+        self._unique: set[int] = set()
+        self._keyed = KeyedClaims()
+        self._plain_first = False
         self._queues: dict[int, str] = {}
-        self._keyed: set[int] = set()
 
     def claim(
         self,
@@ -79,47 +95,46 @@ class Claims:
         if limit < 1:
             return []
         jobs: list[ClaimedJob] = []
-        known = self._lanes.get(frozenset(queues))
+        known = self._parts.get(frozenset(queues))
         if woken and known:
-            jobs = yield from self._take(session, known, limit, most)
+            jobs = yield from self._take_all(session, known, limit, most)
         if not jobs:
-            [(lanes,)] = yield Apart(probe(queues))
-            every = [lane for lane, _ in lanes]
-            self._lanes = {frozenset(queues): every if len(every) <= FEW_LANES else []}
-            if ready := [lane for lane, ready in lanes if ready]:
-                jobs = yield from self._take(session, ready, limit, most)
+            [(parts,)] = yield Apart(probe(queues))
+            few = len(parts) <= FEW_LANES
+            self._parts = {frozenset(queues): parts if few else []}
+            if ready := [part for part in parts if part.ready]:
+                jobs = yield from self._take_all(session, ready, limit, most)
         return jobs
 
-    def _take(
-        self, session: SessionId, lanes: Sequence[int], limit: int, most: Mapping[str, int] | None
-    ) -> Steps[list[ClaimedJob]]:
-        """Claim from these lanes, and keep to what `most` says of their queues."""
-        if not most:
-            return (yield from self._take_all(session, dict.fromkeys(lanes, ""), limit, {}))
-        if not self._queues.keys() >= set(lanes):
-            # A lane never changes its queue, so this is asked once for each.
-            [(self._queues,)] = yield Apart(lane_queues())
-        found = {lane: self._queues[lane] for lane in lanes if lane in self._queues}
-        return (yield from self._take_all(session, found, limit, most))
-
     def _take_all(
-        self, session: SessionId, lanes: Mapping[int, str], limit: int, most: Mapping[str, int]
+        self, session: SessionId, parts: Sequence[Part], limit: int, most: Mapping[str, int] | None
     ) -> Steps[list[ClaimedJob]]:
-        """Claim from these lanes (with their queues) until `limit` jobs are leased.
+        """Claim from these parts until `limit` jobs are leased; of a queue as `most` says.
 
         Raises:
             LeaseLost: The session is not alive any more.
         """
+        if any(part.keyed for part in parts):
+            # Neither plain nor keyed lanes of a priority must always come first.
+            self._plain_first = not self._plain_first
+            parts = sorted(parts, key=lambda part: (part.priority, part.keyed is self._plain_first))
+        if most and not self._queues.keys() >= {part.lane for part in parts}:
+            # A lane never changes its queue, so this is asked once for each.
+            [(self._queues,)] = yield Apart(lane_queues())
         jobs: list[ClaimedJob] = []
-        room = dict(most)
-        first = True
-        for lane, queue in lanes.items():
+        room = dict(most or {})
+        wait = True
+        for part in parts:
+            queue = self._queues.get(part.lane, "") if most else ""
             size = min(limit - len(jobs), room.get(queue, limit))
             if size < 1:
                 continue
             # Another claim at the first lane will be gone in a moment; further lanes can do without us.
-            taken = yield from self._take_lane(session, lane, size, wait=first)
-            first = False
+            if part.keyed:
+                taken = yield from self._keyed.take(session, part.lane, size, wait=wait)
+            else:
+                taken = yield from self._take(session, part.lane, size, wait=wait)
+            wait = False
             if taken is None:
                 [(alive,)] = yield Apart(is_alive(session))
                 if not alive:
@@ -133,28 +148,32 @@ class Claims:
                 break
         return jobs
 
-    def _take_lane(
+    def _take(
         self, session: SessionId, lane: int, limit: int, *, wait: bool
     ) -> Steps[list[ClaimedJob] | None]:
         """Claim from one lane; `None` if it was not to be had."""
         while True:
-            keyed = lane in self._keyed
+            keyed = lane in self._unique
             [(taken,)] = yield Apart(take(session, lane, limit, wait=wait, keyed=keyed))
             if taken is None:
                 return None
             if taken.keyed is not keyed:
                 # The other statement does nothing there.
-                (self._keyed.add if taken.keyed else self._keyed.discard)(lane)
+                (self._unique.add if taken.keyed else self._unique.discard)(lane)
             elif not taken.passed:
                 jobs: list[ClaimedJob] = taken.jobs
                 return jobs
 
 
 @operation(Begin.READING)
-def probe(queues: Sequence[str]) -> Steps[list[tuple[int, bool]]]:
-    """The lanes of these queues in the order of a claim, and whether they have something."""
-    rows = yield CLAIM_PROBE(queues=list(queues))
-    return [(lane, ready) for lane, ready in rows]
+def probe(queues: Sequence[str]) -> Steps[list[Part]]:
+    """What there is to claim from in these queues, in the order of a claim."""
+    parts = []
+    for lane, ready, priority, keys_ready in (yield CLAIM_PROBE(queues=list(queues))):
+        parts.append(Part(lane, priority, ready, keyed=False))
+        if keys_ready is not None:
+            parts.append(Part(lane, priority, keys_ready, keyed=True))
+    return parts
 
 
 @operation(Begin.READING)

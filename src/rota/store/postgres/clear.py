@@ -8,14 +8,22 @@ that moment; between two batches workers claim.
 from rota.job import Cleared, JobId
 from rota.states import FINISHED, State
 from rota.store.operation import Begin, Steps, operation
-from rota.store.postgres.control import AVAILABLE_DELETE, DELETE_FINISHED, DELETE_TIMER
+from rota.store.postgres.control import (
+    AVAILABLE_DELETE,
+    DELETE_FINISHED,
+    DELETE_TIMER,
+    KEY_LOCK,
+    NOTE_DELETE,
+    free,
+    lock_lanes,
+)
+from rota.store.postgres.ended import tell_if_waited
 from rota.store.postgres.statements import sql
 
 LAST_JOB = sql("last_job")
 CLEAR_TIMER = sql("clear_timer")
 CLEAR_FINISHED = sql("clear_finished")
 CLEAR_AVAILABLE = sql("clear_available")
-CLEAR_LANES_LOCK = sql("clear_lanes_lock")
 
 WAITING = frozenset({State.SCHEDULED, State.RETRYABLE})
 
@@ -33,17 +41,24 @@ def clear(queue: str, state: State, *, after: JobId, until: JobId, limit: int) -
     params = {"queue": queue, "after": after, "until": until, "size": limit}
     if state in WAITING:
         found = yield CLEAR_TIMER(**params, state=state.value)
+        yield KEY_LOCK(jobs=[row[0] for row in found])
         gone = yield DELETE_TIMER(jobs=[row[0] for row in found])
+        yield from free(gone)
     elif state in FINISHED:
         found = yield CLEAR_FINISHED(**params, state=state.value)
         gone = yield DELETE_FINISHED(jobs=[row[0] for row in found])
     elif state is State.AVAILABLE:
         found = yield CLEAR_AVAILABLE(**params)
-        lanes = sorted({row[1] for row in found})
-        yield CLEAR_LANES_LOCK(lanes=lanes)
-        gone = yield AVAILABLE_DELETE(jobs=[row[0] for row in found], lanes=lanes)
+        jobs = [JobId(row[0]) for row in found]
+        yield KEY_LOCK(jobs=jobs)
+        lanes = yield from lock_lanes(jobs)
+        gone = yield AVAILABLE_DELETE(jobs=jobs, lanes=lanes)
+        yield from free(gone)
     else:
         # Running jobs are their workers', and none are blocked here.
         return Cleared(0, None)
+    if gone:
+        yield NOTE_DELETE(jobs=[row[0] for row in gone])
+        yield from tell_if_waited([JobId(row[0]) for row in gone])
     last = JobId(found[-1][0]) if len(found) == limit else None
     return Cleared(len(gone), last)

@@ -19,6 +19,7 @@ from rota.store.postgres.statements import sql
 CANCEL_TIMER = sql("cancel_timer")
 CANCEL_ASK = sql("cancel_ask")
 WAITING_LANES_LOCK = sql("waiting_lanes_lock")
+KEYED_TURN = sql("keyed_turn")
 AVAILABLE_CANCEL = sql("available_cancel")
 AVAILABLE_DELETE = sql("available_delete")
 RETRY_TIMER = sql("retry_timer")
@@ -55,9 +56,9 @@ def cancel_steps(jobs: Sequence[JobId], keep: Mapping[str, float]) -> Steps[dict
     moving = list(jobs)
     yield KEY_LOCK(jobs=moving)
     for _ in range(LOOKS):
-        yield from _free((yield CANCEL_TIMER(jobs=moving, **kept)))
-        lanes = [row[0] for row in (yield WAITING_LANES_LOCK(jobs=moving))]
-        yield from _free((yield AVAILABLE_CANCEL(jobs=moving, lanes=lanes, **kept)))
+        yield from free((yield CANCEL_TIMER(jobs=moving, **kept)))
+        lanes = yield from lock_lanes(moving)
+        yield from free((yield AVAILABLE_CANCEL(jobs=moving, lanes=lanes, **kept)))
         yield CANCEL_ASK(jobs=moving)
         rows = yield GET(jobs=moving)
         states.update({JobId(row[0]): State(row[5]) for row in rows})
@@ -68,6 +69,12 @@ def cancel_steps(jobs: Sequence[JobId], keep: Mapping[str, float]) -> Steps[dict
             break
     yield from tell_if_waited(job for job, state in states.items() if state.finished)
     return states
+
+
+def lock_lanes(jobs: Sequence[JobId]) -> Steps[list[int]]:
+    """Keep claims from the lanes in which these jobs lie."""
+    yield KEYED_TURN()
+    return [row[0] for row in (yield WAITING_LANES_LOCK(jobs=list(jobs)))]
 
 
 @operation(Begin.DURABLE)
@@ -100,9 +107,9 @@ def delete(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     """Remove jobs that are not running."""
     yield KEY_LOCK(jobs=list(jobs))
     waiting = list((yield DELETE_TIMER(jobs=list(jobs))))
-    lanes = [row[0] for row in (yield WAITING_LANES_LOCK(jobs=list(jobs)))]
+    lanes = yield from lock_lanes(jobs)
     waiting += yield AVAILABLE_DELETE(jobs=list(jobs), lanes=lanes)
-    yield from _free(waiting)
+    yield from free(waiting)
     finished = yield DELETE_FINISHED(jobs=list(jobs))
     gone = [JobId(row[0]) for row in [*waiting, *finished]]
     if gone:
@@ -111,7 +118,7 @@ def delete(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     return gone
 
 
-def _free(rows: Rows) -> Steps[None]:
+def free(rows: Rows) -> Steps[None]:
     """Free the unique keys of jobs that were taken away; rows of ids and keys or nothing."""
     yield from keys_end([(JobId(job), key) for job, key in rows if key is not None])
 

@@ -26,9 +26,11 @@ from rota.job import JobId, JobSpec, Keys
 from rota.placed import Placed, Placing
 from rota.store.operation import Apart, Begin, Operation, Rows, Stepped, Steps, operation
 from rota.store.postgres.enqueue import CHUNK, ensure_lane
+from rota.store.postgres.lanes import find_lanes
 from rota.store.postgres.statements import sql
 from rota.unique import OnConflict, Unique
 
+QUEUE_PRESET = sql("queue_preset")
 KEYED_LANE = sql("keyed_lane")
 KEYED_MARK = sql("keyed_mark")
 KEYED_IDS = sql("keyed_ids")
@@ -62,6 +64,9 @@ def enqueue_keyed(spec: JobSpec, args: Sequence[str], keys: Keys) -> Operation[l
 def _enqueue(spec: JobSpec, args: Sequence[str], keys: Keys) -> Steps[list[Placed]]:
     if not args:
         return []
+    if not (spec.attempts_given and spec.timeout_given):
+        for max_attempts, timeout in (yield QUEUE_PRESET(queue=spec.queue)):
+            spec = spec.preset(max_attempts, timeout)
     lanes = yield from _lanes(spec, keys, len(args))
     [(ids, now)] = yield KEYED_IDS(count=len(args))
     if spec.unique is None or keys.unique is None:
@@ -76,8 +81,10 @@ def _enqueue(spec: JobSpec, args: Sequence[str], keys: Keys) -> Steps[list[Place
     return _answer(spec.unique, ids, names, placed)
 
 
-def _lanes(spec: JobSpec, keys: Keys, count: int) -> Steps[list[int]]:  # noqa: ARG001
-    """The lane of each job: one for all of them."""
+def _lanes(spec: JobSpec, keys: Keys, count: int) -> Steps[list[int]]:
+    """The lane of each job: those of its keys, or the plain one for all."""
+    if spec.limit is not None or spec.fair:
+        return (yield from find_lanes(spec, keys, count))
     rows: Rows = yield KEYED_LANE(queue=spec.queue, priority=spec.priority)
     if rows:
         [(lane, keyed)] = rows

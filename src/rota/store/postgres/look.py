@@ -24,4 +24,5 @@ def sizes() -> dict[str, int]:
         "cursor_size": segments.CURSOR_SIZE,
         "lease_size": segments.LEASE_SIZE,
         "tally_size": segments.TALLY_SIZE,
+        "limit_size": segments.LIMIT_SIZE,
     }

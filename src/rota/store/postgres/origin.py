@@ -28,6 +28,7 @@ ORIGIN_TALLY = sql("origin_tally")
 ORIGIN_TOTALS = sql("origin_totals")
 ORIGIN_SET = sql("origin_set")
 LANES_LOCK = sql("lanes_lock")
+KEYED_TURN = sql("keyed_turn")
 SESSION_FORGET = sql("session_forget")
 SESSION_TAKE = sql("session_take")
 
@@ -39,6 +40,7 @@ def anchor() -> Steps[None]:
         return
     # First the sessions, then the lanes, as a claim locks them: the two cannot deadlock.
     sessions = [row[0] for row in (yield ORIGIN_SESSIONS())]
+    yield KEYED_TURN()
     yield LANES_LOCK()
     # Whoever held the locks meanwhile may have done all of this already.
     [(foreign,)] = yield ORIGIN_CHECK()

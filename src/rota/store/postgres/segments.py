@@ -13,7 +13,7 @@ lost.
 Discarded jobs lie outside of the ring, since most of them stay. Those with a retention are deleted
 when it is over, in small batches.
 
-The two tables each of the cursor, the leases, the tally and the notes turn the same way. A table whose rows count for
+The two tables each of the cursor, the leases, the tally, the notes and the limits' starts turn the same way. A table whose rows count for
 something is counted once more before it is truncated (`counters.py`). The ring of finished jobs turns by age; a segment is
 truncated when the retention of all its jobs is over.
 
@@ -30,6 +30,7 @@ from rota.store.postgres.rings import (
     CURSOR_SLOTS,
     FINISHED_SEGMENTS,
     LEASE_SLOTS,
+    LIMIT_SLOTS,
     LOG_SEGMENTS,
     NOTE_SLOTS,
     TALLY_SLOTS,
@@ -54,6 +55,8 @@ TALLY_SIZE = 4 * 1024 * 1024
 
 NOTE_SIZE = 16 * 1024 * 1024
 """Bytes from which on the current table of the notes is left."""
+LIMIT_SIZE = 1024 * 1024
+"""Bytes from which on the current table of what started under a rate is left."""
 
 FINISHED_SIZE = 1024 * 1024 * 1024
 """Bytes from which on the current segment of finished jobs is left."""
@@ -81,10 +84,13 @@ CURSOR_TURN = sql("cursor_turn")
 LEASE_TURN = sql("lease_turn")
 TALLY_TURN = sql("tally_turn")
 NOTE_TURN = sql("note_turn")
+LIMIT_TURN = sql("limit_turn")
+LIMIT_COPY_FORWARD = sql("limit_copy_forward")
 CURSOR_COPY_FORWARD = sql("cursor_copy_forward")
 LEASE_COPY_FORWARD = sql("lease_copy_forward")
 NOTE_COPY_FORWARD = sql("note_copy_forward")
 LANES_LOCK = sql("lanes_lock")
+KEYED_TURN = sql("keyed_turn")
 LOCK_WAIT = sql("lock_wait")
 UNCLAIMED = sql("segment_unclaimed")
 LEASED = sql("segment_leased")
@@ -116,6 +122,8 @@ TALLY_LOCK = _each(_EXCLUSIVE, "tally", TALLY_SLOTS)
 TALLY_TRUNCATE = _each("TRUNCATE {}", "tally", TALLY_SLOTS)
 NOTE_LOCK = _each(_EXCLUSIVE, "note", NOTE_SLOTS)
 NOTE_TRUNCATE = _each("TRUNCATE {}", "note", NOTE_SLOTS)
+LIMIT_LOCK = _each(_EXCLUSIVE, "limit_start", LIMIT_SLOTS)
+LIMIT_TRUNCATE = _each("TRUNCATE {}", "limit_start", LIMIT_SLOTS)
 FINISHED_LOCK = _each(_EXCLUSIVE, "finished", FINISHED_SEGMENTS)
 FINISHED_TRUNCATE = _each("TRUNCATE {}", "finished", FINISHED_SEGMENTS)
 FINISHED_NOTE_TRUNCATE = _each("TRUNCATE {}", "finished_note", FINISHED_SEGMENTS)
@@ -192,7 +200,7 @@ def _turn(
 
 @operation(Begin.HASTY)
 def turn_slots() -> Steps[tuple[list[str], list[tuple[str, int]]]]:
-    """Move the cursor, the leases, the tally and the notes to their other tables, where these are empty.
+    """Move the rings of two tables each to their other tables, where these are empty.
 
     Gives what was done, and the tables that were left before and are not empty yet.
     """
@@ -207,6 +215,7 @@ def turn_slots() -> Steps[tuple[list[str], list[tuple[str, int]]]]:
         ("lease", LEASE_TURN, LEASE_SIZE),
         ("tally", TALLY_TURN, TALLY_SIZE),
         ("note", NOTE_TURN, NOTE_SIZE),
+        ("limit_start", LIMIT_TURN, LIMIT_SIZE),
     ):
         current, size = slots[ring, True]
         other, other_size = slots[ring, False]
@@ -220,7 +229,7 @@ def turn_slots() -> Steps[tuple[list[str], list[tuple[str, int]]]]:
 
 @operation(Begin.HASTY)
 def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
-    """Truncate the table that the cursor, the leases, the tally or the notes have left.
+    """Truncate the table that one of the rings of two has left.
 
     Raises:
         LockTimeout: Somebody uses the table.
@@ -233,6 +242,7 @@ def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
     match ring:
         case "cursor":
             # The lanes first: a claim that waits for its lane holds no lock on the cursor yet.
+            yield KEYED_TURN()
             yield LANES_LOCK()
             yield CURSOR_LOCK[slot]()
             yield CURSOR_COPY_FORWARD()
@@ -245,6 +255,11 @@ def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
             yield NOTE_LOCK[slot]()
             yield NOTE_COPY_FORWARD(**BOUNDS)
             yield NOTE_TRUNCATE[slot]()
+        case "limit_start":
+            yield KEYED_TURN()
+            yield LIMIT_LOCK[slot]()
+            yield LIMIT_COPY_FORWARD()
+            yield LIMIT_TRUNCATE[slot]()
         case _:
             yield TALLY_LOCK[slot]()
             yield SQUEEZE(age=0.0)

@@ -16,10 +16,12 @@ from rota.placed import Placed, Placing
 from rota.states import State
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.counters import PLACE, added, moved
-from rota.store.sqlite.enqueue import chunks, enqueue
+from rota.store.sqlite.enqueue import chunks
+from rota.store.sqlite.lanes import find_lanes
 from rota.store.sqlite.statements import json_list, sql
 from rota.unique import OnConflict, Unique
 
+QUEUE_PRESET = sql("queue_preset")
 KEYED_ENQUEUE = sql("keyed_enqueue")
 UNIQUE_TAKE = sql("unique_take")
 UNIQUE_SET = sql("unique_set")
@@ -40,12 +42,18 @@ BATCH = 5_000
 @operation(Begin.DURABLE)
 def enqueue_keyed(spec: JobSpec, args: Sequence[str], keys: Keys) -> Steps[list[Placed]]:
     """Store one job per element of `args`; see `rota.store.protocol.Store.enqueue_keyed`."""
-    if spec.unique is None or keys.unique is None or not args:
-        jobs = yield from enqueue(spec, args, copy=False).steps
-        return [Placed(job, Placing.CREATED) for job in jobs]
+    if not args:
+        return []
+    if not (spec.attempts_given and spec.timeout_given):
+        for max_attempts, timeout in (yield QUEUE_PRESET(queue=spec.queue)):
+            spec = spec.preset(max_attempts, timeout)
+    lanes = yield from find_lanes(spec, keys, len(args))
+    if spec.unique is None or keys.unique is None:
+        stored = yield from _store(spec, list(args), [None] * len(args), lanes)
+        return [Placed(job, Placing.CREATED) for job in stored]
     unique = spec.unique
     names, until = unique.in_period(keys.unique, time.time())
-    texts = _distinct(unique, names, args)
+    texts = _distinct(unique, names, list(zip(args, lanes, strict=True)))
     free: set[str] = set()
     for batch in _batches(list(texts)):
         rows = yield UNIQUE_TAKE(
@@ -76,41 +84,58 @@ def enqueue_keyed(spec: JobSpec, args: Sequence[str], keys: Keys) -> Steps[list[
     return answer
 
 
-def _distinct(unique: Unique, keys: Sequence[str], args: Sequence[str]) -> dict[str, str]:
-    """The args of each key, in the order of first use: what one enqueue after the other would leave.
+Wanted = tuple[str, int | None]
+"""The args of a job, and its lane."""
+
+
+def _distinct(unique: Unique, keys: Sequence[str], jobs: Sequence[Wanted]) -> dict[str, Wanted]:
+    """The job of each key, in the order of first use: what one enqueue after the other would leave.
 
     Raises:
         JobExists: Two have the same key, and that is an error.
     """
-    texts: dict[str, str] = {}
-    for key, text in zip(keys, args, strict=True):
+    texts: dict[str, Wanted] = {}
+    for key, job in zip(keys, jobs, strict=True):
         if key in texts and unique.on_conflict == OnConflict.RAISE:
             message = f"two jobs of one enqueue_many have the key {key!r}; nothing was stored"
             raise JobExists(message)
         if key not in texts or unique.replaces:
-            texts[key] = text
+            texts[key] = job
     return texts
 
 
-def _create(spec: JobSpec, keys: list[str], texts: dict[str, str]) -> Steps[dict[str, JobId]]:
+def _create(spec: JobSpec, keys: list[str], texts: dict[str, Wanted]) -> Steps[dict[str, JobId]]:
     """Store jobs whose keys were free; their ids."""
     if not keys:
         return {}
-    state = State.SCHEDULED if spec.later else State.AVAILABLE
-    yield from added({(spec.queue, state.value, None): len(keys)})
-    jobs: list[JobId] = []
-    for chunk in chunks([texts[key] for key in keys]):
-        part = zip(chunk, keys[len(jobs) : len(jobs) + len(chunk)], strict=True)
-        rows = yield KEYED_ENQUEUE(jobs=json_list(list(part)), **_options(spec), task=spec.task)
-        jobs.extend(sorted(JobId(row[0]) for row in rows))
+    args, lanes = zip(*(texts[key] for key in keys), strict=True)
+    jobs = yield from _store(spec, args, keys, lanes)
     created = dict(zip(keys, jobs, strict=True))
     for batch in _batches(list(created.items())):
         yield UNIQUE_SET(taken=json_list(batch), task=spec.task)
     return created
 
 
+def _store(
+    spec: JobSpec, args: Sequence[str], keys: Sequence[str | None], lanes: Sequence[int | None]
+) -> Steps[list[JobId]]:
+    """Store jobs with these keys (none: no unique key) and lanes; their ids."""
+    state = State.SCHEDULED if spec.later else State.AVAILABLE
+    yield from added({(spec.queue, state.value, None): len(args)})
+    jobs: list[JobId] = []
+    for chunk in chunks(args):
+        part = slice(len(jobs), len(jobs) + len(chunk))
+        rows = yield KEYED_ENQUEUE(
+            jobs=json_list(list(zip(chunk, keys[part], lanes[part], strict=True))),
+            **_options(spec),
+            task=spec.task,
+        )
+        jobs.extend(sorted(JobId(row[0]) for row in rows))
+    return jobs
+
+
 def _meet(
-    spec: JobSpec, unique: Unique, keys: list[str], texts: dict[str, str]
+    spec: JobSpec, unique: Unique, keys: list[str], texts: dict[str, Wanted]
 ) -> Steps[dict[str, Placed]]:
     """See who has the keys that were not free, and replace those that wait."""
     placed: dict[str, Placed] = {}
@@ -127,7 +152,9 @@ def _meet(
                 waiting[key] = (first_at, place)
     if unique.replaces:
         for batch in _batches(list(waiting)):
-            new = [[placed[key].job, texts[key], waiting[key][0]] for key in batch]
+            new = [
+                [placed[key].job, texts[key][0], waiting[key][0], texts[key][1]] for key in batch
+            ]
             rows = yield UNIQUE_REPLACE(
                 jobs=json_list(new), **_options(spec), cap=unique.cap_seconds
             )

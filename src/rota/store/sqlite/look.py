@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from rota.job import Look
 from rota.store.operation import Begin, Steps, operation
-from rota.store.sqlite.claim import CLAIM_QUEUES
+from rota.store.sqlite.claim import CLAIM_NEXT, CLAIM_QUEUES
+from rota.store.sqlite.claim_lanes import CLAIM_LANES
 from rota.store.sqlite.stage import STAGE_NEXT
 from rota.store.sqlite.statements import json_list, sql
 
@@ -17,7 +18,14 @@ def look(queues: Sequence[str], *, cron: bool = False) -> Steps[Look]:
 
     Rescuing and tidying find out themselves.
     """
-    available = bool((yield CLAIM_QUEUES(queues=json_list(queues))))
+    found = yield CLAIM_QUEUES(queues=json_list(queues))
+    available = not all(keyed for _, keyed in found)
+    if not available:
+        # Lanes whose limits have no place are nothing to wake up for.
+        for queue, _ in found:
+            if (yield CLAIM_NEXT(queue=queue, size=1)) or (yield CLAIM_LANES(queue=queue, size=1)):
+                available = True
+                break
     [(due,)] = yield STAGE_NEXT()
     next_entry = None
     if cron:

@@ -14,7 +14,7 @@ _datetime = datetime.fromtimestamp
 
 def claimed_job(row: tuple[Any, ...]) -> ClaimedJob:
     """A row of `claim.sql`."""
-    return ClaimedJob._make(row)
+    return ClaimedJob(*row)
 
 
 def job_record(row: tuple[Any, ...]) -> JobRecord:

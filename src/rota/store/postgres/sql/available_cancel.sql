@@ -31,10 +31,10 @@ WITH waiting AS MATERIALIZED (
     SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane, 'appended', count(*), xid
     FROM job GROUP BY lane, xid
 ), ended AS (
-    INSERT INTO rota.finished (id, enqueued_at, keep_until, timeout, segment, priority, entry,
+    INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry,
                                attempt, max_attempts, state, queue, task, args, errors,
                                unique_key, iteration, last_run)
-    SELECT job.id, job.enqueued_at, date_bin(step, now() + make_interval(secs => kept.seconds) + step, 'epoch'),
+    SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at, date_bin(step, now() + make_interval(secs => kept.seconds) + step, 'epoch'),
            job.timeout, (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry,
            job.attempt, job.max_attempts, 'cancelled', lane.queue, job.task, job.args, job.errors,
            job.unique_key, job.iteration, job.last_run
@@ -55,6 +55,6 @@ WITH waiting AS MATERIALIZED (
         SELECT queue, priority, keep_until, count(*) AS jobs FROM ended
         GROUP BY queue, priority, keep_until
     ) AS kind
-    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority
+    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key
 )
 SELECT id, unique_key FROM ended

@@ -1,4 +1,5 @@
--- The lanes of these queues, in the order of a claim, and whether there is something to claim.
+-- The plain lanes of these queues, in the order of a claim, and whether there is something to claim:
+-- in the lane; in the keyed lanes beside it (null: there are none).
 -- Locks nothing and writes nothing: a lane with nothing new costs a probe of cursor_order's right
 -- end, one of log_order past the cursor, and one of log_order per hole that has ended.
 SELECT lane.id,
@@ -12,7 +13,13 @@ SELECT lane.id,
            CROSS JOIN LATERAL (
                SELECT FROM rota.log AS job
                WHERE job.lane = lane.id AND job.xid = hole.xid AND job.id > hole.id LIMIT 1) AS job
-           LIMIT 1), false)
+           LIMIT 1), false),
+       lane.priority,
+       CASE WHEN EXISTS (SELECT FROM rota.lane AS keyed
+                         WHERE keyed.queue = lane.queue AND keyed.priority = lane.priority
+                           AND keyed.of_key)
+            THEN EXISTS (SELECT FROM rota.lane_ready AS ready
+                         WHERE ready.queue = lane.queue AND ready.priority = lane.priority) END
 FROM rota.lane
 JOIN rota.queue ON queue.name = lane.queue
 CROSS JOIN LATERAL (
@@ -20,5 +27,5 @@ CROSS JOIN LATERAL (
     FROM rota.cursor AS place WHERE place.lane = lane.id
     ORDER BY place.lane DESC, place.seq DESC LIMIT 1
 ) AS place
-WHERE lane.queue = ANY (%(queues)s::text[]) AND NOT queue.paused
+WHERE lane.queue = ANY (%(queues)s::text[]) AND NOT lane.of_key AND NOT queue.paused
 ORDER BY lane.priority, array_position(%(queues)s::text[], lane.queue)

@@ -9,7 +9,8 @@ SELECT lane.id, (SELECT last_value %% 4 FROM rota.log_turn) AS segment,
             ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END,
        preset.max_attempts, preset.timeout
 FROM (SELECT coalesce(%(lane)s::int4, (
-        SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2))
+        SELECT id FROM rota.lane
+        WHERE queue = %(queue)s AND priority = %(priority)s::int2 AND NOT of_key))
 ) AS lane (id)
 LEFT JOIN rota.queue_setting AS preset ON preset.queue = %(queue)s
 WHERE lane.id IS NOT NULL

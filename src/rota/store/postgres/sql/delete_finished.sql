@@ -10,6 +10,6 @@ WITH job AS (
         SELECT queue, priority, state, keep_until, count(*) AS jobs FROM job
         GROUP BY queue, priority, state, keep_until
     ) AS kind
-    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority
+    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key
 )
 SELECT id FROM job

@@ -9,7 +9,8 @@ WITH lane AS (
     -- With what somebody has set for the queue: it holds where neither the caller nor the task says it.
     SELECT place.id, preset.max_attempts, preset.timeout
     FROM (SELECT coalesce(%(lane)s::int4, (
-        SELECT id FROM rota.lane WHERE queue = %(queue)s AND priority = %(priority)s::int2))
+        SELECT id FROM rota.lane
+        WHERE queue = %(queue)s AND priority = %(priority)s::int2 AND NOT of_key))
     ) AS place (id)
     LEFT JOIN rota.queue_setting AS preset ON preset.queue = %(queue)s
 ), job AS (

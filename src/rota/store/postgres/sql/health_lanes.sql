@@ -1,24 +1,36 @@
--- Each lane, and how long ago the job that is next in it was enqueued: one probe of log_order past
--- the lane's cursor, and one for each hole that has ended. Counts nothing.
+-- Each queue and priority, and how long ago the job that is next in it was enqueued: one probe of log_order
+-- past each lane's cursor, and one for each hole that has ended. Counts nothing. Of keyed lanes only those
+-- count whose limits have places: the others wait for something else than a worker.
 SELECT lane.queue, lane.priority, queue.paused,
-       extract(epoch FROM clock_timestamp() - least((
-           SELECT job.enqueued_at FROM rota.log AS job
-           WHERE job.lane = lane.id AND (job.xid, job.id) > (place.xid, place.id)
-           ORDER BY job.lane, job.xid, job.id LIMIT 1
-       ), (
-           SELECT min(late.enqueued_at)
-           FROM unnest(place.hole_xids, place.hole_ids) AS hole (xid, id)
-           CROSS JOIN LATERAL (
-               SELECT job.enqueued_at FROM rota.log AS job
-               WHERE job.lane = lane.id AND job.xid = hole.xid AND job.id > hole.id
-               ORDER BY job.lane, job.xid, job.id LIMIT 1
-           ) AS late
-       )))::float8
-FROM rota.lane
+       extract(epoch FROM clock_timestamp() - min(next.enqueued_at))::float8
+FROM (
+    SELECT lane.queue, lane.priority, lane.id, place.xid, place.id AS last, place.hole_xids,
+           place.hole_ids
+    FROM rota.lane
+    CROSS JOIN LATERAL (
+        SELECT place.xid, place.id, place.hole_xids, place.hole_ids
+        FROM rota.cursor AS place WHERE place.lane = lane.id
+        ORDER BY place.lane DESC, place.seq DESC LIMIT 1
+    ) AS place
+    WHERE NOT lane.of_key
+    UNION ALL
+    SELECT queue, priority, lane, xid, id, hole_xids, hole_ids FROM rota.lane_ready
+) AS lane
 JOIN rota.queue ON queue.name = lane.queue
 CROSS JOIN LATERAL (
-    SELECT place.xid, place.id, place.hole_xids, place.hole_ids
-    FROM rota.cursor AS place WHERE place.lane = lane.id
-    ORDER BY place.lane DESC, place.seq DESC LIMIT 1
-) AS place
+    SELECT least((
+        SELECT job.enqueued_at FROM rota.log AS job
+        WHERE job.lane = lane.id AND (job.xid, job.id) > (lane.xid, lane.last)
+        ORDER BY job.lane, job.xid, job.id LIMIT 1
+    ), (
+        SELECT min(late.enqueued_at)
+        FROM unnest(lane.hole_xids, lane.hole_ids) AS hole (xid, id)
+        CROSS JOIN LATERAL (
+            SELECT job.enqueued_at FROM rota.log AS job
+            WHERE job.lane = lane.id AND job.xid = hole.xid AND job.id > hole.id
+            ORDER BY job.lane, job.xid, job.id LIMIT 1
+        ) AS late
+    )) AS enqueued_at
+) AS next
+GROUP BY lane.queue, lane.priority, queue.paused
 ORDER BY lane.queue, lane.priority

@@ -17,7 +17,7 @@ SELECT
             FROM rota.cursor AS place WHERE place.lane = lane.id
             ORDER BY place.lane DESC, place.seq DESC LIMIT 1
         ) AS place
-        WHERE lane.queue = ANY (%(queues)s::text[]) AND NOT queue.paused
+        WHERE lane.queue = ANY (%(queues)s::text[]) AND NOT lane.of_key AND NOT queue.paused
           AND (coalesce((
                 SELECT true FROM rota.log AS job
                 WHERE job.lane = lane.id AND (job.xid, job.id) > (place.xid, place.id)
@@ -29,7 +29,9 @@ SELECT
                     SELECT FROM rota.log AS job
                     WHERE job.lane = lane.id AND job.xid = hole.xid AND job.id > hole.id LIMIT 1
                 ) AS job
-                LIMIT 1), false))),
+                LIMIT 1), false)
+            OR EXISTS (SELECT FROM rota.lane_ready AS ready
+                       WHERE ready.queue = lane.queue AND ready.priority = lane.priority))),
     CASE
         WHEN EXISTS (SELECT FROM rota.timer
                      WHERE timer.xid >= (SELECT pg_snapshot_xmax(snapshot) FROM mark))
@@ -67,6 +69,8 @@ SELECT
             SELECT 'lease', last_value, %(lease_size)s::int8 FROM rota.lease_turn
             UNION ALL
             SELECT 'tally', last_value, %(tally_size)s::int8 FROM rota.tally_turn
+            UNION ALL
+            SELECT 'limit_start', last_value, %(limit_size)s::int8 FROM rota.limit_turn
         ) AS ring
         CROSS JOIN generate_series(0, 1) AS number
         JOIN pg_class AS slot ON slot.oid = format('rota.%%s_%%s', ring.name, number)::regclass

@@ -18,4 +18,4 @@ FROM (
     SELECT queue, priority, state, keep_until, count(*) AS jobs FROM rota.finished
     GROUP BY queue, priority, state, keep_until
 ) AS kind
-JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority
+JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key

@@ -27,10 +27,10 @@ WITH job AS MATERIALIZED (
     ORDER BY xid, id
     RETURNING id, unique_key
 ), ended AS (
-    INSERT INTO rota.finished (id, enqueued_at, keep_until, timeout, segment, priority, entry,
+    INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry,
                                attempt, max_attempts, state, queue, task, args, errors,
                                unique_key, iteration, last_run)
-    SELECT job.id, job.enqueued_at,
+    SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at,
            CASE WHEN unwanted THEN date_bin('45 minutes', now() + interval '1 day 45 minutes', 'epoch')
                 ELSE coalesce(date_bin(step, now() + make_interval(secs => kept.seconds) + step,
                                        'epoch'), 'infinity') END, job.timeout,
@@ -52,6 +52,6 @@ WITH job AS MATERIALIZED (
         SELECT queue, priority, state, keep_until, count(*) AS jobs FROM ended
         GROUP BY queue, priority, state, keep_until
     ) AS kind
-    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority
+    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key
 )
 SELECT id, 'available', unique_key FROM back UNION ALL SELECT id, state, unique_key FROM ended

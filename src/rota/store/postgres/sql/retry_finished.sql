@@ -5,7 +5,11 @@
 WITH locked AS MATERIALIZED (
     SELECT finished.id, finished.entry, finished.task, finished.unique_key, finished.iteration,
            finished.last_run, lane.id AS lane
-    FROM rota.finished JOIN rota.lane ON lane.queue = finished.queue AND lane.priority = finished.priority
+    FROM rota.finished
+    JOIN rota.lane ON lane.id = coalesce(finished.lane, (
+        SELECT plain.id FROM rota.lane AS plain
+        WHERE plain.queue = finished.queue AND plain.priority = finished.priority
+          AND NOT plain.of_key))
     WHERE finished.id = ANY (%(jobs)s::int8[]) AND finished.keep_until > now()
       AND finished.unique_key IS NOT NULL
     FOR UPDATE OF finished
@@ -31,13 +35,18 @@ WITH locked AS MATERIALIZED (
         SELECT queue, priority, state, keep_until, count(*) AS jobs FROM job
         GROUP BY queue, priority, state, keep_until
     ) AS kind
-    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority
+    JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key
 )
 INSERT INTO rota.log (id, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts, task,
                       args, errors, unique_key, iteration, last_run)
 SELECT job.id, job.enqueued_at, lane.id, job.entry + 1, job.timeout,
        (SELECT last_value %% 4 FROM rota.log_turn), 0, job.max_attempts, job.task, job.args,
        job.errors, job.unique_key, job.iteration, job.last_run
-FROM job JOIN rota.lane ON lane.queue = job.queue AND lane.priority = job.priority
+FROM job
+CROSS JOIN LATERAL (
+    SELECT coalesce(job.lane, (
+        SELECT id FROM rota.lane
+        WHERE lane.queue = job.queue AND lane.priority = job.priority AND NOT lane.of_key)) AS id
+) AS lane
 ORDER BY job.id
 RETURNING id

@@ -1,10 +1,10 @@
 -- Move settled jobs into the finished ones. Reads each job's newest log entry by log_job, and says
 -- in the tally how many. Retentions are rounded up as in settle_complete.sql; null means for ever.
 WITH ended AS (
-    INSERT INTO rota.finished (id, enqueued_at, keep_until, timeout, segment, priority, entry, attempt,
+    INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry, attempt,
                                max_attempts, state, queue, task, args, result, errors,
                                unique_key, iteration, last_run)
-    SELECT job.id, job.enqueued_at,
+    SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at,
            coalesce(date_bin(step, now() + make_interval(secs => done.keep) + step, 'epoch'),
                     'infinity'),
            job.timeout,
@@ -31,4 +31,4 @@ FROM (
     SELECT queue, priority, state, keep_until, count(*) AS jobs FROM ended
     GROUP BY queue, priority, state, keep_until
 ) AS kind
-JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority
+JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key

@@ -4,10 +4,10 @@ WITH kept AS MATERIALIZED (
     SELECT date_bin(step, now() + make_interval(secs => %(keep)s::float8) + step, 'epoch') AS until
     FROM make_interval(secs => greatest(%(keep)s::float8 / 32, 0.001)) AS step
 ), ended AS (
-    INSERT INTO rota.finished (id, enqueued_at, keep_until, timeout, segment, priority, entry, attempt,
+    INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry, attempt,
                                max_attempts, state, queue, task, args, errors,
                                unique_key, iteration, last_run)
-    SELECT job.id, job.enqueued_at, kept.until, job.timeout,
+    SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at, kept.until, job.timeout,
            (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry, job.attempt + 1,
            job.max_attempts, 'completed', lane.queue, job.task, job.args, job.errors,
            job.unique_key, job.iteration, job.last_run
@@ -26,4 +26,4 @@ FROM (
     SELECT queue, priority, state, keep_until, count(*) AS jobs FROM ended
     GROUP BY queue, priority, state, keep_until
 ) AS kind
-JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority
+JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key

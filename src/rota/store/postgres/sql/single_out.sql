@@ -6,18 +6,26 @@
 WITH session AS MATERIALIZED (
     SELECT id FROM rota.session WHERE id = %(session)s::int8 FOR KEY SHARE
 ), held AS MATERIALIZED (
-    SELECT lease.id, lease.session, lease.claimed_at, lease.lane, lease.jobs
+    SELECT lease.id, lease.session, lease.claimed_at, lease.lane, lease.jobs,
+           lease.limits
     FROM session, rota.lease
     WHERE lease.id = %(lease)s::int8 AND lease.session = session.id
       AND %(job)s::int8 = ANY (lease.jobs)
     FOR UPDATE OF lease
 ), shrunk AS (
-    UPDATE rota.lease SET jobs = array_remove(held.jobs, %(job)s::int8) FROM held
+    UPDATE rota.lease
+    SET jobs = array_remove(held.jobs, %(job)s::int8),
+        limits = CASE WHEN held.limits IS NOT NULL THEN ARRAY(
+            SELECT one.limit_id FROM unnest(held.jobs, held.limits) AS one (job, limit_id)
+            WHERE one.job <> %(job)s::int8) END
+    FROM held
     WHERE lease.id = held.id AND cardinality(held.jobs) > 1
 ), alone AS (
-    INSERT INTO rota.lease (slot, session, claimed_at, lane, jobs)
+    INSERT INTO rota.lease (slot, session, claimed_at, lane, jobs, limits)
     SELECT (SELECT last_value %% 2 FROM rota.lease_turn), session, claimed_at, lane,
-           ARRAY[%(job)s::int8]
+           ARRAY[%(job)s::int8],
+           CASE WHEN limits IS NOT NULL
+                THEN ARRAY[limits[array_position(jobs, %(job)s::int8)]] END
     FROM held WHERE cardinality(held.jobs) > 1
     RETURNING id
 )

@@ -1,4 +1,4 @@
--- The two tables each of the cursor, the leases, the tally and the notes: ring, number, size in bytes
+-- The two tables each of the cursor, the leases, the tally, the notes and the limits' starts: ring, number, size in bytes
 -- with what long arrays occupy elsewhere, whether new rows go there.
 SELECT ring.name, number, pg_relation_size(slot.oid) + coalesce(pg_relation_size(slot.reltoastrelid), 0),
        number = ring.turn % 2
@@ -10,6 +10,8 @@ FROM (
     SELECT 'tally', last_value FROM rota.tally_turn
     UNION ALL
     SELECT 'note', last_value FROM rota.note_turn
+    UNION ALL
+    SELECT 'limit_start', last_value FROM rota.limit_turn
 ) AS ring
 CROSS JOIN generate_series(0, 1) AS number
 JOIN pg_class AS slot ON slot.oid = format('rota.%s_%s', ring.name, number)::regclass

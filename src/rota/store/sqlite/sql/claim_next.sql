@@ -1,7 +1,7 @@
--- The next jobs of one queue in the order in which they start. Locks nothing.
+-- The next jobs of one queue that have no lane, in the order in which they start. Locks nothing.
 -- Walks: rota_job_available from the queue's first entry on; sorts nothing, reads no row.
 SELECT priority, id
 FROM rota_job
-WHERE state = 'available' AND queue = :queue
+WHERE state = 'available' AND lane IS NULL AND queue = :queue
 ORDER BY priority, id
 LIMIT :size;

@@ -1,6 +1,9 @@
--- Which of these queues have available jobs and are not paused. Locks nothing.
--- Walks: rota_queue by its primary key, rota_job_available down to its first entry per queue.
-SELECT wanted.value
+-- Which of these queues have available jobs, or lanes of keys, and are not paused; whether there are
+-- lanes. Locks nothing.
+-- Walks: rota_queue by its primary key, rota_job_available and rota_lane_order down to their first
+-- entries per queue.
+SELECT wanted.value, EXISTS (SELECT 1 FROM rota_lane WHERE queue = wanted.value) AS keyed
 FROM json_each(:queues) AS wanted
 WHERE NOT EXISTS (SELECT 1 FROM rota_queue WHERE name = wanted.value AND paused)
-  AND EXISTS (SELECT 1 FROM rota_job WHERE state = 'available' AND queue = wanted.value);
+  AND (keyed OR EXISTS (SELECT 1 FROM rota_job
+                        WHERE state = 'available' AND lane IS NULL AND queue = wanted.value));

@@ -77,13 +77,13 @@ BEGIN
     attempts := coalesce(attempts, 5);
 
     SELECT lane.id INTO in_lane FROM rota.lane
-    WHERE lane.queue = enqueue.queue AND lane.priority = enqueue.priority;
+    WHERE lane.queue = enqueue.queue AND lane.priority = enqueue.priority AND NOT lane.of_key;
     IF in_lane IS NULL THEN
         INSERT INTO rota.queue (name) VALUES (enqueue.queue) ON CONFLICT DO NOTHING;
         INSERT INTO rota.lane (queue, priority) VALUES (enqueue.queue, enqueue.priority)
         ON CONFLICT DO NOTHING;
         SELECT lane.id INTO in_lane FROM rota.lane
-        WHERE lane.queue = enqueue.queue AND lane.priority = enqueue.priority
+        WHERE lane.queue = enqueue.queue AND lane.priority = enqueue.priority AND NOT lane.of_key
         FOR NO KEY UPDATE;
         INSERT INTO rota.cursor (slot, lane, seq, xid, id, taken, hole_xids, hole_ids)
         SELECT (SELECT last_value % 2 FROM rota.cursor_turn), in_lane, 0, '0', 0, 0, '{}', '{}'

@@ -1,0 +1,75 @@
+"""The lanes of keys: where jobs with a limit or a fair share wait.
+
+Jobs of one queue and priority whose keys differ lie in different lanes. Each has a log order and a
+cursor of its own, so a job that waits for its limit is a row past its lane's cursor: it costs nothing
+and stands in nobody's way.
+
+Lanes and limits are made apart, as `enqueue.ensure_lane` makes a plain lane, and for the same reason.
+A limit's numbers come with the jobs; where they differ from those that are known, they replace them.
+
+Known weakness: two releases of an application that say different numbers for the same key replace
+each other's for as long as both of them enqueue.
+"""
+
+from collections.abc import Sequence
+
+from rota.job import JobSpec, Keys
+from rota.store.operation import Apart, Begin, Steps, operation
+from rota.store.postgres.enqueue import CURSOR_BEGIN, ENSURE_LANE, ENSURE_QUEUE, LANE_LOCK
+from rota.store.postgres.statements import sql
+
+LANES_FIND = sql("lanes_find")
+LANES_ENSURE = sql("lanes_ensure")
+LIMITS_ENSURE = sql("limits_ensure")
+CURSORS_BEGIN = sql("cursors_begin")
+KEYED_TURN = sql("keyed_turn")
+
+Pair = tuple[str | None, str | None]
+"""The limit's key and the fair key of a job."""
+
+
+def find_lanes(spec: JobSpec, keys: Keys, count: int) -> Steps[list[int]]:
+    """The lane of each of `count` jobs with these keys; those that are missing are made apart."""
+    nothing: list[str | None] = [None] * count
+    pairs = list(zip(keys.limit or nothing, keys.fair or nothing, strict=True))
+    distinct = list(dict.fromkeys(pairs))
+    rows = yield LANES_FIND(**_params(spec, distinct), exact=True)
+    lanes = {pair: row[0] for pair, row in zip(distinct, rows, strict=True)}
+    if missing := [pair for pair in distinct if lanes[pair] is None]:
+        [(made,)] = yield Apart(ensure_lanes(spec, missing))
+        lanes.update(zip(missing, made, strict=True))
+    return [lanes[pair] for pair in pairs]
+
+
+@operation(Begin.DURABLE)
+def ensure_lanes(spec: JobSpec, pairs: Sequence[Pair]) -> Steps[list[int]]:
+    """Make the lanes of these keys, with a cursor at their beginning; their numbers.
+
+    The plain lane of the same queue and priority is made as well: it stands for all of them.
+    """
+    params = _params(spec, pairs)
+    where = {"queue": spec.queue, "priority": spec.priority}
+    yield ENSURE_QUEUE(queue=spec.queue)
+    yield ENSURE_LANE(**where)
+    yield LIMITS_ENSURE(**params)
+    yield LANES_ENSURE(**params)
+    yield KEYED_TURN()
+    [(plain,)] = yield LANE_LOCK(**where)
+    lanes = [row[0] for row in (yield LANES_FIND(**params, exact=False))]
+    yield CURSOR_BEGIN(lane=plain)
+    yield CURSORS_BEGIN(lanes=lanes)
+    return lanes
+
+
+def _params(spec: JobSpec, pairs: Sequence[Pair]) -> dict[str, object]:
+    limit = spec.limit
+    count, seconds = limit.rate or (None, None) if limit is not None else (None, None)
+    return {
+        "queue": spec.queue,
+        "priority": spec.priority,
+        "limits": [pair[0] for pair in pairs],
+        "fairs": [pair[1] for pair in pairs],
+        "running": limit.running if limit is not None else None,
+        "rate_count": count,
+        "rate_seconds": seconds,
+    }

@@ -1,0 +1,161 @@
+-- The second half of a claim of the keyed lanes of one queue and priority: those beside the plain lane
+-- `lane`. One statement, hence one snapshot. Does nothing unless keyed_lock.sql has the turn.
+-- Goes round the lanes from the one after `after` on, and looks at up to `share` jobs of each, `most` in
+-- all; of these it takes `size`: first of every lane the next one, then the second one, as far as
+-- limits have places. Per lane it does what claim.sql does. Writes one lease, a cursor entry for each
+-- lane, and what started where a rate is limited.
+-- Walks: lane_keyed in a circle, cursor_order and log_order as claim.sql does, limit_start_order over
+-- a limit's window, and all leases, which their ring keeps few. A start is dated after its window was
+-- looked at, so that no window anywhere has more.
+-- What is long is carried along once: the rest works with (nr, turn), a lane's number in this round and a
+-- job's in its lane. Unique jobs are handed out, passed over and put aside as in claim_keyed.sql; those passed
+-- have a limit's place until the next claim, and one row of nulls says that there was nothing else.
+-- IS TRUE keeps the planner from making joins of IN, which would not be hashed.
+WITH plain AS MATERIALIZED (
+    SELECT queue, priority FROM rota.lane
+    WHERE id = %(lane)s::int4
+      AND current_setting('rota.locked_keys', true) = %(lane)s::int4::text
+), seen AS MATERIALIZED (
+    SELECT open.nr, open.lane, open.limit_id, open.rated, open.places, open.seq,
+           open.xid AS from_xid, open.id AS from_id, open.taken, open.hole_xids, open.hole_ids,
+           part.size, job.*
+    FROM (
+        SELECT row_number() OVER () AS nr, lane.*
+        FROM (
+            (SELECT * FROM rota.lane_open
+             WHERE queue = (SELECT queue FROM plain) AND priority = (SELECT priority FROM plain)
+               AND lane > %(after)s::int4 ORDER BY lane)
+            UNION ALL
+            (SELECT * FROM rota.lane_open
+             WHERE queue = (SELECT queue FROM plain) AND priority = (SELECT priority FROM plain)
+               AND lane <= %(after)s::int4 ORDER BY lane)
+        ) AS lane
+    ) AS open
+    CROSS JOIN LATERAL (SELECT least(open.places, %(share)s::int8) AS size OFFSET 0) AS part
+    CROSS JOIN LATERAL (
+        SELECT row_number() OVER () AS turn, job.*
+        FROM (
+            (SELECT true AS late, job.*
+             FROM (
+                SELECT hole.xid, hole.id
+                FROM unnest(open.hole_xids, open.hole_ids) AS hole (xid, id)
+                WHERE pg_visible_in_snapshot(hole.xid, pg_current_snapshot())
+                ORDER BY hole.xid
+             ) AS hole
+             CROSS JOIN LATERAL (
+                SELECT job.xid, job.id, job.task, job.args::text AS args, job.attempt,
+                       job.max_attempts, job.timeout, job.enqueued_at, job.entry, job.unique_key
+                FROM rota.log AS job
+                WHERE job.lane = open.lane AND job.xid = hole.xid AND job.id > hole.id
+                ORDER BY job.lane, job.xid, job.id LIMIT part.size
+             ) AS job)
+            UNION ALL
+            (SELECT false, job.xid, job.id, job.task, job.args::text AS args, job.attempt,
+                    job.max_attempts, job.timeout, job.enqueued_at, job.entry, job.unique_key
+             FROM rota.log AS job
+             WHERE job.lane = open.lane AND (job.xid, job.id) > (open.xid, open.id)
+             ORDER BY job.lane, job.xid, job.id)
+        ) AS job
+        LIMIT part.size
+    ) AS job
+    LIMIT %(most)s::int8
+), chosen AS MATERIALIZED (
+    SELECT nr, turn, id, limit_id, rated, entry, unique_key, task
+    FROM (
+        SELECT nr, turn, id, limit_id, rated, places, entry, unique_key,
+               CASE WHEN unique_key IS NOT NULL THEN task END AS task,
+               row_number() OVER (PARTITION BY limit_id ORDER BY turn, nr) AS seat
+        FROM seen
+    ) AS seated
+    WHERE coalesce(seat <= places, true)
+    ORDER BY turn, nr LIMIT %(size)s::int8
+), named AS MATERIALIZED (
+    SELECT chosen.id, chosen.entry, held.key, held.task
+    FROM chosen JOIN rota.unique_key AS held
+      ON held.key = chosen.unique_key AND held.task = chosen.task AND held.job = chosen.id
+     AND held.entry = chosen.entry
+    WHERE chosen.unique_key IS NOT NULL
+), key AS MATERIALIZED (
+    SELECT named.id, named.entry, held.key, held.task,
+           held.while_waiting AND coalesce(held.until <= now(), true) AS free
+    FROM named JOIN rota.unique_key AS held
+      ON held.key = named.key AND held.task = named.task AND held.job = named.id
+     AND held.entry = named.entry
+    FOR UPDATE OF held SKIP LOCKED
+), begun AS (
+    UPDATE rota.unique_key AS held SET state = 'running' FROM key
+    WHERE held.key = key.key AND held.task = key.task AND NOT key.free
+), freed AS (
+    DELETE FROM rota.unique_key AS held USING key
+    WHERE held.key = key.key AND held.task = key.task AND key.free
+), run AS MATERIALIZED (
+    SELECT nr, turn, id, limit_id, rated FROM chosen
+    WHERE unique_key IS NULL OR ((id, entry) IN (SELECT id, entry FROM key)) IS TRUE
+), passed AS MATERIALIZED (
+    SELECT nr FROM chosen
+    WHERE unique_key IS NOT NULL AND ((id, entry) IN (SELECT id, entry FROM key)) IS NOT TRUE
+), aside AS (
+    INSERT INTO rota.timer (id, run_at, enqueued_at, lane, entry, timeout, attempt, max_attempts,
+                            state, task, args, errors, unique_key, iteration, last_run)
+    SELECT job.id, clock_timestamp() + interval '0.25 seconds', job.enqueued_at, job.lane, job.entry,
+           job.timeout, job.attempt, job.max_attempts, 'available', job.task, job.args, job.errors,
+           job.unique_key, job.iteration, job.last_run
+    FROM named
+    CROSS JOIN LATERAL (
+        SELECT entry.* FROM rota.log AS entry
+        WHERE entry.id = named.id AND entry.entry = named.entry LIMIT 1
+    ) AS job
+    WHERE ((named.id, named.entry) IN (SELECT id, entry FROM key)) IS NOT TRUE
+), reached AS MATERIALIZED (
+    -- The last job of each lane. If it came from a hole, there may be more in it, unless all was seen.
+    SELECT seen.*, late AND (
+               turn >= size OR nr = (SELECT max(nr) FROM seen)
+               OR EXISTS (SELECT FROM seen AS more WHERE more.nr = seen.nr AND more.turn > seen.turn)
+           ) AS cut
+    FROM seen WHERE ((nr, turn) IN (SELECT nr, max(turn) FROM chosen GROUP BY nr)) IS TRUE
+), lease AS (
+    INSERT INTO rota.lease (slot, session, lane, jobs, limits)
+    SELECT (SELECT last_value %% 2 FROM rota.lease_turn), %(session)s::int8, %(lane)s::int4,
+           array_agg(id), CASE WHEN bool_or(limit_id <> 0) THEN array_agg(limit_id) END
+    FROM (SELECT id, limit_id FROM run ORDER BY id) AS run
+    HAVING count(*) > 0
+    RETURNING id
+), moved AS (
+    INSERT INTO rota.cursor (slot, lane, seq, xid, id, taken, hole_xids, hole_ids)
+    SELECT (SELECT last_value %% 2 FROM rota.cursor_turn), reached.lane, reached.seq + 1,
+           CASE WHEN reached.late THEN reached.from_xid ELSE reached.xid END,
+           CASE WHEN reached.late THEN reached.from_id ELSE reached.id END,
+           reached.taken + reached.turn
+               - (SELECT count(*) FROM passed WHERE passed.nr = reached.nr),
+           hole.xids, hole.ids
+    FROM reached
+    CROSS JOIN LATERAL (
+        SELECT coalesce(array_agg(hole.xid ORDER BY hole.xid), '{}') AS xids,
+               coalesce(array_agg(hole.id ORDER BY hole.xid), '{}') AS ids
+        FROM (
+            SELECT hole.xid, CASE WHEN hole.xid = reached.xid AND reached.cut THEN reached.id
+                                  ELSE hole.id END AS id
+            FROM unnest(reached.hole_xids, reached.hole_ids) AS hole (xid, id)
+            WHERE NOT pg_visible_in_snapshot(hole.xid, pg_current_snapshot())
+               OR (reached.cut AND hole.xid >= reached.xid)
+            UNION ALL
+            SELECT running.xid, 0
+            FROM (
+                SELECT pg_snapshot_xip(pg_current_snapshot()) UNION ALL SELECT pg_current_xact_id()
+            ) AS running (xid)
+            WHERE NOT reached.late AND running.xid > reached.from_xid AND running.xid < reached.xid
+        ) AS hole
+    ) AS hole
+), started AS (
+    INSERT INTO rota.limit_start (slot, limit_id, at, jobs)
+    SELECT (SELECT last_value %% 2 FROM rota.limit_turn), limit_id, clock_timestamp(), count(*)
+    FROM run WHERE rated GROUP BY limit_id
+)
+SELECT job.id, job.lease, job.task, job.args, job.attempt + 1, job.max_attempts, job.timeout,
+       extract(epoch FROM job.enqueued_at)::float8, job.unique_key, job.limit_id <> 0, job.lane
+FROM (SELECT FROM reached LIMIT 1) AS moved
+LEFT JOIN (
+    SELECT seen.*, lease.id AS lease FROM seen, lease
+    WHERE ((seen.nr, seen.turn) IN (SELECT nr, turn FROM run)) IS TRUE
+) AS job ON true
+ORDER BY job.turn, job.nr

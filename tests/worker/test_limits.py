@@ -1,0 +1,136 @@
+"""Limits and fair shares as workers keep them: how soon, how fair, and when one is killed."""
+
+import asyncio
+import time
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from rota import Limit, Rota, State
+from rota.states import Move
+from tests.fixtures.workers import WorkerProcess, drained, records, until, working
+from tests.store.factories import claim, open_session, settle, settlement
+from tests.worker import chores
+
+
+def test_one_after_another(app: Rota) -> None:
+    """With one place the jobs of a key run one by one, in their order, whatever the concurrency."""
+    order: list[tuple[str, int]] = []
+    running: Counter[str] = Counter()
+    most: Counter[str] = Counter()
+
+    @app.task(name="step", limit=Limit("{key}", running=1))
+    async def step(key: str, number: int) -> None:
+        running[key] += 1
+        most[key] = max(most[key], running[key])
+        await asyncio.sleep(0)
+        order.append((key, number))
+        running[key] -= 1
+
+    step.enqueue_many((key, number) for number in range(20) for key in "ab")
+    drained(app, concurrency=10)
+    for key in "ab":
+        assert [number for one, number in order if one == key] == list(range(20))
+    assert most == {"a": 1, "b": 1}
+
+
+def test_it_starts_soon_after_its_limit_frees(app: Rota) -> None:
+    """A job that waited for one of the same worker starts long before the next poll."""
+    begun: list[float] = []
+    go = asyncio.Event()
+
+    @app.task(name="step", limit=Limit(running=1))
+    async def step() -> None:
+        begun.append(time.monotonic())
+        await go.wait()
+
+    with working(app, poll=15.0) as worker:
+        step.enqueue()
+        until(lambda: begun)
+        step.enqueue()
+        until(lambda: len(records(app, State.AVAILABLE)) == 1)
+        ended = time.monotonic()
+        assert worker._loop is not None
+        worker._loop.call_soon_threadsafe(go.set)
+        until(lambda: len(begun) == 2)
+        assert begun[1] - ended < 1.0
+
+
+def test_another_worker_sees_it_within_a_second(app: Rota) -> None:
+    """One that had nothing to do with the place finds it at its next look."""
+    begun: list[float] = []
+
+    @app.task(name="step", limit=Limit(running=1))
+    async def step() -> None:
+        begun.append(time.monotonic())
+
+    store = app.store
+    app.ready()
+    step.enqueue()
+    own = store.connect()
+    session = open_session(store, own)
+    [held] = claim(store, own, session)
+    step.enqueue()
+    with working(app):
+        until(lambda: records(app, State.AVAILABLE))
+        settle(store, own, session, settlement(held, Move.COMPLETE))
+        ended = time.monotonic()
+        until(lambda: begun)
+        assert begun[0] - ended < 2.0
+    own.close()
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_small_tenant_is_not_starved(app: Rota, concurrency: int) -> None:
+    """Ten jobs behind a thousand start among the first, also with jobs claimed ahead."""
+    started: list[str] = []
+
+    @app.task(name="report", fair="{tenant}")
+    async def report(tenant: str) -> None:
+        started.append(tenant)
+
+    report.enqueue_many([("big",)] * 1000)
+    report.enqueue_many([("small",)] * 10)
+    drained(app, concurrency=concurrency)
+    places = [place for place, tenant in enumerate(started) if tenant == "small"]
+    assert len(places) == 10
+    gaps = [after - before for before, after in pairwise(places)]
+    assert max(gaps) <= 4
+    assert places[-1] < 60
+
+
+def test_a_killed_worker_frees_its_places(app: Rota, store_url: str, tmp_path: Path) -> None:
+    """Its session ends by silence, and others take the places; never before."""
+    wait = chores.adopt(app, chores.await_file, limit=Limit("one", running=1))
+    wait.enqueue_many((str(tmp_path), number) for number in (1, 2))
+    with WorkerProcess(store_url, session_timeout=2) as victim:
+        until((tmp_path / "started-1").exists)
+        with WorkerProcess(store_url, session_timeout=2):
+            victim.process.kill()
+            until(lambda: started(tmp_path, 2) or [job for job in records(app) if job.attempt == 2])
+            assert len(records(app, State.RUNNING)) == 1
+            (tmp_path / "go").touch()
+            until(lambda: all(job.state.finished for job in records(app)))
+    assert sorted(job.attempt for job in records(app, State.COMPLETED)) == [1, 2]
+
+
+def started(folder: Path, number: int) -> bool:
+    """Whether a job of `chores.await_file` has begun."""
+    return (folder / f"started-{number}").exists()
+
+
+def test_a_rate_over_workers(app: Rota) -> None:
+    """Two workers together start no more than may."""
+    begun: list[float] = []
+
+    @app.task(name="step", limit=Limit(per_second=5))
+    async def step() -> None:
+        begun.append(time.monotonic())
+
+    step.enqueue_many([()] * 12)
+    with working(app), working(app):
+        until(lambda: len(begun) == 12)
+    # A tenth of a second is what a worker may have claimed ahead.
+    assert all(sum(at <= one < at + 0.8 for one in begun) <= 5 for at in begun)
