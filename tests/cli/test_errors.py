@@ -78,7 +78,10 @@ def test_an_older_schema(store_url: str, monkeypatch: pytest.MonkeyPatch) -> Non
     """Tables of an older Rota have to be brought up to date first."""
     make_tables(store_url)
     store = open_store(store_url)
-    more = {**store.migrations(), 2: "CREATE TABLE rota_mark (number integer);"}
+    more = {
+        **store.migrations(),
+        len(store.migrations()) + 1: "CREATE TABLE rota_mark (number integer);",
+    }
     monkeypatch.setattr(type(store), "migrations", lambda *_: more)
     refused(rota("jobs", "list", url=store_url), 4, "rota migrate")
 
