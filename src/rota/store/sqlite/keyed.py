@@ -44,9 +44,7 @@ def enqueue_keyed(spec: JobSpec, args: Sequence[str], keys: Keys) -> Steps[list[
     """Store one job per element of `args`; see `rota.store.protocol.Store.enqueue_keyed`."""
     if not args:
         return []
-    if not (spec.attempts_given and spec.timeout_given):
-        for max_attempts, timeout in (yield QUEUE_PRESET(queue=spec.queue)):
-            spec = spec.preset(max_attempts, timeout)
+    spec = yield from _preset(spec)
     lanes = yield from find_lanes(spec, keys, len(args))
     if spec.unique is None or keys.unique is None:
         stored = yield from _store(spec, list(args), [None] * len(args), lanes)
@@ -82,6 +80,14 @@ def enqueue_keyed(spec: JobSpec, args: Sequence[str], keys: Keys) -> Steps[list[
         else:
             answer.append(placed[key])
     return answer
+
+
+def _preset(spec: JobSpec) -> Steps[JobSpec]:
+    """The spec with what somebody has set for its queue."""
+    if not (spec.attempts_given and spec.timeout_given):
+        for max_attempts, timeout in (yield QUEUE_PRESET(queue=spec.queue)):
+            spec = spec.preset(max_attempts, timeout)
+    return spec
 
 
 Wanted = tuple[str, int | None]
