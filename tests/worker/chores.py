@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from rota import BatchContext, Context, Discard, Retry, Rota, Snooze, Task
+from rota import Again, BatchContext, Context, Discard, Retry, Rota, Snooze, Task
 
 rota = Rota("sqlite:///nobody-opens-this.db")
 
@@ -72,9 +72,11 @@ def outcome(kind: str, *, by_raising: bool, ctx: Context | None = None) -> Any:
     assert ctx is not None
     if ctx.attempt > 1:
         return None
-    answer = {"discard": Discard("no use"), "retry": Retry("later", after=0)}.get(
-        kind, Snooze(3600)
-    )
+    answer = {
+        "discard": Discard("no use"),
+        "retry": Retry("later", after=0),
+        "again": Again(after=3600),
+    }.get(kind, Snooze(3600))
     if by_raising:
         raise answer
     return answer
