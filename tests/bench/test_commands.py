@@ -109,6 +109,16 @@ def test_enqueue(where: str) -> None:
     assert two["ratio_to_first"] == pytest.approx(two["rate"] / one["rate"], abs=1e-3)
 
 
+def test_unique(where: str) -> None:
+    """Half of the jobs are new, and the others are skipped or replaced."""
+    figures = bench(where, "unique", "--jobs=2000")["figures"]
+    assert figures["no_keys"]["rate"] > 0
+    for kind, told in (("skip", "skipped"), ("replace", "replaced")):
+        found = figures[kind]
+        assert (found["created"], found[told]) == (1000, 1000)
+        assert found["ratio_to_no_keys"] > 0
+
+
 def test_latency(where: str) -> None:
     """Every job that was enqueued has a delay; the load is half of what was measured."""
     report = bench(where, "latency", "--jobs=5", "--seconds=2", "--flood=300", "--batch=50")

@@ -33,6 +33,11 @@ SHOWN = {
         "the small tenant's 5 jobs were among the first 20 of 205",
         "at most at once: 2 for acme, 2 for other",
     ],
+    "crawler": [
+        "new: 20 sites",
+        "again: 20 sites are there already",
+        "site:site0.example: completed after 3 rounds",
+    ],
     "processes": [
         "crash: discarded, the child process ended with",
         "biggest prime below 10000: 9973",

@@ -3,7 +3,7 @@
 import click
 
 from rota.cli.bench.long import hold, soak
-from rota.cli.bench.rates import counts, drain, enqueue, limits, scale
+from rota.cli.bench.rates import counts, drain, enqueue, limits, scale, unique
 from rota.cli.bench.times import delayed, idle, latency, retries
 
 
@@ -21,5 +21,18 @@ def bench() -> None:
     """
 
 
-for command in (drain, enqueue, latency, hold, delayed, retries, soak, scale, idle, counts, limits):
+for command in (
+    drain,
+    enqueue,
+    unique,
+    latency,
+    hold,
+    delayed,
+    retries,
+    soak,
+    scale,
+    idle,
+    counts,
+    limits,
+):
     bench.add_command(command)

@@ -214,3 +214,19 @@ def limits(
             progress=progress,
         ),
     )  # fmt: skip
+
+
+@click.command()
+@click.option("--jobs", type=click.IntRange(1000), default=100_000, show_default=True,
+              help="For one enqueue_many; half of their keys are taken.")  # fmt: skip
+@options
+def unique(*, jobs: int, **where: Unpack[Where]) -> None:
+    """Enqueue many unique jobs, half of whose keys are taken: skipped, and replaced.
+
+    \b
+    Example:
+      rota bench unique --private
+    """
+    from rota.bench.unique import unique as run
+
+    measure("unique", where, lambda scratch, progress: run(scratch, jobs=jobs, progress=progress))

@@ -19,6 +19,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+import msgspec
+
 from rota.errors import JobExists, StoreUnavailable
 from rota.job import JobId, JobSpec, Keys
 from rota.placed import Placed, Placing
@@ -163,7 +165,7 @@ def _meet(
             for key, job, _ in (yield from _replace(spec, unique, chunk)):
                 placed[key] = Placed(JobId(job), Placing.REPLACED)
     for chunk in _chunks([one for one in wanted if one.key not in placed]):
-        for key, job in (yield KEYED_FIND(task=spec.task, keys=[one.key for one in chunk])):
+        for key, job in (yield KEYED_FIND(task=spec.task, keys=_keys(chunk))):
             if unique.on_conflict == OnConflict.RAISE:
                 yield from _undo(spec, placed)
                 message = f"job {job} of task {spec.task!r} has the key {key!r}; nothing was stored"
@@ -177,10 +179,8 @@ def _insert(spec: JobSpec, wanted: list[Wanted], until: datetime | None) -> Step
     for chunk in _chunks(wanted):
         params = {
             **_options(spec),
-            "jobs": [one.job for one in chunk],
-            "keys": [one.key for one in chunk],
-            "lanes": [one.lane for one in chunk],
-            "args": [one.args for one in chunk],
+            "jobs": _numbers([one.job for one in chunk]),
+            **_lists(chunk),
             "until": until,
         }
         if spec.later:
@@ -192,12 +192,7 @@ def _insert(spec: JobSpec, wanted: list[Wanted], until: datetime | None) -> Step
 
 
 def _replace(spec: JobSpec, unique: Unique, wanted: Sequence[Wanted]) -> Steps[Rows]:
-    params = {
-        **_options(spec),
-        "keys": [one.key for one in wanted],
-        "lanes": [one.lane for one in wanted],
-        "args": [one.args for one in wanted],
-    }
+    params = {**_options(spec), **_lists(wanted)}
     if not spec.later:
         return (yield KEYED_REPLACE_NOW(**params))
     return (
@@ -220,6 +215,22 @@ def _options(spec: JobSpec) -> dict[str, object]:
         "timeout": spec.timeout,
         "while_waiting": spec.unique is not None and spec.unique.while_waiting,
     }
+
+
+def _lists(wanted: Sequence[Wanted]) -> dict[str, object]:
+    return {
+        "keys": None if wanted[0].key is None else _keys(wanted),
+        "lanes": _numbers([one.lane for one in wanted]),
+        "args": f"[{','.join([one.args for one in wanted])}]",
+    }
+
+
+def _keys(wanted: Sequence[Wanted]) -> str:
+    return msgspec.json.encode([one.key for one in wanted]).decode()
+
+
+def _numbers(values: Sequence[int]) -> str:
+    return f"{{{','.join(map(str, values))}}}"
 
 
 def _chunks(wanted: Sequence[Wanted]) -> Iterator[Sequence[Wanted]]:

@@ -10,6 +10,7 @@
 -- held snapshot the dead versions of a key stay, as many as it has had turns.
 CREATE TABLE rota.unique_key (
     job           bigint NOT NULL,
+    xid           xid8 NOT NULL DEFAULT pg_current_xact_id(),   -- who enqueued or replaced it last
     until         timestamptz,                      -- the end of its period, if it has one
     first_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
     last_run      timestamptz,

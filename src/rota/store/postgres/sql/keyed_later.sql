@@ -1,7 +1,9 @@
 -- keyed_now.sql for jobs whose time has not come (`delay` in seconds, or `at`). Says in the tally how many.
 WITH wanted AS MATERIALIZED (
-    SELECT * FROM unnest(%(jobs)s::int8[], %(keys)s::text[], %(lanes)s::int4[], %(args)s::text[])
-        AS wanted (id, key, lane, args)
+    SELECT * FROM ROWS FROM (
+        unnest(%(jobs)s::text::int8[]), json_array_elements_text(%(keys)s::json),
+        unnest(%(lanes)s::text::int4[]), json_array_elements(%(args)s::json)
+    ) AS wanted (id, key, lane, args)
 ), fresh AS (
     INSERT INTO rota.unique_key (job, until, lane, entry, while_waiting, state, task, key)
     SELECT id, %(until)s::timestamptz, lane, 0, %(while_waiting)s::bool, 'scheduled', %(task)s, key
@@ -13,9 +15,10 @@ WITH wanted AS MATERIALIZED (
     SELECT wanted.id, wanted.lane,
            coalesce(%(at)s::timestamptz,
                     clock_timestamp() + make_interval(secs => %(delay)s::float8)),
-           %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, wanted.args::json, wanted.key
+           %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, wanted.args, wanted.key
     FROM wanted
     WHERE wanted.key IS NULL OR (wanted.id IN (SELECT job FROM fresh)) IS TRUE
+    ORDER BY wanted.id
     RETURNING id, lane
 ), counted AS (
     INSERT INTO rota.tally (slot, lane, state, jobs)

@@ -1,23 +1,37 @@
 -- keyed_replace_now.sql for jobs whose time has not come (`delay` in seconds, or `at`): the new entries go to
 -- the timer. With `cap` their time is at most so many seconds after the first enqueue of their key.
 WITH wanted AS MATERIALIZED (
-    SELECT * FROM unnest(%(keys)s::text[], %(lanes)s::int4[], %(args)s::text[])
-        AS wanted (key, lane, args)
+    SELECT * FROM ROWS FROM (
+        json_array_elements_text(%(keys)s::json), unnest(%(lanes)s::text::int4[]),
+        json_array_elements(%(args)s::json)
+    ) AS wanted (key, lane, args)
 ), before AS MATERIALIZED (
-    SELECT held.key, held.job, held.lane, held.state, wanted.lane AS new_lane, wanted.args
-    FROM wanted JOIN rota.unique_key AS held ON held.key = wanted.key AND held.task = %(task)s
-    WHERE held.state IN ('scheduled', 'available', 'retryable')
-    ORDER BY held.key FOR UPDATE OF held
+    SELECT held.key, held.job, held.lane, held.state, held.xid = pg_current_xact_id() AS own,
+           wanted.lane AS new_lane, wanted.args
+    FROM wanted
+    CROSS JOIN LATERAL (
+        SELECT held.* FROM rota.unique_key AS held
+        WHERE held.key = wanted.key AND held.task = %(task)s
+          AND held.state IN ('scheduled', 'available', 'retryable')
+        FOR UPDATE
+    ) AS held
 ), moved AS (
     UPDATE rota.unique_key AS held
-    SET entry = held.entry + 1, lane = before.new_lane, while_waiting = %(while_waiting)s::bool, state = 'scheduled'
+    SET entry = held.entry + 1, xid = pg_current_xact_id(), lane = before.new_lane, while_waiting = %(while_waiting)s::bool, state = 'scheduled'
     FROM before WHERE held.key = before.key AND held.task = %(task)s
     RETURNING held.key, held.job, held.entry, held.lane, held.iteration, held.last_run, held.first_at,
               before.lane AS old_lane, before.state AS old_state, before.args
 ), own AS (
-    DELETE FROM rota.log
-    WHERE id = ANY (ARRAY(SELECT job FROM before)) AND xid = pg_current_xact_id()
-    RETURNING id, lane
+    DELETE FROM rota.log AS job USING (
+        SELECT place.segment, place.ctid AS place FROM before
+        CROSS JOIN LATERAL (
+            SELECT entry.segment, entry.ctid FROM rota.log AS entry
+            WHERE entry.id = before.job AND entry.xid = pg_current_xact_id() OFFSET 0
+        ) AS place
+        WHERE before.own
+    ) AS mine
+    WHERE job.segment = mine.segment AND job.ctid = mine.place
+    RETURNING job.id, job.lane
 ), gone AS (
     INSERT INTO rota.tally (slot, lane, state, jobs)
     SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane, state, sum(jobs)
@@ -40,7 +54,7 @@ WITH wanted AS MATERIALIZED (
            least(coalesce(%(at)s::timestamptz,
                           clock_timestamp() + make_interval(secs => %(delay)s::float8)),
                  first_at + make_interval(secs => %(cap)s::float8)),
-           lane, entry, %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, args::json, key, iteration,
+           lane, entry, %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, args, key, iteration,
            last_run
     FROM moved
     RETURNING id, unique_key
