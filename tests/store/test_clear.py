@@ -2,7 +2,9 @@
 
 import pytest
 
-from rota.job import JobId
+from rota import Unique
+from rota.job import JobId, Keys
+from rota.placed import Placing
 from rota.states import Move, State
 from rota.store.protocol import Connection, Store
 from tests.store.factories import (
@@ -13,6 +15,7 @@ from tests.store.factories import (
     run_inside,
     settle,
     settlement,
+    spec_of,
     states,
 )
 from tests.store.test_counters import counted, told
@@ -119,3 +122,18 @@ def test_a_transaction_that_is_rolled_back(store: Store, connection: Connection)
     transaction.rollback()
     assert states(store, connection, jobs) == [State.AVAILABLE] * 5
     assert told(store, connection) == counted(store, connection)
+
+
+@pytest.mark.parametrize("delay", [None, 60.0])
+def test_unique_keys_are_free_again(
+    store: Store, connection: Connection, delay: float | None
+) -> None:
+    """Where a unique job was cleared, another one of its key can come."""
+    spec = spec_of(unique=Unique(key="{key}"), delay=delay)
+    keys = Keys(unique=["a", "b"])
+    first = connection.run(store.enqueue_keyed(spec, ["1", "2"], keys))
+    state = State.AVAILABLE if delay is None else State.SCHEDULED
+    assert sum(cleared(store, connection, state)) == 2
+    second = connection.run(store.enqueue_keyed(spec, ["3", "4"], keys))
+    assert {one.placing for one in second} == {Placing.CREATED}
+    assert not {one.job for one in first} & {one.job for one in second}

@@ -328,3 +328,23 @@ def test_unique_jobs_with_a_limit(store: Store, connection: Connection) -> None:
     assert claim(store, connection, session) == []
     [queue] = connection.run(store.queues())
     assert queue.counts == {State.COMPLETED: 3}
+
+
+def test_a_job_that_its_own_transaction_completes(store: Store, connection: Connection) -> None:
+    """It keeps its place while its lease is a lease of its own, and so do the others of its claim."""
+    limited(store, connection, "aaaabb")
+    session = open_session(store, connection)
+    held = claim(store, connection, session)
+    assert sorted(keys_of(held)) == ["a", "a", "b", "b"]
+    one = next(job for job in held if keys_of([job]) == ["a"])
+    lease = connection.run(store.single_out(session, one.id, one.lease))
+    assert lease is not None
+    assert claim(store, connection, session) == []
+    moved = one._replace(lease=lease)
+    assert settle(store, connection, session, settlement(moved, Move.COMPLETE)) == []
+    assert keys_of(claim(store, connection, session)) == ["a"]
+    rest = [job for job in held if job is not one]
+    assert (
+        settle(store, connection, session, *(settlement(job, Move.COMPLETE) for job in rest)) == []
+    )
+    assert keys_of(claim(store, connection, session)) == ["a"]

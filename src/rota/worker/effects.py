@@ -90,6 +90,9 @@ class Effects:
         if completion.stage is Stage.COMPLETED:
             self._look_at_the_rest(job, completion, settlement)
             self._leases.settled(lease)
+            if job.limited:
+                # Its place is free: another one may have it at once.
+                self._claimer.wake()
             self._app.events.settled(job, completion.settlement)
             return None
         if settlement is None or settlement.move is Move.COMPLETE:
