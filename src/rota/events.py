@@ -135,6 +135,11 @@ class JobSnoozed(JobSettled):
 
 
 @dataclass(frozen=True, slots=True)
+class JobComesRound(JobSettled):
+    """The handler has ended this round of the job, which comes again at its time."""
+
+
+@dataclass(frozen=True, slots=True)
 class JobCancelled(JobSettled):
     """Somebody wanted the job to be cancelled, and it does not run, or not any more."""
 
@@ -231,6 +236,7 @@ ENDINGS: dict[Move, type[JobSettled]] = {
     Move.RETRY: JobRetried,
     Move.DISCARD: JobDiscarded,
     Move.SNOOZE: JobSnoozed,
+    Move.AGAIN: JobComesRound,
     Move.CANCEL: JobCancelled,
     Move.RELEASE: JobReleased,
 }

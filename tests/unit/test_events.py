@@ -12,6 +12,7 @@ from rota.events import (
     Event,
     Events,
     JobCancelled,
+    JobComesRound,
     JobCompleted,
     JobDiscarded,
     JobFailed,
@@ -36,7 +37,7 @@ from rota.job import ClaimedJob, JobId, LeaseId, Rescue, SessionId
 from rota.log import FIELDS, Log
 from rota.outcome import Discard, Retry
 from rota.settlement import Settlement, cancelled, completed, error_text, released
-from rota.states import Move
+from rota.states import MOVES, Move, State
 
 JOB = ClaimedJob(JobId(7), LeaseId(3), "shop.mail", '{"secret":"hush"}', "mail", 0, 2, 5, 30.0, 0.0)
 
@@ -51,9 +52,16 @@ SETTLEMENTS = {
     JobRetried: failed(Move.RETRY, ValueError("hush")),
     JobDiscarded: failed(Move.DISCARD, ValueError("hush")),
     JobSnoozed: Settlement(JOB.id, JOB.lease, Move.SNOOZE, 5),
+    JobComesRound: Settlement(JOB.id, JOB.lease, Move.AGAIN, 5),
     JobCancelled: cancelled(JOB, 0),
     JobReleased: released(JOB),
 }
+
+
+def test_every_ending_has_a_kind() -> None:
+    """Whatever a run can end with is an event."""
+    assert set(ENDINGS) == set(MOVES[State.RUNNING]) - {Move.RESCUE}
+    assert set(ENDINGS.values()) == set(SETTLEMENTS)
 
 
 # Who hears what ----------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ class Effects:
         if settlement is None:
             return
         if (
-            settlement.move in {Move.SNOOZE, Move.DISCARD, Move.RETRY}
+            settlement.move in {Move.SNOOZE, Move.AGAIN, Move.DISCARD, Move.RETRY}
             and not completion.failed_late
         ):
             logger.warning(

@@ -37,12 +37,10 @@ class Order(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """What came of it. `kind` is returned, snooze, retry, discard, raised or unstorable.
+    """What came of it. `kind` is returned, again, snooze, retry, discard, raised or unstorable.
 
     Before that there may be answers of the kind told, with what the handler tells of its run.
     """
-
-    """What came of it. `kind` is returned, again, snooze, retry, discard, raised or unstorable."""
 
     kind: str
     result: str | None = None
