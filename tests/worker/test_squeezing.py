@@ -18,9 +18,11 @@ class Calls:
         for name in self.made:
             real = getattr(app.store, name)
 
-            def call(*args: Any, name: str = name, real: Any = real) -> Operation[Any]:
+            def call(
+                *args: Any, name: str = name, real: Any = real, **named: Any
+            ) -> Operation[Any]:
                 self.made[name] += 1
-                operation: Operation[Any] = real(*args)
+                operation: Operation[Any] = real(*args, **named)
                 return operation
 
             monkeypatch.setattr(app.store, name, call)
