@@ -45,6 +45,7 @@ PARAMS: dict[str, Any] = {
     "held": "[]",
     "host": "h",
     "jitter": 0.0,
+    "job": 1,
     "jobs": "[1,2,3]",
     "keeps": "[]",
     "keys": "[]",
