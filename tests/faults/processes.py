@@ -190,7 +190,9 @@ class Ledger:
 
     def noted(self, what: str) -> Counter[int]:
         """How often the handlers of each number have noted this."""
-        lines = (self.folder / "ledger").read_text(encoding="ascii").splitlines()
+        text = (self.folder / "ledger").read_text(encoding="ascii")
+        # The last line may be on its way.
+        lines = text[: text.rfind("\n") + 1].splitlines()
         return Counter(int(line.split()[1]) for line in lines if line.startswith(what))
 
     def ended(self, count: int) -> bool:
