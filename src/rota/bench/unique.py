@@ -3,6 +3,7 @@
 import time
 
 from rota.bench import tasks
+from rota.bench.enqueue import many
 from rota.bench.figures import ratio
 from rota.bench.scratch import Scratch
 from rota.reports.progress import Progress
@@ -23,7 +24,7 @@ def unique(scratch: Scratch, *, jobs: int, progress: Progress) -> Result:
     figures: dict[str, Figures] = {}
     rates: dict[str, float] = {}
     with scratch.fresh() as url:
-        rates["no keys"] = _plain(url, jobs, progress)
+        rates["no keys"] = many(url, jobs, progress)["rate"]
         figures["no_keys"] = {"jobs": jobs, "rate": rates["no keys"]}
     for kind in KINDS:
         with scratch.fresh() as url:
@@ -41,18 +42,6 @@ NOTES = (
         "jobs without keys, in a database of their own in the same run."
     ),
 )
-
-
-def _plain(url: str, jobs: int, progress: Progress) -> float:
-    progress.begin("no keys", jobs)
-    app = tasks.open_app(url)
-    many = [(n,) for n in range(jobs)]
-    tasks.noop.enqueue_many(many[:1000])
-    began = time.perf_counter()
-    tasks.noop.enqueue_many(many)
-    seconds = time.perf_counter() - began
-    app.close()
-    return round(jobs / seconds)
 
 
 def _conflicting(url: str, jobs: int, kind: str, progress: Progress) -> dict[str, int | float]:

@@ -8,9 +8,6 @@ himself, soon after he has begun and then more and more rarely (`rota.waiting`).
 transaction mode that is all there is.
 """
 
-import contextlib
-import select
-import socket
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -18,6 +15,7 @@ import psycopg
 
 from rota.job import JobId
 from rota.store.operation import Begin, Steps, operation
+from rota.store.postgres.bell import Bell
 from rota.store.postgres.connection import PostgresConnection, translate
 from rota.store.postgres.statements import sql
 
@@ -55,10 +53,7 @@ class PostgresListener:
         self.connection = connection
         self._listen = listen
         self._listening: psycopg.Connection[tuple[Any, ...]] | None = None
-        # A socket pair and not a pipe, as in `wake`.
-        self._inbox, self._bell = socket.socketpair()
-        self._inbox.setblocking(False)
-        self._bell.setblocking(False)
+        self._bell = Bell()
 
     def listen(self) -> bool:
         """Begin to hear, also after the connection was lost; whether it began only now."""
@@ -74,26 +69,20 @@ class PostgresListener:
         """Sleep until something is heard, and at most so many seconds."""
         if heard := self._heard():
             return heard
-        sources: list[socket.socket | int] = [self._inbox]
-        if self._listen and self._listening is not None and not self._listening.closed:
-            sources.append(self._listening.fileno())
-        ready, _, _ = select.select(sources, [], [], max(0.0, timeout))
-        if self._inbox in ready:
-            with contextlib.suppress(BlockingIOError):
-                while self._inbox.recv(4096):
-                    pass
-        return self._heard() if ready else ()
+        listening = self._listening
+        if not self._listen or (listening is not None and listening.closed):
+            listening = None
+        slept = self._bell.sleep(listening, timeout)
+        return self._heard() if slept.rung or slept.readable else ()
 
     def wake(self) -> None:
         """End the sleep, from another thread."""
-        with contextlib.suppress(BlockingIOError, OSError):
-            self._bell.send(b"\0")
+        self._bell.ring()
 
     def close(self) -> None:
         """Hear no more, and close the connection: its lock goes with it."""
         self.connection.close()
         self._bell.close()
-        self._inbox.close()
 
     def _heard(self) -> Collection[JobId]:
         """What has come in.

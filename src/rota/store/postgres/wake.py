@@ -14,10 +14,7 @@ It listens on the connection that claims: the server's process that has just bee
 notification claims sooner than one that still sleeps.
 """
 
-import contextlib
 import logging
-import select
-import socket
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -26,6 +23,7 @@ import psycopg
 
 from rota.errors import RotaError
 from rota.store.operation import Begin, Steps, operation
+from rota.store.postgres.bell import Bell
 from rota.store.postgres.connection import PostgresConnection
 from rota.store.postgres.statements import sql
 from rota.store.protocol import Turn
@@ -52,10 +50,7 @@ class PostgresWaker:
         self._listen = listen
         self._later: float | None = None
         self._listening: psycopg.Connection[tuple[Any, ...]] | None = None
-        # A socket pair and not a pipe: select() takes nothing else on Windows.
-        self._inbox, self._bell = socket.socketpair()
-        self._inbox.setblocking(False)
-        self._bell.setblocking(False)
+        self._bell = Bell()
 
     def wait(self, timeout: float, turn: Turn | None = None) -> bool:
         """Sleep until woken or for `timeout` seconds; whether something woke it."""
@@ -66,17 +61,10 @@ class PostgresWaker:
                 return True
             if self._later is not None:
                 deadline = min(deadline, self._later)
-            sources: list[socket.socket | int] = [self._inbox]
-            if self._listening is not None:
-                sources.append(self._listening.fileno())
-            left = max(0.0, deadline - time.monotonic())
-            ready, _, _ = select.select(sources, [], [], left)
-            if self._inbox in ready:
-                with contextlib.suppress(BlockingIOError):
-                    while self._inbox.recv(4096):
-                        pass
+            slept = self._bell.sleep(self._listening, deadline - time.monotonic())
+            if slept.rung:
                 return True
-            if not ready:
+            if not slept.readable:
                 return False
 
     def _fall_asleep(self) -> bool:
@@ -123,14 +111,12 @@ class PostgresWaker:
 
     def wake(self) -> None:
         """Wake the sleeper from another thread of this process."""
-        with contextlib.suppress(BlockingIOError, OSError):
-            self._bell.send(b"\0")
+        self._bell.ring()
 
     def close(self) -> None:
         """Stop listening, and close the connection."""
         self.connection.close()
         self._bell.close()
-        self._inbox.close()
 
     def _forget(self) -> None:
         self.connection.close()
