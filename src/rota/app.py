@@ -1,46 +1,45 @@
 """The application object: one database, and the tasks whose jobs it keeps."""
 
 import functools
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from rota.args import MAX_ARGS_BYTES
-from rota.backoff import Backoff, RetryPolicy
+from rota.backoff import Backoff, RetryPolicy, check_policy
 from rota.batch import BatchDecorator, BatchTask, batching
 from rota.config import DAY
 from rota.context import Context
 from rota.crontab import Crontab
 from rota.durations import seconds
+from rota.enqueue import Enqueueing
 from rota.errors import (
-    ConfigError,
     SchemaMissing,
     StoreUnavailable,
     TaskAlreadyRegistered,
     TaskNotFound,
 )
-from rota.events import Event, Events, JobsEnqueued
+from rota.events import Event, Events
+from rota.functions import module_of
 from rota.handle import JobHandle
-from rota.job import JobId, JobSpec, Keys
-from rota.job_transaction import JobTransaction
+from rota.job import JobId
 from rota.limit import Limit
 from rota.log import Log
 from rota.middleware import Middleware
 from rota.options import JobOptions, check_name
-from rota.placed import Placed, Placing
 from rota.queue_settings import Retention
 from rota.queues import Queues
 from rota.store import migrate
-from rota.store.callers import Awaiting, Blocking, blocking_caller, caller
-from rota.store.execute import adrive, drive, in_thread
+from rota.store.execute import in_thread
 from rota.store.opening import default_url, open_store
-from rota.store.operation import Apart, Operation, Request, Rows
-from rota.store.protocol import Connection, Store, Transaction
-from rota.task import Executor, Task, TaskDecorator, module_of
-from rota.transaction import OwnTransaction
+from rota.store.operation import Operation
+from rota.task import Executor, Task, TaskDecorator
 from rota.unique import Unique
 from rota.waiting import Waiting
+
+if TYPE_CHECKING:
+    from rota.store.protocol import Connection
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -52,7 +51,7 @@ SPARE = 8
 """So many connections are kept open for the next operation."""
 
 
-class Rota:
+class Rota(Enqueueing):
     """A job queue in a database.
 
     Args:
@@ -75,14 +74,14 @@ class Rota:
         max_args_bytes: int | None = MAX_ARGS_BYTES,
     ) -> None:
         self.url = url or default_url()
-        self.store: Store = open_store(self.url)
+        self.store = open_store(self.url)
         self.tasks: dict[str, Task[..., Any, Any]] = {}
         self.batch_tasks: dict[str, BatchTask[Any, Any]] = {}
         self.middleware = Middleware()
         self.events = Events()
         self.queues = Queues(seconds(retention, "retention"))
-        self._on_enqueued = self.events.listeners(JobsEnqueued)
         Log(self.events)
+        super().__init__(self.events)
         self.max_args_bytes = max_args_bytes
         self.cron = Crontab(self)
         self._ready = False
@@ -194,22 +193,14 @@ class Rota:
             ArgsError: The function's parameters cannot be stored as JSON.
             TaskAlreadyRegistered: There is a task of that name already.
         """
-        policy = retry if retry is not None else Backoff()
+        policy = check_policy(retry)
         if max_attempts is None and isinstance(policy, Backoff):
             max_attempts = policy.attempts
-        if not (isinstance(policy, Backoff) or callable(policy)):
-            message = f"retry: a Backoff or a function is needed, not {type(policy).__name__}"
-            raise ConfigError(message)
         options = JobOptions(
             queue=queue, priority=priority, max_attempts=max_attempts, timeout=timeout,
             unique=unique, limit=limit, fair=fair,
         )  # fmt: skip
-        try:
-            where = None if executor is None else Executor(executor)
-        except ValueError as error:
-            kinds = ", ".join(Executor)
-            message = f"executor: one of {kinds} is needed, not {executor!r}"
-            raise ConfigError(message) from error
+        where = None if executor is None else Executor.named(executor)
         keep = None if retention is None else seconds(retention, "retention")
         gathered = batching(batch, within)
         kind = Task if gathered is None else functools.partial(BatchTask, batching=gathered)
@@ -287,123 +278,6 @@ class Rota:
     def job(self, job: int) -> JobHandle[Any]:
         """A handle on the job with that id. Nothing is looked up yet."""
         return JobHandle(self, JobId(job))
-
-    def enqueue(self, spec: JobSpec, args: Sequence[str], conn: object = None) -> list[JobId]:
-        """Store jobs of one spec; `args` are JSON texts. Tasks call this."""
-        if self.queues.declared:
-            spec = self.queues.fill(spec)
-        if conn is None:
-            jobs = self.run(self.store.enqueue(spec, args, copy=True))
-        else:
-            jobs = self._join(conn, lambda copy: self.store.enqueue(spec, args, copy=copy))
-        if self._on_enqueued:
-            self.events.emit(JobsEnqueued(spec.task, spec.queue, tuple(jobs)))
-        return jobs
-
-    async def aenqueue(
-        self, spec: JobSpec, args: Sequence[str], conn: object = None
-    ) -> list[JobId]:
-        """`enqueue` for async code."""
-        if self.queues.declared:
-            spec = self.queues.fill(spec)
-        if conn is None:
-            jobs = await self.arun(self.store.enqueue(spec, args, copy=True))
-        else:
-            jobs = await self._ajoin(conn, lambda copy: self.store.enqueue(spec, args, copy=copy))
-        if self._on_enqueued:
-            self.events.emit(JobsEnqueued(spec.task, spec.queue, tuple(jobs)))
-        return jobs
-
-    def enqueue_keyed(
-        self, spec: JobSpec, args: Sequence[str], keys: Keys, conn: object = None
-    ) -> list[Placed]:
-        """`enqueue` for jobs that have keys; what became of each."""
-        operation = self.store.enqueue_keyed(self.queues.fill(spec), args, keys)
-        placed = self.run(operation) if conn is None else self._join(conn, lambda _: operation)
-        self._tell_placed(spec, placed)
-        return placed
-
-    async def aenqueue_keyed(
-        self, spec: JobSpec, args: Sequence[str], keys: Keys, conn: object = None
-    ) -> list[Placed]:
-        """`enqueue_keyed` for async code."""
-        operation = self.store.enqueue_keyed(self.queues.fill(spec), args, keys)
-        if conn is None:
-            placed = await self.arun(operation)
-        else:
-            placed = await self._ajoin(conn, lambda _: operation)
-        self._tell_placed(spec, placed)
-        return placed
-
-    def _tell_placed(self, spec: JobSpec, placed: Sequence[Placed]) -> None:
-        new = tuple(one.job for one in placed if one.placing is Placing.CREATED)
-        if self._on_enqueued and new:
-            self.events.emit(JobsEnqueued(spec.task, spec.queue, new))
-
-    def run_on(self, conn: object, operation: Operation[T]) -> T:
-        """Run an operation in a caller's transaction: `conn` is what `enqueue` takes."""
-        return self._join(conn, lambda _: operation)
-
-    async def arun_on(self, conn: object, operation: Operation[T]) -> T:
-        """`run_on` for async code."""
-        return await self._ajoin(conn, lambda _: operation)
-
-    def _join(self, conn: object, build: Callable[[bool], Operation[T]]) -> T:
-        """Run an operation in the caller's transaction; `build` is told whether it can COPY."""
-        if isinstance(conn, OwnTransaction):
-            conn = conn.connection
-        return self._on(blocking_caller(conn), build)
-
-    async def _ajoin(self, conn: object, build: Callable[[bool], Operation[T]]) -> T:
-        """`_join` for async code, on whichever kind of connection."""
-        if isinstance(conn, OwnTransaction):
-            if not isinstance(conn, JobTransaction) or conn.own:
-                return await in_thread(self._on, blocking_caller(conn.connection), build)
-            # A job's transaction on a connection of the caller's, which may be an async one.
-            conn = conn.connection
-        found = await caller(conn)
-        if isinstance(found, Blocking):
-            return self._on(found, build)
-        self.check_backend(found)
-        if not self._ready:
-            await in_thread(self.ready, make=False)
-        joined = found
-
-        async def execute(request: Request) -> Rows:
-            if isinstance(request, Apart):
-                return [(await self.arun(request.operation),)]
-            return await joined.execute(request)
-
-        return await adrive(build(joined.copy).steps, execute)
-
-    def _on(self, found: Blocking, build: Callable[[bool], Operation[T]]) -> T:
-        self.check_backend(found)
-        self.ready(make=False)
-
-        def execute(request: Request) -> Rows:
-            if isinstance(request, Apart):
-                return [(self.run(request.operation),)]
-            return found.execute(request)
-
-        return drive(build(found.copy).steps, execute)
-
-    def check_backend(self, found: Blocking | Awaiting) -> None:
-        """Refuse a caller's connection to another kind of database."""
-        if found.backend != self.store.name:
-            message = (
-                f"conn leads to {found.backend}, but this Rota keeps its jobs in "
-                f"{self.store.name}; a job can only join a transaction of its own database"
-            )
-            raise ConfigError(message)
-
-    def transaction(self) -> OwnTransaction:
-        """A transaction of Rota's own, for `with` and `async with`."""
-        return OwnTransaction(self)
-
-    def begin(self) -> Transaction:
-        """Begin a transaction of Rota's own; `transaction` is the way to use it."""
-        self.ready()
-        return self.store.transaction()
 
     # The store -------------------------------------------------------------------------------
 

@@ -76,3 +76,17 @@ def check_attempts(attempts: int, what: str) -> int:
         message = f"{what}: between 1 and {MOST_ATTEMPTS} attempts are possible, not {attempts!r}"
         raise ConfigError(message)
     return attempts
+
+
+def check_policy(policy: RetryPolicy | None) -> RetryPolicy:
+    """Check a task's retry policy; the default one where there is none.
+
+    Raises:
+        ConfigError: It is neither a `Backoff` nor a function.
+    """
+    if policy is None:
+        return Backoff()
+    if not (isinstance(policy, Backoff) or callable(policy)):
+        message = f"retry: a Backoff or a function is needed, not {type(policy).__name__}"
+        raise ConfigError(message)
+    return policy

@@ -14,8 +14,9 @@ from rota.backoff import RetryPolicy
 from rota.context import BatchContext
 from rota.durations import seconds
 from rota.errors import ConfigError
+from rota.functions import result_annotation, without_outcomes
 from rota.options import JobOptions
-from rota.task import Executor, Task, result_annotation, without_outcomes
+from rota.task import Executor, Task
 
 if TYPE_CHECKING:
     from rota.app import Rota

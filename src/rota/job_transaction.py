@@ -10,23 +10,26 @@ lease is not there any more, and everything is rolled back. It is written last, 
 is locked for a moment only.
 """
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Generator
 from enum import Enum
 from functools import partial
 from inspect import isawaitable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rota.errors import ConfigError, LeaseLost, StoreUnavailable
 from rota.job import ClaimedJob, LeaseId, SessionId
 from rota.settlement import Settlement, completed
+from rota.store.execute import adrive, drive
 from rota.store.joining import AwaitedJoined, Joined, ajoin, join
 from rota.store.own import Own, Threaded, to_its_end
-from rota.transaction import OwnTransaction
+from rota.transaction import TransactionBlock
 
 if TYPE_CHECKING:
     from rota.app import Rota
     from rota.task import Task
+
+T = TypeVar("T")
 
 Transact = Callable[[ClaimedJob, object, bool], "JobTransaction"]
 """Makes the transaction of a job: on this connection, committed by Rota or not."""
@@ -124,7 +127,7 @@ class Completion:
             raise LeaseLost(message)
 
 
-class JobTransaction(OwnTransaction):
+class JobTransaction(TransactionBlock):
     """Commits the handler's writes and the job's completion together, or neither; for one block.
 
     Made by `Context.transaction`. In a direct call of the task it is just a transaction.
@@ -136,7 +139,7 @@ class JobTransaction(OwnTransaction):
         if conn is None and not commit:
             message = "commit=False needs conn=...: nobody else can commit a connection of Rota's"
             raise ConfigError(message)
-        super().__init__(app)
+        self._app = app
         self._completion = completion
         self._conn = conn
         self._commit = commit
@@ -190,7 +193,7 @@ class JobTransaction(OwnTransaction):
         joined: Joined = (
             Own(self._app.begin) if self.own else join(self._conn, self._app.check_backend)
         )
-        _call(self._entering(_now, joined))
+        drive(self._entering(_now, joined), _now)
         self._joined = joined
         return self
 
@@ -202,7 +205,7 @@ class JobTransaction(OwnTransaction):
     ) -> None:
         joined, self._joined = self._joined, None
         if joined is not None:
-            _call(self._leaving(joined, error))
+            drive(self._leaving(joined, error), _now)
 
     async def __aenter__(self) -> Self:
         check, begun = self._app.check_backend, not self._commit
@@ -211,7 +214,7 @@ class JobTransaction(OwnTransaction):
             if self.own
             else await ajoin(self._conn, check, begun=begun)
         )
-        await _await(self._entering(to_its_end, joined))
+        await adrive(self._entering(to_its_end, joined), _now)
         self._awaited = joined
         return self
 
@@ -223,7 +226,7 @@ class JobTransaction(OwnTransaction):
     ) -> None:
         joined, self._awaited = self._awaited, None
         if joined is not None:
-            await _await(self._leaving(joined, error))
+            await adrive(self._leaving(joined, error), _now)
 
     def _entering(self, run: Callable[..., Any], joined: Joined | AwaitedJoined) -> Flow:
         one = self._completion
@@ -275,36 +278,5 @@ def without_job(app: "Rota") -> Transact:
     return transact
 
 
-# Two short loops, as in `rota.store.execute`: one flow, for code that blocks and for async code.
-
-
-def _now(call: Callable[[], None]) -> None:
-    call()
-
-
-def _call(flow: Flow) -> None:
-    try:
-        call = next(flow)
-        while True:
-            try:
-                answer = call()
-            except BaseException as error:  # noqa: BLE001 - the flow decides what it means
-                call = flow.throw(error)
-            else:
-                call = flow.send(answer)
-    except StopIteration:
-        return
-
-
-async def _await(flow: Generator[Callable[[], Awaitable[Any]], Any, None]) -> None:
-    try:
-        call = next(flow)
-        while True:
-            try:
-                answer = await call()
-            except BaseException as error:  # noqa: BLE001 - the flow decides what it means
-                call = flow.throw(error)
-            else:
-                call = flow.send(answer)
-    except StopIteration:
-        return
+def _now(call: Callable[[], T]) -> T:
+    return call()

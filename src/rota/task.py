@@ -8,11 +8,9 @@ one call by `.using(...)`.
 import copy
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -22,7 +20,6 @@ from typing import (
     Protocol,
     Self,
     TypeVar,
-    get_type_hints,
     overload,
 )
 
@@ -30,9 +27,9 @@ from rota.args import ArgsCodec, ResultCodec
 from rota.backoff import RetryPolicy
 from rota.context import Context
 from rota.errors import ArgsError, ConfigError
+from rota.functions import result_annotation, without_outcomes
 from rota.handle import JobHandle
 from rota.job import JobId
-from rota.job_transaction import without_job
 from rota.keys import Keying
 from rota.limit import Limit
 from rota.middleware import Arguments, EnqueueCall
@@ -57,6 +54,19 @@ class Executor(StrEnum):
     """In a thread of the worker: `def`, for work that waits."""
     PROCESS = "process"
     """In a child process: for work that computes, may crash, or must be stopped by force."""
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """The executor of that name.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        try:
+            return cls(name)
+        except ValueError as error:
+            message = f"executor: one of {', '.join(cls)} is needed, not {name!r}"
+            raise ConfigError(message) from error
 
 
 class Task(Generic[P, R, T]):
@@ -113,8 +123,14 @@ class Task(Generic[P, R, T]):
         if wanted == self._first:
             if args and isinstance(args[0], Context):
                 return call(*args, **kwargs)
-            return call(Context.alone(self.spec, without_job(self.app)), *args, **kwargs)
-        return call(*args, **{**kwargs, wanted: Context.alone(self.spec, without_job(self.app))})
+            return call(self._alone(), *args, **kwargs)
+        return call(*args, **{**kwargs, wanted: self._alone()})
+
+    def _alone(self) -> Context:
+        """The context of a direct call."""
+        from rota.job_transaction import without_job  # here: most programs never need it
+
+        return Context.alone(self.spec, without_job(self.app))
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
@@ -321,17 +337,6 @@ class Task(Generic[P, R, T]):
         return texts
 
 
-def module_of(function: Callable[..., Any]) -> str:
-    """The module's name as a worker will know it, also for a file that is run as a script."""
-    if function.__module__ != "__main__":
-        return function.__module__
-    script = sys.modules["__main__"]
-    spec = getattr(script, "__spec__", None)
-    if spec is not None:
-        return str(spec.name).removesuffix(".__main__")
-    return Path(getattr(script, "__file__", None) or "__main__").stem
-
-
 def _of_many(number: int, error: ArgsError) -> ArgsError:
     return ArgsError(f"job {number} of enqueue_many: {error}")
 
@@ -362,31 +367,6 @@ def _executor(function: Callable[..., object], wanted: Executor | None, name: st
         message = f"task {name!r}: executor={wanted.value!r} does not fit; {fitting}"
         raise ConfigError(message)
     return wanted
-
-
-def result_annotation(function: Callable[..., object]) -> object:
-    """What a handler says it returns; anything, if it does not say so."""
-    try:
-        return get_type_hints(function, include_extras=True).get("return", Any)
-    except NameError:
-        return Any
-
-
-def without_outcomes(annotation: object) -> object:
-    """The annotation of the results alone: in `-> str | Snooze` outcomes are none."""
-    arguments = getattr(annotation, "__args__", None)
-    if arguments is None or getattr(annotation, "__origin__", None) not in {None, _union()}:
-        return annotation
-    kept = [one for one in arguments if not (isinstance(one, type) and issubclass(one, Exception))]
-    if len(kept) == len(arguments):
-        return annotation
-    return functools.reduce(lambda one, other: one | other, kept) if kept else None
-
-
-def _union() -> object:
-    from typing import Union
-
-    return Union
 
 
 class TaskDecorator(Protocol):

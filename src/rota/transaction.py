@@ -5,31 +5,44 @@ with rota.transaction() as tx:
     send_receipt.enqueue(42, conn=tx)
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from rota.store.own import Own, Threaded
-
-if TYPE_CHECKING:
-    from rota.app import Rota
+from rota.store.protocol import Transaction
 
 
-class OwnTransaction:
+class TransactionBlock(ABC):
+    """The `with` (or `async with`) block of a transaction, which `conn=` takes as well."""
+
+    @property
+    def own(self) -> bool:
+        """Whether its connection is Rota's own."""
+        return True
+
+    @property
+    @abstractmethod
+    def connection(self) -> Any:
+        """The connection in use, for the user's own statements."""
+
+    def execute(self, sql: str, params: Any = ()) -> Any:
+        """Run a statement in the transaction, in the driver's own style; gives its cursor."""
+        return self.connection.execute(sql, params)
+
+
+class OwnTransaction(TransactionBlock):
     """Commits at the end of its `with` (or `async with`) block, rolls back on an exception."""
 
-    def __init__(self, app: "Rota") -> None:
-        self._app = app
-        self._own = Own(app.begin)
+    def __init__(self, begin: Callable[[], Transaction]) -> None:
+        self._own = Own(begin)
         self._threaded = Threaded(self._own)
 
     @property
     def connection(self) -> Any:
         """The driver's connection (psycopg or sqlite3), for the user's own statements."""
         return self._own.connection
-
-    def execute(self, sql: str, params: Any = ()) -> Any:
-        """Run a statement in the transaction, in the driver's own style; gives its cursor."""
-        return self.connection.execute(sql, params)
 
     async def aexecute(self, sql: str, params: Any = ()) -> Any:
         """`execute` for async code."""

@@ -11,7 +11,6 @@ import os
 import threading
 import time
 from collections.abc import Collection
-from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from rota.errors import JobNotFound, RotaError, StoreUnavailable
@@ -45,6 +44,8 @@ class Wait:
     __slots__ = ("due", "ended", "job", "pause")
 
     def __init__(self, job: JobId) -> None:
+        from concurrent.futures import Future  # here: most programs never wait
+
         self.job = job
         self.ended: Future[JobRecord] = Future()
         # An asyncio task that is cancelled must not cancel what the thread is about to set.

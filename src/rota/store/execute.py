@@ -4,42 +4,44 @@
 backends' connections (Rota's own) and in `callers` (the callers').
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from typing import ParamSpec, TypeVar
 
-from rota.store.operation import Request, Rows, Steps
-
 T = TypeVar("T")
+Asked = TypeVar("Asked")
+Given = TypeVar("Given")
 P = ParamSpec("P")
 
 
-def drive(steps: Steps[T], execute: Callable[[Request], Rows]) -> T:
+def drive(steps: Generator[Asked, Given, T], execute: Callable[[Asked], Given]) -> T:
     """Run the steps of an operation to their end; errors of `execute` are thrown into them."""
     try:
         request = next(steps)
         while True:
             try:
-                rows = execute(request)
-            except Exception as error:  # noqa: BLE001 - the operation decides what it means
+                given = execute(request)
+            except BaseException as error:  # noqa: BLE001 - the steps decide what it means
                 request = steps.throw(error)
             else:
-                request = steps.send(rows)
+                request = steps.send(given)
     except StopIteration as end:
         result: T = end.value
         return result
 
 
-async def adrive(steps: Steps[T], execute: Callable[[Request], Awaitable[Rows]]) -> T:
+async def adrive(
+    steps: Generator[Asked, Given, T], execute: Callable[[Asked], Awaitable[Given]]
+) -> T:
     """`drive` where `execute` is a coroutine function."""
     try:
         request = next(steps)
         while True:
             try:
-                rows = await execute(request)
-            except Exception as error:  # noqa: BLE001 - the operation decides what it means
+                given = await execute(request)
+            except BaseException as error:  # noqa: BLE001 - the steps decide what it means
                 request = steps.throw(error)
             else:
-                request = steps.send(rows)
+                request = steps.send(given)
     except StopIteration as end:
         result: T = end.value
         return result

@@ -19,8 +19,9 @@ from rota.outcome import Outcome
 from rota.settlement import Settlement, cancelled
 from rota.task import Task
 from rota.worker.batch import CANCELLED, Batch, Batches
+from rota.worker.current import Run
 from rota.worker.effects import Effects
-from rota.worker.run import Run, Runners
+from rota.worker.run import Runners
 
 
 class BatchRunners(Runners):

@@ -13,23 +13,21 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from enum import Enum
 from typing import Any, assert_never
 
-from rota.batch import BatchTask
 from rota.config import WorkerConfig
 from rota.context import BatchContext, Context
-from rota.errors import ArgsError
 from rota.events import Events, JobCompleted, JobOverdue, JobStarted, TaskUnknown
 from rota.job import ClaimedJob, JobId
 from rota.middleware import Middleware, wrapped
 from rota.notes import Notes, RunNotes
-from rota.outcome import Discard, Outcome
-from rota.settlement import Settlement, cancelled, completed, decide, released
+from rota.settlement import Settlement, cancelled, released
 from rota.states import Move
 from rota.task import Executor, Task
+from rota.worker.current import Run, Stop
 from rota.worker.effects import Effects
-from rota.worker.executors.process import Child, Children, UnstorableResult
+from rota.worker.ending import failed, returned, too_long
+from rota.worker.executors.process import Children, UnstorableResult
 from rota.worker.executors.thread import contained
 from rota.worker.turns import Turns
 
@@ -45,29 +43,6 @@ Given = tuple[list[object], dict[str, object]]
 
 UNKNOWN_DELAY = 5.0
 """Seconds until a job of a task that this worker does not have is offered to the workers again."""
-
-
-class Stop(Enum):
-    """Why a run was told to stop."""
-
-    CANCEL = "somebody asked for it"
-    TIMEOUT = "its time is up"
-    LOST = "the session is lost: the job is somebody else's"
-    RELEASE = "the worker stops"
-
-
-class Run:
-    """What a runner does just now."""
-
-    __slots__ = ("children", "context", "job", "runner", "stop", "task")
-
-    def __init__(self, runner: "asyncio.Task[None]") -> None:
-        self.runner = runner
-        self.job: ClaimedJob | None = None
-        self.task: Task[..., Any, Any] | None = None
-        self.context: Context | BatchContext | None = None
-        self.children: list[Child] = []
-        self.stop: Stop | None = None
 
 
 class Runners:
@@ -320,7 +295,7 @@ class Runners:
                 return await task.function(*args, **kwargs)
         except TimeoutError as error:
             if limit.expired():
-                raise _too_long(job) from error
+                raise too_long(job) from error
             raise
 
     def _arguments(self, run: Run, job: ClaimedJob, task: Task[..., Any, Any]) -> Given:
@@ -368,36 +343,16 @@ class Runners:
     # Endings ---------------------------------------------------------------------------------
 
     def _returned(self, job: ClaimedJob, task: Task[..., Any, Any], value: Any) -> Settlement:
-        keep = task.keeps[job.queue]
-        if value is None and (not task.store_result or isinstance(task, BatchTask)):
-            return completed(job, keep.completed)
-        if isinstance(value, Outcome):
-            return decide(job, value, task.retry, keep.discarded)
-        if not task.store_result:
-            return completed(job, keep.completed)
-        if task.executor is Executor.PROCESS and not self._around:
-            return completed(job, keep.completed, value)
-        try:
-            return completed(job, keep.completed, task.result_codec.encode(value))
-        except ArgsError as error:
-            return self._unstorable(job, task, error)
+        # A child has encoded its result already; middleware has decoded that again.
+        encoded = task.executor is Executor.PROCESS and not self._around
+        return returned(job, task, value, encoded=encoded)
 
     def _failed(
         self, job: ClaimedJob, task: Task[..., Any, Any], error: BaseException
     ) -> Settlement:
-        if isinstance(error, UnstorableResult):
-            return self._unstorable(job, task, error)
-        settlement = decide(job, error, task.retry, task.keeps[job.queue].discarded)
-        if self._completions:
+        if self._completions and not isinstance(error, UnstorableResult):
             self._effects.failed_late(job, error)
-        return settlement
-
-    def _unstorable(
-        self, job: ClaimedJob, task: Task[..., Any, Any], error: Exception
-    ) -> Settlement:
-        # The handler has done its work; running it again would not make the result storable.
-        discard = Discard(f"the handler ran, but its result cannot be stored: {error}")
-        return decide(job, discard, task.retry, task.keeps[job.queue].discarded)
+        return failed(job, task, error)
 
     def _stopped(
         self,
@@ -414,7 +369,7 @@ class Runners:
             case Stop.CANCEL:
                 return cancelled(job, task.keeps[job.queue].cancelled)
             case Stop.TIMEOUT:
-                return self._failed(job, task, _too_long(job))
+                return self._failed(job, task, too_long(job))
             case Stop.RELEASE:
                 return released(job)
             case Stop.LOST | None:
@@ -439,7 +394,3 @@ class Runners:
             case Executor.THREAD:
                 if stop is Stop.TIMEOUT and run.job is not None:
                     self._events.emit(JobOverdue(run.job))
-
-
-def _too_long(job: ClaimedJob) -> TimeoutError:
-    return TimeoutError(f"the attempt took longer than {job.timeout} seconds")

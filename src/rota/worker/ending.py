@@ -1,0 +1,48 @@
+"""How runs end: from what a handler returned or raised to a settlement."""
+
+from typing import Any
+
+from rota.batch import BatchTask
+from rota.errors import ArgsError
+from rota.job import ClaimedJob
+from rota.outcome import Discard, Outcome
+from rota.settlement import Settlement, completed, decide
+from rota.task import Task
+from rota.worker.executors.process import UnstorableResult
+
+
+def returned(
+    job: ClaimedJob, task: Task[..., Any, Any], value: Any, *, encoded: bool
+) -> Settlement:
+    """The handler returned; `encoded` says that a result is JSON text already."""
+    keep = task.keeps[job.queue]
+    if value is None and (not task.store_result or isinstance(task, BatchTask)):
+        return completed(job, keep.completed)
+    if isinstance(value, Outcome):
+        return decide(job, value, task.retry, keep.discarded)
+    if not task.store_result:
+        return completed(job, keep.completed)
+    if encoded:
+        return completed(job, keep.completed, value)
+    try:
+        return completed(job, keep.completed, task.result_codec.encode(value))
+    except ArgsError as error:
+        return _unstorable(job, task, error)
+
+
+def failed(job: ClaimedJob, task: Task[..., Any, Any], error: BaseException) -> Settlement:
+    """The handler raised."""
+    if isinstance(error, UnstorableResult):
+        return _unstorable(job, task, error)
+    return decide(job, error, task.retry, task.keeps[job.queue].discarded)
+
+
+def too_long(job: ClaimedJob) -> TimeoutError:
+    """The error of a run whose time is up."""
+    return TimeoutError(f"the attempt took longer than {job.timeout} seconds")
+
+
+def _unstorable(job: ClaimedJob, task: Task[..., Any, Any], error: Exception) -> Settlement:
+    # The handler has done its work; running it again would not make the result storable.
+    discard = Discard(f"the handler ran, but its result cannot be stored: {error}")
+    return decide(job, discard, task.retry, task.keeps[job.queue].discarded)
