@@ -39,7 +39,7 @@ from rota.unique import Unique
 from rota.waiting import Waiting
 
 if TYPE_CHECKING:
-    from rota.store.protocol import Connection
+    from rota.store.connections import Connection
 
 P = ParamSpec("P")
 R = TypeVar("R")

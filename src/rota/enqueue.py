@@ -14,9 +14,10 @@ from rota.job import JobId, JobSpec, Keys
 from rota.placed import Placed, Placing
 from rota.queues import Queues
 from rota.store.callers import Awaiting, Blocking, blocking_caller, caller
+from rota.store.connections import Transaction
 from rota.store.execute import adrive, drive, in_thread
 from rota.store.operation import Apart, Operation, Request, Rows
-from rota.store.protocol import Store, Transaction
+from rota.store.protocol import Store
 from rota.transaction import OwnTransaction, TransactionBlock
 
 T = TypeVar("T")

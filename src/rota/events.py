@@ -77,6 +77,13 @@ class JobsClaimed(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class LimitsReached(Event):
+    """A claim has taken the last places of these limits; more jobs of theirs would wait."""
+
+    limits: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JobStarted(Event):
     """A handler is about to be called."""
 

@@ -86,7 +86,8 @@ class ClaimedJob(NamedTuple):
     """One job in the hands of a worker. `attempt` counts from 1 and includes this run.
 
     `enqueued_at` is in seconds since the epoch: making a datetime of it would cost more than the
-    rest of the row, and few handlers look. `limited` says whether others may wait until it has ended.
+    rest of the row, and few handlers look. `limited` says whether others may wait until it has ended;
+    `filled` is its limit's key, if this job took the limit's last place.
     """
 
     id: JobId
@@ -101,6 +102,7 @@ class ClaimedJob(NamedTuple):
     enqueued_at: float
     unique_key: str | None = None
     limited: bool = False
+    filled: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

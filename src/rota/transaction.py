@@ -10,8 +10,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
+from rota.store.connections import Transaction
 from rota.store.own import Own, Threaded
-from rota.store.protocol import Transaction
 
 
 class TransactionBlock(ABC):

@@ -17,7 +17,8 @@ from rota.errors import JobNotFound, RotaError, StoreUnavailable
 from rota.job import JobId, JobRecord
 
 if TYPE_CHECKING:
-    from rota.store.protocol import Listener, Store
+    from rota.store.connections import Listener
+    from rota.store.protocol import Store
 
 logger = logging.getLogger("rota")
 

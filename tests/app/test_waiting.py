@@ -13,7 +13,8 @@ import pytest
 from rota import JobFailed, JobNotFinished, JobNotFound, Rota, State, StoreUnavailable, waiting
 from rota.job import ClaimedJob, JobId, SessionId, SessionInfo
 from rota.settlement import completed
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.fixtures.workers import until
 
 LONG = 20.0

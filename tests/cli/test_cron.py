@@ -7,7 +7,8 @@ import pytest
 
 from rota import Rota
 from rota.cron import CronEntry
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.cli.calling import SHOP, answer, finished, refused, rota
 from tests.store.factories import open_session
 

@@ -11,7 +11,8 @@ from rota.cli.job_text import HEADINGS
 from rota.job import JobId
 from rota.settlement import error_json
 from rota.states import Move, State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.cli.calling import answer, refused, rota
 from tests.store.factories import (
     NOBODY,

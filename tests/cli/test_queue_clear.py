@@ -8,7 +8,8 @@ import pytest
 
 from rota.job import JobId
 from rota.states import State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.cli.calling import answer, refused, rota, started
 from tests.fixtures.workers import until
 from tests.store.factories import claim, enqueue, one_of_each, open_session

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from rota.queue_settings import FOREVER, QueueSettings
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.cli.calling import answer, finished, refused, rota
 from tests.store.factories import enqueue
 

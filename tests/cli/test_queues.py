@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from rota.states import State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.cli.calling import answer, refused, rota
 from tests.store.factories import claim, enqueue, one_of_each, open_session
 

@@ -5,7 +5,8 @@ import json
 from rota import Unique
 from rota.job import Keys
 from rota.states import Move
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.cli.calling import rota
 from tests.store.factories import claim, open_session, settle, settlement, spec_of
 

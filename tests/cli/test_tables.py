@@ -4,7 +4,8 @@ import pytest
 
 from rota.cli.tables import Column, fitted, shortened
 from rota.states import State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.cli.calling import rota
 from tests.store.factories import enqueue, one_of_each
 

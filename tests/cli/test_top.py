@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from rota.states import State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.cli.calling import ROTA, answer, environment, finished, refused, rota
 from tests.store.factories import claim, enqueue, open_session
 

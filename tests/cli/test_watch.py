@@ -12,7 +12,8 @@ from rota.job import ClaimedJob, JobId, LeaseId
 from rota.notes import Note
 from rota.settlement import error_json
 from rota.states import Move, State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.cli.calling import read_until, refused, rota, started
 from tests.store.factories import NOBODY, in_state, running, settle, settlement
 

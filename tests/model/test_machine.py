@@ -26,15 +26,18 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from rota import Limit, Unique
 from rota.errors import LeaseLost
-from rota.job import ClaimedJob, JobId, JobSpec, LeaseId, SessionId, SessionInfo
+from rota.job import ClaimedJob, JobId, JobSpec, Keys, LeaseId, SessionId, SessionInfo
+from rota.placed import Placed, Placing
 from rota.settlement import Settlement, error_json
 from rota.states import Move, State
+from rota.store.connections import Connection
 from rota.store.migrate import migrate
 from rota.store.opening import open_store
 from rota.store.operation import Statement
 from rota.store.postgres import segments
-from rota.store.protocol import Connection, Store
+from rota.store.protocol import Store
 from tests.store.factories import NOBODY, until
 
 SETTINGS = settings(
@@ -48,6 +51,7 @@ SETTINGS = settings(
 KEEP = 3600.0
 FAR = 600.0
 QUEUES = ("mail", "images")
+LIMITS = {most: Limit(key="{key}", running=most) for most in (1, 3)}
 WAITING = {State.SCHEDULED, State.RETRYABLE}
 BACK = {Move.RETRY: State.RETRYABLE, Move.SNOOZE: State.SCHEDULED, Move.RELEASE: State.SCHEDULED}
 ENDS = {
@@ -70,6 +74,11 @@ class Expected:
     fresh: bool = True
     """Whether it never came back: then its place in line is that of its id."""
     unwanted: bool = False
+    line: str = ""
+    """With whom it stands in line: those of its limit, of its fair key, or all without either."""
+    places: int | None = None
+    """How many of its line may run at once."""
+    unique: str | None = None
     claimed: ClaimedJob | None = None
     session: SessionId | None = None
 
@@ -108,6 +117,7 @@ class Machine(RuleBasedStateMachine):
         self.doomed: list[SessionId] = []
         self.dead: list[SessionId] = []
         self.old: list[tuple[SessionId, ClaimedJob]] = []
+        self.replaced = False
 
     def teardown(self) -> None:
         self.place.close()
@@ -145,6 +155,72 @@ class Machine(RuleBasedStateMachine):
         for job in ids:
             self.jobs[job] = Expected(queue, priority, attempts, state, due=delay != FAR)
 
+    @rule(
+        queue=st.sampled_from(QUEUES),
+        priority=st.integers(0, 1),
+        most=st.sampled_from(list(LIMITS)),
+        count=st.sampled_from((1, 2, 5)),
+    )
+    def enqueue_limited(self, queue: str, priority: int, most: int, count: int) -> None:
+        spec = JobSpec("shop.send", queue, priority, 3, limit=LIMITS[most])
+        keys = Keys(limit=[f"most {most}"] * count)
+        for one in self.run(self.store.enqueue_keyed(spec, ["{}"] * count, keys)):
+            expected = Expected(queue, priority, 3, State.AVAILABLE)
+            expected.line, expected.places = f"most {most}", most
+            assert one.job not in self.jobs
+            self.jobs[one.job] = expected
+
+    @rule(
+        queue=st.sampled_from(QUEUES),
+        priority=st.integers(0, 1),
+        keys=st.lists(st.sampled_from("ab"), min_size=1, max_size=5),
+    )
+    def enqueue_fair(self, queue: str, priority: int, keys: list[str]) -> None:
+        spec = JobSpec("shop.send", queue, priority, 3, fair=True)
+        found = self.run(self.store.enqueue_keyed(spec, ["{}"] * len(keys), Keys(fair=keys)))
+        for one, key in zip(found, keys, strict=True):
+            expected = Expected(queue, priority, 3, State.AVAILABLE, line=f"fair {key}")
+            assert one.job not in self.jobs
+            self.jobs[one.job] = expected
+
+    @rule(
+        priority=st.integers(0, 1),
+        key=st.sampled_from("xy"),
+        conflict=st.sampled_from(("skip", "replace")),
+        delay=st.sampled_from((None, None, 0.0, FAR)),
+    )
+    def enqueue_unique(self, priority: int, key: str, conflict: str, delay: float | None) -> None:
+        queue = QUEUES[0]
+        unique = Unique(key="{key}", on_conflict=conflict)
+        spec = JobSpec("shop.send", queue, priority, 3, delay=delay, unique=unique)
+        holder = self.holder(key)
+        [placed] = self.run(self.store.enqueue_keyed(spec, ["{}"], Keys(unique=[key])))
+        state = State.AVAILABLE if delay is None else State.SCHEDULED
+        if holder is None:
+            assert placed == Placed(placed.job, Placing.CREATED)
+            assert placed.job not in self.jobs
+            expected = Expected(queue, priority, 3, state, due=delay != FAR, unique=key)
+            self.jobs[placed.job] = expected
+            return
+        one = self.jobs[holder]
+        if conflict == "skip" or one.state is State.RUNNING:
+            assert placed == Placed(holder, Placing.SKIPPED)
+            return
+        assert placed == Placed(holder, Placing.REPLACED)
+        one.comes_back(state, due=delay != FAR)
+        one.priority = priority
+        self.replaced = True
+
+    def holder(self, key: str | None) -> JobId | None:
+        """The job that has a unique key."""
+        found = [
+            job
+            for job, one in self.jobs.items()
+            if key is not None and one.unique == key and not one.state.finished
+        ]
+        assert len(found) <= 1
+        return found[0] if found else None
+
     @rule(doomed=st.booleans())
     def open_session(self, *, doomed: bool) -> None:
         info = SessionInfo("alpha", 1, QUEUES, 0.001 if doomed else 600.0)
@@ -160,19 +236,31 @@ class Machine(RuleBasedStateMachine):
             for job, one in self.jobs.items()
             if one.state is State.AVAILABLE and one.queue in queues and one.queue not in self.paused
         }
+        room = self._room(before)
         if session in self.dead:
             with pytest.raises(LeaseLost) if before else suppress(LeaseLost):
                 assert self.run(self.store.claim(session, queues, limit)) == []
             return
         claimed: list[ClaimedJob] = self.run(self.store.claim(session, queues, limit))
         taken = [job.id for job in claimed]
-        assert len(taken) == len(set(taken)) == min(limit, len(before))
+        assert len(taken) == len(set(taken))
         assert set(taken) <= before.keys()
         priorities = [before[job].priority for job in taken]
         assert priorities == sorted(priorities)
-        left = [one.priority for job, one in before.items() if job not in set(taken)]
-        assert not left or not priorities or priorities[-1] <= min(left)
         self._in_line(taken, before)
+        started = Counter(before[job].line for job in taken)
+        assert all(started[line] <= places for line, places in room.items())
+        if self.replaced:
+            # Entries that do not count any more are passed over, and have a place in this claim.
+            assert bool(taken) == any(room.values())
+        else:
+            assert len(taken) == min(limit, sum(room.values()))
+            left = [
+                one.priority
+                for job, one in before.items()
+                if job not in set(taken) and started[one.line] < room[one.line]
+            ]
+            assert not left or not priorities or priorities[-1] <= min(left)
         for job in claimed:
             one = self.jobs[job.id]
             assert (job.queue, job.priority, job.max_attempts, job.attempt) == (
@@ -180,13 +268,24 @@ class Machine(RuleBasedStateMachine):
             )  # fmt: skip
             one.state, one.claimed, one.session = State.RUNNING, job, session
 
+    def _room(self, before: dict[JobId, Expected]) -> Counter[str]:
+        """How many jobs of each line may be claimed."""
+        room = Counter(one.line for one in before.values())
+        places = {one.line: one.places for one in before.values() if one.places is not None}
+        for line, most in places.items():
+            running = sum(
+                one.state is State.RUNNING and one.line == line for one in self.jobs.values()
+            )
+            room[line] = min(room[line], most - running)
+        return room
+
     def _in_line(self, taken: list[JobId], before: dict[JobId, Expected]) -> None:
-        lanes = {(one.queue, one.priority) for one in before.values()}
+        lanes = {(one.queue, one.priority, one.line) for one in before.values()}
         for lane in lanes:
             line = sorted(
                 job
                 for job, one in before.items()
-                if (one.queue, one.priority) == lane and one.fresh
+                if (one.queue, one.priority, one.line) == lane and one.fresh
             )
             mine = [job for job in taken if job in set(line)]
             assert mine == line[: len(mine)]
@@ -285,7 +384,8 @@ class Machine(RuleBasedStateMachine):
         job = self.pick(data)
         found = self.run(self.store.retry([job or NOBODY]))
         one = self.jobs.get(job) if job else None
-        if one is None or one.state in {State.RUNNING, State.AVAILABLE}:
+        other = self.holder(one.unique) if one and one.state.finished else None
+        if one is None or other or one.state in {State.RUNNING, State.AVAILABLE}:
             assert found == []
             return
         assert found == [job]
@@ -410,8 +510,8 @@ def check(make: Callable[[], Place], searching: settings = SETTINGS) -> None:
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments so small that every tidying turns the rings, and a mark whenever one is asked for."""
     monkeypatch.setattr("rota.store.postgres.counters.MARK_AGE", 0.0)
-    for ring in ("LOG_SIZE", "CURSOR_SIZE", "LEASE_SIZE", "TALLY_SIZE", "FINISHED_SIZE"):
-        monkeypatch.setattr(f"rota.store.postgres.segments.{ring}", 0)
+    for ring in ("LOG", "CURSOR", "LEASE", "TALLY", "LIMIT", "FINISHED"):
+        monkeypatch.setattr(f"rota.store.postgres.segments.{ring}_SIZE", 0)
 
 
 @pytest.fixture
@@ -435,7 +535,7 @@ def postgres(postgres_url: str, small_rings: None) -> Iterator[Callable[[], Plac
             admin.execute(
                 "TRUNCATE rota.log, rota.cursor, rota.session, rota.heartbeat, rota.lease,"
                 " rota.cancel_request, rota.timer, rota.timer_mark, rota.tally, rota.tally_mark,"
-                " rota.finished, rota.lane, rota.queue"
+                " rota.finished, rota.lane, rota.queue, rota.unique_key, rota.limit_key"
             )
             admin.execute(
                 "INSERT INTO rota.timer_mark VALUES (0, '-infinity', 0, pg_current_snapshot())"
@@ -444,7 +544,7 @@ def postgres(postgres_url: str, small_rings: None) -> Iterator[Callable[[], Plac
                 "INSERT INTO rota.tally_mark VALUES"
                 " (0, DEFAULT, pg_current_snapshot(), 0, '{}', '{}', '{}', '{}')"
             )
-            for ring in ("log", "cursor", "lease", "tally", "finished"):
+            for ring in ("log", "cursor", "lease", "tally", "limit", "finished"):
                 admin.execute(f"SELECT setval('rota.{ring}_turn', 0)")
             return Place(store, connection, close)
 

@@ -19,9 +19,10 @@ from rota.job import (
 )
 from rota.settlement import Settlement, error_json
 from rota.states import Move, State
+from rota.store.connections import Connection, Transaction
 from rota.store.execute import drive
 from rota.store.operation import Apart, Copy, Operation, Query, Request, Rows
-from rota.store.protocol import Connection, Store, Transaction
+from rota.store.protocol import Store
 
 T = TypeVar("T")
 

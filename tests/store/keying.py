@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from rota import Limit
 from rota.job import ClaimedJob, JobId, Keys
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import spec_of
 
 

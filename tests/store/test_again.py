@@ -7,7 +7,8 @@ import pytest
 from rota import Unique
 from rota.job import JobFilter, Keys
 from rota.states import Move, State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import (
     claim,
     close_to,

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from rota.states import FINISHED, Move, State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import (
     NOBODY,
     claim,

@@ -9,7 +9,8 @@ import pytest
 from rota.errors import LeaseLost
 from rota.job import ClaimedJob, JobId, SessionId
 from rota.states import Move, State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import (
     claim,
     close_to,

@@ -6,7 +6,8 @@ from rota import Unique
 from rota.job import JobId, Keys
 from rota.placed import Placing
 from rota.states import Move, State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import (
     claim,
     enqueue,

@@ -6,7 +6,8 @@ import pytest
 
 from rota.errors import LeaseLost
 from rota.job import JobId, SessionId
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import claim, enqueue, record, run_inside, spec_of
 
 

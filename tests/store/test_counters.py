@@ -7,7 +7,8 @@ import pytest
 
 from rota.job import ClaimedJob, JobFilter, JobId, QueueRecord, SessionId
 from rota.states import Move, State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import (
     NOBODY,
     PAST,

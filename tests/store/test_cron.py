@@ -12,8 +12,9 @@ import pytest
 from rota.cron import CronEntry, CronRecord, Missed
 from rota.job import JobFilter, JobRecord
 from rota.states import State
+from rota.store.connections import Connection
 from rota.store.cron import Made
-from rota.store.protocol import Connection, Store
+from rota.store.protocol import Store
 from tests.store.factories import close_to, open_session, run_inside, until
 
 HOUR, MINUTES = timedelta(hours=1), timedelta(minutes=1)

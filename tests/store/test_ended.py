@@ -8,7 +8,8 @@ import pytest
 
 from rota.job import JobId
 from rota.states import Move, State
-from rota.store.protocol import Connection, Listener, Store
+from rota.store.connections import Connection, Listener
+from rota.store.protocol import Store
 from tests.store.factories import (
     Built,
     enqueue,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rota.states import State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import (
     PAST,
     claim,

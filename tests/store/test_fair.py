@@ -7,7 +7,8 @@ import pytest
 from rota import Limit
 from rota.job import Keys
 from rota.states import Move
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import (
     claim,
     enqueue,

@@ -4,7 +4,8 @@ from rota import Limit
 from rota.job import JobId, Keys
 from rota.placed import Placing
 from rota.states import State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import claim, enqueue, open_session, run_inside, spec_of, states
 
 LIMIT = Limit(key="{tenant}", running=1)

@@ -8,7 +8,8 @@ import pytest
 from rota import Limit, Unique
 from rota.job import JobId, Keys
 from rota.states import Move, State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import (
     claim,
     enqueue,
@@ -119,6 +120,32 @@ def test_a_place_of_each_key_is_freed_by_its_own_job(store: Store, connection: C
     for part in ("c", "fa", "bde"):
         settle(store, connection, session, *(settlement(held[key], Move.COMPLETE) for key in part))
         assert sorted(keys_of(claim(store, connection, session))) == sorted(part)
+
+
+def test_the_last_place_is_told(store: Store, connection: Connection) -> None:
+    """The job that takes it names the limit, be it one of places, of a rate, or of both; no other does."""
+    limited(store, connection, "aaab")
+    limited(store, connection, "cc", Limit(key="{key}", per_hour=1))
+    limited(store, connection, "ddd", Limit(key="{key}", running=2, per_hour=3))
+    enqueue(store, connection)
+    session = open_session(store, connection)
+    got = claim(store, connection, session, 100)
+    told = [(job.args.strip('"'), job.filled) for job in got]
+    assert Counter(told) == Counter(
+        [("a", None), ("a", "a"), ("b", None), ("c", "c"), ("d", None), ("d", "d"), ("{}", None)]
+    )
+    settle(store, connection, session, *(settlement(job, Move.COMPLETE) for job in got))
+    again = claim(store, connection, session, 100)
+    assert [(job.args.strip('"'), job.filled) for job in again] == [("a", None), ("d", "d")]
+
+
+def test_a_share_that_is_not_needed_is_for_others(store: Store, connection: Connection) -> None:
+    """A claim that is wide enough takes all that may run, however the lanes differ."""
+    limited(store, connection, "a" * 40 + "bcd", Limit(key="{key}", running=30))
+    session = open_session(store, connection)
+    assert Counter(keys_of(claim(store, connection, session, 40))) == {
+        "a": 30, "b": 1, "c": 1, "d": 1
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("how", ["rescue", "close", "release"])

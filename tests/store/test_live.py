@@ -1,6 +1,7 @@
 """What goes on just now: lanes, workers, the horizon."""
 
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import claim, enqueue, open_session, until
 
 

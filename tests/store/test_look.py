@@ -4,7 +4,8 @@ import pytest
 
 from rota.job import Look
 from rota.states import Move
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import (
     PAST,
     claim,

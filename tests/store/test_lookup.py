@@ -4,7 +4,8 @@ import pytest
 
 from rota.job import JobFilter, JobId
 from rota.states import State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import NOBODY, enqueue, in_state, record
 
 

@@ -8,7 +8,8 @@ import pytest
 from rota.job import JobId, JobRecord, LeaseId
 from rota.notes import LINES, LOG_CHARACTERS, Note, ToldNote, with_notes
 from rota.states import Move, State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import (
     NOBODY,
     claim,

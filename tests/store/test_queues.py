@@ -2,7 +2,8 @@
 
 from rota.job import QueueRecord
 from rota.states import Move, State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import enqueue, one_of_each, running, settle, settlement
 
 

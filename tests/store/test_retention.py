@@ -6,8 +6,9 @@ import pytest
 
 from rota.job import JobFilter, JobId
 from rota.states import Move, State
+from rota.store.connections import Connection
 from rota.store.postgres.connection import PostgresConnection
-from rota.store.protocol import Connection, Store
+from rota.store.protocol import Store
 from rota.store.sqlite.connection import SqliteConnection
 from tests.store.factories import (
     enqueue,

@@ -8,8 +8,9 @@ import pytest
 
 from rota.errors import SchemaMissing, SchemaOutdated, SchemaTooNew, StoreError
 from rota.job import JobFilter, JobId
+from rota.store.connections import Connection
 from rota.store.migrate import check, migrate, pending
-from rota.store.protocol import Connection, Store
+from rota.store.protocol import Store
 from tests.store.factories import enqueue, open_session, record
 
 MARK = "CREATE TABLE rota_mark (number integer);"

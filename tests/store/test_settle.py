@@ -8,7 +8,8 @@ import pytest
 from rota.job import JobId, LeaseId, SessionId
 from rota.settlement import Settlement, error_json
 from rota.states import Move, State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import (
     KEEP,
     NOBODY,

@@ -3,7 +3,8 @@
 import pytest
 
 from rota.states import Move, State, allowed
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import (
     Built,
     claim,

@@ -12,7 +12,8 @@ from rota import JobExists, Unique
 from rota.job import ClaimedJob, JobFilter, JobId, Keys
 from rota.placed import Placed, Placing
 from rota.states import Move, State
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from tests.store.factories import (
     claim,
     close_to,

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from rota.store.protocol import Connection, Store, Waker
+from rota.store.connections import Connection, Waker
+from rota.store.protocol import Store
 from tests.store.factories import enqueue, run_inside, spec_of
 
 LONG = 60.0

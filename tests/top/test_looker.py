@@ -8,9 +8,10 @@ from typing import TypeVar
 
 import pytest
 
+from rota.store.connections import Connection
 from rota.store.migrate import migrate
 from rota.store.opening import open_store
-from rota.store.protocol import Connection, Store
+from rota.store.protocol import Store
 from rota.top.looker import Broken, Looker, Lost, News, Paused
 from rota.top.snapshot import Snapshot
 from tests.store.factories import claim, enqueue, open_session

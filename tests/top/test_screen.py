@@ -11,8 +11,9 @@ from textual.widgets import Static
 
 from rota import Rota
 from rota.job import SessionInfo
+from rota.store.connections import Connection
 from rota.store.opening import open_store
-from rota.store.protocol import Connection, Store
+from rota.store.protocol import Store
 from rota.top.asking import Help, Sure
 from rota.top.grid import Grid
 from rota.top.looker import Looker

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rota import ArgsError, Rota, SchemaMissing, State, Task
+from rota import ArgsError, Limit, Rota, SchemaMissing, State, Task
 from rota.events import (
     Event,
     Events,
@@ -20,6 +20,7 @@ from rota.events import (
     JobsStaged,
     JobStarted,
     LeasesLost,
+    LimitsReached,
     SessionLost,
     SessionRescued,
     TaskUnknown,
@@ -172,6 +173,18 @@ def test_what_is_staged(app: Rota) -> None:
     with app.events.collect(JobsStaged) as seen:
         drained(app)
     assert sum(event.count for event in seen) == 5
+
+
+def test_a_limit_that_is_reached(app: Rota) -> None:
+    """Whenever a claim takes a limit's last place this is told, once for each."""
+
+    @app.task(limit=Limit("door:{door}", running=2))
+    async def job(door: str) -> None: ...
+
+    job.enqueue_many([("a",), ("b",), ("a",), ("a",)])
+    with app.events.collect(LimitsReached) as seen:
+        drained(app)
+    assert seen == [LimitsReached(("door:a",))]
 
 
 def test_what_a_stop_releases(app: Rota) -> None:

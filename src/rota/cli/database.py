@@ -11,9 +11,10 @@ from typing import TypeVar
 from rota.cli.exits import Unusable
 from rota.errors import ConfigError, SchemaMissing
 from rota.store import migrate
+from rota.store.connections import Connection
 from rota.store.opening import default_url, open_store
 from rota.store.operation import Operation
-from rota.store.protocol import Connection, Store
+from rota.store.protocol import Store
 
 T = TypeVar("T")
 

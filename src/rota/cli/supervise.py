@@ -15,8 +15,8 @@ from rota.cli.output import harmless
 
 if TYPE_CHECKING:
     from rota.doctor.supervise import Rules
+    from rota.store.connections import Connection
     from rota.store.facts import OpenTransaction, PreparedTransaction, TransactionFacts
-    from rota.store.protocol import Connection
 
 QUERY = 200
 """Characters of a query that `--show-query` shows."""

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from rota.doctor import file, horizon, rights, schema, server, settings, tables, waits, work
 from rota.doctor.finding import Finding, Severity, worst_first
 from rota.errors import RotaError
+from rota.store.connections import Connection
 from rota.store.facts import Facts, PostgresFacts, SqliteFacts
-from rota.store.protocol import Connection, Store
+from rota.store.protocol import Store
 
 PROBE = 1.0
 """Seconds a notification may take to come back."""

@@ -1,7 +1,8 @@
 """Bringing Rota's tables up to date: numbered, forward only, one transaction each."""
 
 from rota.errors import SchemaMissing, SchemaOutdated, SchemaTooNew
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 
 
 def read_migrations(package: str) -> dict[int, str]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rota.errors import ConfigError
 from rota.store.callers import blocking_caller
+from rota.store.connections import Transaction
 from rota.store.execute import drive
 from rota.store.operation import Operation
-from rota.store.protocol import Transaction
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor

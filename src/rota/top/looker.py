@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rota.errors import RotaError, StoreUnavailable
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from rota.top.snapshot import Snapshot, look
 
 PATIENCE = 1.0

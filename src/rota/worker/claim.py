@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 from rota.config import WorkerConfig
 from rota.errors import LeaseLost, RotaError
-from rota.events import Events, JobsClaimed
+from rota.events import Events, JobsClaimed, LimitsReached
 from rota.job import ClaimedJob, SessionId
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
@@ -178,14 +178,21 @@ class Claimer:
             # Some of the claim may have been written all the same; nobody would run its jobs.
             self._doubtful = True
             raise
-        if self._events.wanted(JobsClaimed):
-            self._events.emit(JobsClaimed(len(jobs), time.monotonic() - began))
+        self._tell(jobs, time.monotonic() - began)
         if turns is not None and room is not None:
             turns.took(jobs, room)
         if jobs:
             self._hand_over(session, jobs, full=len(jobs) >= want)
         else:
             self._rest()
+
+    def _tell(self, jobs: list[ClaimedJob], seconds: float) -> None:
+        if self._events.wanted(JobsClaimed):
+            self._events.emit(JobsClaimed(len(jobs), seconds))
+        if self._events.wanted(LimitsReached):
+            reached = tuple(job.filled for job in jobs if job.filled is not None)
+            if reached:
+                self._events.emit(LimitsReached(reached))
 
     def _hand_over(self, session: SessionId, jobs: list[ClaimedJob], *, full: bool) -> None:
         self._leases.add(session, jobs)

@@ -8,7 +8,8 @@ from rota.config import WorkerConfig
 from rota.errors import StoreError, StoreUnavailable
 from rota.events import CronJobsMade, CronRunsMissed, Events
 from rota.job import Look
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from rota.worker.loop import REMINDER
 
 logger = logging.getLogger("rota")

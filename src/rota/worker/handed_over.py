@@ -15,7 +15,8 @@ from rota.events import Events
 from rota.job import ClaimedJob
 from rota.job_transaction import Completion
 from rota.settlement import Settlement
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from rota.worker.leases import Leases
 from rota.worker.loop import repeat
 

@@ -17,7 +17,8 @@ from rota.job import JobId, LeaseId
 from rota.notes import Note, Notes
 from rota.settlement import Settlement
 from rota.states import Move
-from rota.store.protocol import Connection, Store
+from rota.store.connections import Connection
+from rota.store.protocol import Store
 from rota.worker.loop import REMINDER, repeat
 
 logger = logging.getLogger("rota")

@@ -79,7 +79,7 @@ class LockTimeout(StoreError):
 
 
 class PostgresConnection:
-    """One connection; see `rota.store.protocol.Connection`."""
+    """One connection; see `rota.store.connections.Connection`."""
 
     def __init__(self, url: str, *, pooled: bool, tuned: bool = True) -> None:
         self.url = url
@@ -262,7 +262,7 @@ def _misspelt(said: str) -> bool:
 
 
 class PostgresTransaction:
-    """An open transaction of Rota's own; see `rota.store.protocol.Transaction`."""
+    """An open transaction of Rota's own; see `rota.store.connections.Transaction`."""
 
     def __init__(
         self, own: PostgresConnection, give_back: Callable[[PostgresConnection], None]

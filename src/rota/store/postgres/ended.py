@@ -47,7 +47,7 @@ def tell_if_waited(jobs: Iterable[JobId]) -> Steps[None]:
 
 
 class PostgresListener:
-    """Hears of jobs that have ended; see `rota.store.protocol.Listener`."""
+    """Hears of jobs that have ended; see `rota.store.connections.Listener`."""
 
     def __init__(self, connection: PostgresConnection, *, listen: bool) -> None:
         self.connection = connection

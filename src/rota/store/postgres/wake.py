@@ -22,11 +22,11 @@ from typing import Any
 import psycopg
 
 from rota.errors import RotaError
+from rota.store.connections import Turn
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.bell import Bell
 from rota.store.postgres.connection import PostgresConnection
 from rota.store.postgres.statements import sql
-from rota.store.protocol import Turn
 
 LISTEN = sql("listen")
 ASLEEP = sql("asleep")
@@ -39,7 +39,7 @@ LATER = 0.01
 
 
 class PostgresWaker:
-    """What a worker sleeps on; see `rota.store.protocol.Waker`."""
+    """What a worker sleeps on; see `rota.store.connections.Waker`."""
 
     def __init__(
         self, connection: PostgresConnection, queues: Sequence[str], *, listen: bool

@@ -90,4 +90,9 @@ def _with_keyed(
         yield UNIQUE_START(jobs=json_list(unique))
     if served := [lanes[job] for job in order if job in lanes]:
         yield from note(served, lease)
-    return [taken[job]._replace(limited=job in lanes and bool(lanes[job].limit)) for job in order]
+    return [
+        taken[job]._replace(limited=bool(lanes[job].limit), filled=lanes[job].filled)
+        if job in lanes
+        else taken[job]
+        for job in order
+    ]

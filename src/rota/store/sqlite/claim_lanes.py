@@ -7,8 +7,8 @@ lane, then the second one.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from itertools import zip_longest
+from collections.abc import Iterator, Sequence
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
 import msgspec
@@ -29,12 +29,13 @@ LANES = 200
 
 
 class Candidate(NamedTuple):
-    """A job of a lane that may start."""
+    """A job of a lane that may start; `filled` is its limit's key, if it takes the last place."""
 
     job: int
     lane: int
     limit: int
     rated: bool
+    filled: str | None = None
 
 
 class _Lane(NamedTuple):
@@ -44,6 +45,7 @@ class _Lane(NamedTuple):
     limit: int
     places: int | None
     seconds: float | None
+    key: str | None
 
 
 def candidates(queues: Sequence[str], size: int) -> Steps[dict[int, list[Candidate]]]:
@@ -68,22 +70,35 @@ def candidates(queues: Sequence[str], size: int) -> Steps[dict[int, list[Candida
 def _share(lanes: Sequence[_Lane], places: dict[int, int], size: int) -> Steps[list[Candidate]]:
     """Equal shares of the lanes of one priority; counts their limits' places down."""
     share = -(-size // len(lanes))
-    rows = yield CLAIM_LANES_NEXT(lanes=json_list([lane.id for lane in lanes]), size=share)
-    queued = [
-        [Candidate(job, lane.id, lane.limit, lane.seconds is not None) for job in _ids(found)]
-        for lane, (found,) in zip(lanes, rows, strict=True)
-    ]
-    chosen: list[Candidate] = []
+    while True:
+        rows = yield CLAIM_LANES_NEXT(lanes=json_list([lane.id for lane in lanes]), size=share)
+        queued = [_ids(found) for (found,) in rows]
+        left = dict(places)
+        chosen = list(islice(_seated(lanes, queued, left), size))
+        more = any(
+            len(jobs) >= share and left.get(lane.limit, 1) > 0
+            for lane, jobs in zip(lanes, queued, strict=True)
+        )
+        if len(chosen) >= size or not more:
+            places.update(left)
+            return chosen
+        # What some lanes do not need of their share is for those that have more.
+        share *= 2
+
+
+def _seated(
+    lanes: Sequence[_Lane], queued: Sequence[Sequence[int]], places: dict[int, int]
+) -> Iterator[Candidate]:
+    """The next job of every lane, then the second one, …, as far as there are places."""
     for turn in zip_longest(*queued):
-        for one in turn:
-            if one is None or len(chosen) >= size:
+        for lane, job in zip(lanes, turn, strict=True):
+            if job is None or places.get(lane.limit, 1) < 1:
                 continue
-            if one.limit in places:
-                if places[one.limit] <= 0:
-                    continue
-                places[one.limit] -= 1
-            chosen.append(one)
-    return chosen
+            filled = None
+            if lane.limit in places:
+                places[lane.limit] -= 1
+                filled = None if places[lane.limit] else lane.key
+            yield Candidate(job, lane.id, lane.limit, lane.seconds is not None, filled)
 
 
 def note(taken: Sequence[Candidate], lease: int) -> Steps[None]:

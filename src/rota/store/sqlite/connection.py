@@ -57,7 +57,7 @@ _inherited: list[sqlite3.Connection] = []
 
 
 class SqliteConnection:
-    """Runs operations on one database file; see `rota.store.protocol.Connection`."""
+    """Runs operations on one database file; see `rota.store.connections.Connection`."""
 
     def __init__(self, path: str, *, patience: float = PATIENCE) -> None:
         self.path = path

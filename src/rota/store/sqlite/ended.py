@@ -17,7 +17,7 @@ from rota.store.sqlite.waker import GROWTH, LONGEST, SHORTEST, data_version
 
 
 class SqliteListener:
-    """Hears of jobs that have ended; see `rota.store.protocol.Listener`."""
+    """Hears of jobs that have ended; see `rota.store.connections.Listener`."""
 
     def __init__(self, connection: SqliteConnection) -> None:
         self.connection = connection

@@ -7,7 +7,7 @@ from rota.store.sqlite.signals import SIGNALS
 
 
 class SqliteTransaction:
-    """An open transaction; see `rota.store.protocol.Transaction`.
+    """An open transaction; see `rota.store.connections.Transaction`.
 
     It keeps other writers of the file waiting until it ends. `give_back` receives the connection
     then.

@@ -14,8 +14,8 @@ from math import inf
 from time import monotonic
 
 from rota.errors import StoreError
+from rota.store.connections import Turn
 from rota.store.operation import Begin, Steps, operation
-from rota.store.protocol import Turn
 from rota.store.sqlite.connection import SqliteConnection
 from rota.store.sqlite.look import look
 from rota.store.sqlite.signals import SIGNALS
@@ -32,7 +32,7 @@ GROWTH = 1.25
 
 
 class SqliteWaker:
-    """Something a worker of some queues can sleep on; see `rota.store.protocol.Waker`."""
+    """Something a worker of some queues can sleep on; see `rota.store.connections.Waker`."""
 
     def __init__(self, connection: SqliteConnection, queues: Sequence[str]) -> None:
         self.connection = connection

@@ -48,7 +48,8 @@ WITH plain AS MATERIALIZED (
                 FROM rota.log AS job
                 WHERE job.lane = open.lane AND job.xid = hole.xid AND job.id > hole.id
                 ORDER BY job.lane, job.xid, job.id LIMIT part.size
-             ) AS job)
+             ) AS job
+             WHERE open.hole_xids <> '{}')
             UNION ALL
             (SELECT false, job.xid, job.id, job.task, job.args::text AS args, job.attempt,
                     job.max_attempts, job.timeout, job.enqueued_at, job.entry, job.unique_key
@@ -120,6 +121,8 @@ WITH plain AS MATERIALIZED (
     FROM (SELECT id, limit_id FROM run ORDER BY id) AS run
     HAVING count(*) > 0
     RETURNING id
+), running AS MATERIALIZED (
+    SELECT pg_snapshot_xip(pg_current_snapshot()) AS xid UNION ALL SELECT pg_current_xact_id()
 ), moved AS (
     INSERT INTO rota.cursor (slot, lane, seq, xid, id, taken, hole_xids, hole_ids)
     SELECT (SELECT last_value %% 2 FROM rota.cursor_turn), reached.lane, reached.seq + 1,
@@ -127,25 +130,32 @@ WITH plain AS MATERIALIZED (
            CASE WHEN reached.late THEN reached.from_id ELSE reached.id END,
            reached.taken + reached.turn
                - (SELECT count(*) FROM passed WHERE passed.nr = reached.nr),
-           hole.xids, hole.ids
+           coalesce(hole.xids, '{}'), coalesce(hole.ids, '{}')
     FROM reached
     CROSS JOIN LATERAL (
-        SELECT coalesce(array_agg(hole.xid ORDER BY hole.xid), '{}') AS xids,
-               coalesce(array_agg(hole.id ORDER BY hole.xid), '{}') AS ids
-        FROM (
-            SELECT hole.xid, CASE WHEN hole.xid = reached.xid AND reached.cut THEN reached.id
-                                  ELSE hole.id END AS id
-            FROM unnest(reached.hole_xids, reached.hole_ids) AS hole (xid, id)
-            WHERE NOT pg_visible_in_snapshot(hole.xid, pg_current_snapshot())
-               OR (reached.cut AND hole.xid >= reached.xid)
-            UNION ALL
-            SELECT running.xid, 0
+        SELECT reached.hole_xids <> '{}' OR EXISTS (
+            SELECT FROM running
+            WHERE running.xid > reached.from_xid AND running.xid < reached.xid) AS any
+    ) AS has
+    LEFT JOIN LATERAL (
+        SELECT * FROM (
+            SELECT array_agg(hole.xid ORDER BY hole.xid) AS xids,
+                   array_agg(hole.id ORDER BY hole.xid) AS ids
             FROM (
-                SELECT pg_snapshot_xip(pg_current_snapshot()) UNION ALL SELECT pg_current_xact_id()
-            ) AS running (xid)
-            WHERE NOT reached.late AND running.xid > reached.from_xid AND running.xid < reached.xid
+                SELECT hole.xid, CASE WHEN hole.xid = reached.xid AND reached.cut THEN reached.id
+                                      ELSE hole.id END AS id
+                FROM unnest(reached.hole_xids, reached.hole_ids) AS hole (xid, id)
+                WHERE NOT pg_visible_in_snapshot(hole.xid, pg_current_snapshot())
+                   OR (reached.cut AND hole.xid >= reached.xid)
+                UNION ALL
+                SELECT running.xid, 0 FROM running
+                WHERE NOT reached.late
+                  AND running.xid > reached.from_xid AND running.xid < reached.xid
+            ) AS hole
+            OFFSET 0
         ) AS hole
-    ) AS hole
+        WHERE has.any
+    ) AS hole ON true
 ), started AS (
     INSERT INTO rota.limit_start (slot, limit_id, at, jobs)
     SELECT (SELECT last_value %% 2 FROM rota.limit_turn), limit_id, clock_timestamp(), count(*)

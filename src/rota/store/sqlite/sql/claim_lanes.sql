@@ -1,6 +1,6 @@
 -- The lanes of a queue that have available jobs and a limit with places, or none; the first priority
--- first, then those that were served longest ago. With each the limit, its places (null: no limit) and
--- its rate's seconds.
+-- first, then those that were served longest ago. With each the limit, its places (null: no limit),
+-- its rate's seconds and its key.
 -- Locks nothing; exact in the transaction of a claim. Walks: rota_lane_order until it has enough,
 -- rota_job_keyed down to its first entry per lane, rota_job_held as a whole, which is as long as the
 -- workers' hands, and rota_limit_start_order over a limit's window.
@@ -10,7 +10,7 @@ WITH held (limit_id, jobs) AS MATERIALIZED (
     CROSS JOIN rota_lane ON rota_lane.id = rota_job.lane
     WHERE rota_job.session IS NOT NULL AND rota_job.lane IS NOT NULL
     GROUP BY rota_lane.limit_id
-), place (priority, served, lane, limit_id, running, rate, seconds) AS (
+), place (priority, served, lane, limit_id, running, rate, seconds, key) AS (
     SELECT lane.priority, lane.served, lane.id, lane.limit_id,
            rota_limit.running - coalesce(
                (SELECT jobs FROM held WHERE held.limit_id = lane.limit_id), 0),
@@ -18,7 +18,7 @@ WITH held (limit_id, jobs) AS MATERIALIZED (
                (SELECT sum(jobs) FROM rota_limit_start AS start
                 WHERE start.limit_id = lane.limit_id
                   AND start.at > (julianday('now') - 2440587.5) * 86400.0 - rota_limit.rate_seconds), 0),
-           rota_limit.rate_seconds
+           rota_limit.rate_seconds, rota_limit.key
     FROM rota_lane AS lane INDEXED BY rota_lane_order
     LEFT JOIN rota_limit ON rota_limit.id = lane.limit_id
     WHERE lane.queue = :queue
@@ -26,7 +26,8 @@ WITH held (limit_id, jobs) AS MATERIALIZED (
                   WHERE state = 'available' AND lane IS NOT NULL AND rota_job.lane = lane.id)
     ORDER BY lane.priority, lane.served, lane.id
 )
-SELECT priority, served, lane, limit_id, min(coalesce(running, rate), coalesce(rate, running)), seconds
+SELECT priority, served, lane, limit_id, min(coalesce(running, rate), coalesce(rate, running)), seconds,
+       key
 FROM place
 WHERE coalesce(running > 0, true) AND coalesce(rate > 0, true)
 LIMIT :size;
