@@ -22,7 +22,9 @@ from tests.store.factories import (
     settle,
     settlement,
     states,
+    until,
 )
+from tests.store.keying import fair
 
 
 def test_a_claimed_job_says_what_a_worker_needs(store: Store, connection: Connection) -> None:
@@ -62,6 +64,29 @@ def test_smaller_priorities_come_first(store: Store, connection: Connection) -> 
     session = open_session(store, connection)
     assert [job.id for job in claim(store, connection, session, 3)] == [*urgent, plain[0]]
     assert [job.id for job in claim(store, connection, session, 10)] == [plain[1], *late]
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_who_comes_first_does_not_wait_for_a_backlog(
+    store: Store, connection: Connection, *, keyed: bool
+) -> None:
+    """The first job ever of a priority comes soon, while a worker claims and claims and finds enough."""
+    enqueue(store, connection, 20_000)
+    session = open_session(store, connection)
+
+    def claimed() -> list[JobId]:
+        operation = store.claim(session, ["default"], 1, woken=True)
+        return [job.id for job in connection.run(operation)]
+
+    assert claimed()
+    [urgent] = (
+        fair(store, connection, "a", priority=-5)
+        if keyed
+        else enqueue(store, connection, priority=-5)
+    )
+    assert until(lambda: urgent in claimed() or None)
+    [queue] = connection.run(store.queues())
+    assert queue.counts[State.AVAILABLE] > 0
 
 
 def test_only_the_queues_asked_for(store: Store, connection: Connection) -> None:

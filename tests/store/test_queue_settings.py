@@ -8,6 +8,7 @@ from rota.queue_settings import FOREVER, QueueSettings
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import enqueue, open_session, run_inside, spec_of
+from tests.store.keying import fair, limited
 
 ALL = {
     "completed": 60.0,
@@ -98,6 +99,28 @@ def test_a_new_lane_of_a_queue(store: Store, connection: Connection) -> None:
     enqueue(store, connection, 3, queue="slow", priority=7)
     claim = store.claim(session, ["slow"], 9, woken=True, most={"slow": 2})
     assert len(connection.run(claim)) == 2
+
+
+def test_so_many_of_a_queue_with_keys(store: Store, connection: Connection) -> None:
+    """A queue's room holds for jobs with and without keys together, and none crowds out another queue."""
+    slow = [
+        *fair(store, connection, "abcdefgh", queue="slow"),
+        *limited(store, connection, "xyz", queue="slow"),
+        *enqueue(store, connection, 4, queue="slow"),
+    ]
+    free = fair(store, connection, "ab", queue="default")
+    session = open_session(store, connection)
+
+    def claim(limit: int, most: dict[str, int]) -> set[JobId]:
+        operation = store.claim(session, ["slow", "default"], limit, most=most)
+        return {job.id for job in connection.run(operation)}
+
+    assert claim(100, {"slow": 0}) == set(free)
+    first = claim(100, {"slow": 3})
+    assert len(first) == 3
+    assert first < set(slow)
+    assert claim(100, {"slow": 0}) == set()
+    assert first | claim(100, {"slow": 100}) == set(slow)
 
 
 def test_a_dead_session(store: Store, connection: Connection) -> None:

@@ -52,6 +52,16 @@ def test_the_same_job(db: Database) -> None:
     assert counted(db, State.COMPLETED) == 3
 
 
+def test_a_lane_that_is_rolled_back(db: Database) -> None:
+    """Nobody goes on with a lane that the same transaction has made, and that then never was."""
+    raw = db.bare()
+    raw.execute("SELECT rota.enqueue('shop.send', queue => 'new')")
+    db.enqueue(1, conn=raw, queue="new")
+    raw.rollback()
+    [job] = db.enqueue(1, queue="new")
+    assert ids(db.claim(db.session(), queues=("new",))) == [job]
+
+
 def test_what_is_set_for_the_queue(db: Database) -> None:
     """Attempts and timeout are those of the queue, unless the call says them."""
     db.own.run(db.store.set_queue("mail", {"max_attempts": 2, "timeout": 7.5}))

@@ -7,7 +7,9 @@ committed in another; without the holes a job whose transaction commits late wou
 
 A claim first probes without a lock which lanes have something, then takes them one after another,
 each in a transaction and a round trip of its own, until it is full. A claim that a producer has
-just woken goes to the lanes at once, if they are few, and probes only if it finds nothing there.
+just woken, or that comes after a full one, goes to the lanes at once, if they are few. It probes if it
+finds nothing there, and twice a second however much it finds: there may be a new lane, of jobs
+that come before the others.
 
 The lanes of keys of one queue and priority (those of jobs with a limit or a fair share) are claimed
 together, in `claim_lanes.py`.
@@ -20,6 +22,7 @@ Known weakness: claims of one lane take turns. The turn is short (a few millisec
 jobs), which bounds one lane to some hundred thousand jobs a second.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -50,6 +53,9 @@ LANE_QUEUES = sql("lane_queues")
 FEW_LANES = 4
 """Of queues with no more lanes than this a claim that was woken does without the probe."""
 
+FRESH = 0.5
+"""Seconds for which a claim goes on with the lanes that the last probe has found."""
+
 
 class Part(NamedTuple):
     """What is claimed at once: a plain lane, or all lanes of keys of its queue and priority."""
@@ -64,7 +70,7 @@ class Claims:
     """Claims jobs, and remembers the lanes that it last looked at, and which have unique jobs."""
 
     def __init__(self) -> None:
-        self._parts: dict[frozenset[str], list[Part]] = {}
+        self._parts: tuple[float, frozenset[str], list[Part]] = 0.0, frozenset(), []
         self._unique: set[int] = set()
         self._keyed = KeyedClaims()
         self._plain_first = False
@@ -95,13 +101,13 @@ class Claims:
         if limit < 1:
             return []
         jobs: list[ClaimedJob] = []
-        known = self._parts.get(frozenset(queues))
-        if woken and known:
-            jobs = yield from self._take_all(session, known, limit, most)
+        now, wanted = time.monotonic(), frozenset(queues)
+        since, known, lanes = self._parts
+        if woken and known == wanted and now - since < FRESH:
+            jobs = yield from self._take_all(session, lanes, limit, most)
         if not jobs:
             [(parts,)] = yield Apart(probe(queues))
-            few = len(parts) <= FEW_LANES
-            self._parts = {frozenset(queues): parts if few else []}
+            self._parts = now, wanted, parts if len(parts) <= FEW_LANES else []
             if ready := [part for part in parts if part.ready]:
                 jobs = yield from self._take_all(session, ready, limit, most)
         return jobs

@@ -101,9 +101,12 @@ def _taken(found: Sequence[Rows]) -> Taken | None:
     jobs = [
         ClaimedJob(
             job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at,
-            key, limited,
+            key, limited, filled,
         )
-        for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, key, limited, _ in rows
+        for (
+            job, lease, task, args, attempt, max_attempts, timeout, enqueued_at,
+            key, limited, filled, _,
+        ) in rows
     ]  # fmt: skip
     return Taken(jobs, any(job.limited for job in jobs), [row[-1] for row in rows])
 

@@ -118,9 +118,12 @@ class Enqueuer:
             "attempts_given": spec.attempts_given,
             "timeout_given": spec.timeout_given,
         }
-        [(job, lane, segment, _, *said)] = yield from _in_lane(spec, Query(ENQUEUE, params))
-        preset = None if said == [None, None] else Preset(*said)
-        self._known[spec.queue, spec.priority] = now, lane, segment, preset
+        [(job, lane, segment, _, lasting, *said)] = yield from _in_lane(
+            spec, Query(ENQUEUE, params)
+        )
+        if lasting:
+            preset = None if said == [None, None] else Preset(*said)
+            self._known[spec.queue, spec.priority] = now, lane, segment, preset
         return [JobId(job)]
 
 

@@ -6,7 +6,8 @@ which the index gives in order, and merges these short lists; one statement over
 sort their whole backlog. Jobs with a limit or a fair share lie in lanes; see `claim_lanes.py`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice, zip_longest
 
@@ -41,16 +42,16 @@ def claim(
         raise LeaseLost(message)
     if limit < 1:
         return []
-    nexts = []
-    keyed = []
+    rooms: dict[str, int] = {}
+    nexts: dict[str, Sequence[tuple[int, int]]] = {}
+    keyed = False
     for queue, has_lanes in (yield CLAIM_QUEUES(queues=json_list([*dict.fromkeys(queues)]))):
-        size = limit if most is None else min(limit, most.get(queue, limit))
-        nexts.append((yield CLAIM_NEXT(queue=queue, size=size)))
-        if has_lanes:
-            keyed.append(queue)
-    plain = islice(merge(*nexts), limit)
+        rooms[queue] = limit if most is None else min(limit, most.get(queue, limit))
+        nexts[queue] = yield CLAIM_NEXT(queue=queue, size=rooms[queue])
+        keyed = keyed or has_lanes
     if keyed:
-        return (yield from _with_keyed(session, list(plain), keyed, limit))
+        return (yield from _with_keyed(session, nexts, rooms, limit))
+    plain = islice(merge(*nexts.values()), limit)
     jobs = [job for _, job in plain]
     if not jobs:
         return []
@@ -64,22 +65,22 @@ def claim(
 
 
 def _with_keyed(
-    session: SessionId, plain: Sequence[tuple[int, int]], queues: Sequence[str], limit: int
+    session: SessionId,
+    nexts: Mapping[str, Sequence[tuple[int, int]]],
+    rooms: Mapping[str, int],
+    limit: int,
 ) -> Steps[list[ClaimedJob]]:
-    """Claim from lanes, too: of one priority, jobs with a lane and those without take turns."""
-    found = yield from candidates(queues, limit)
+    """Claim from lanes, too, up to `limit` jobs and of each queue what its room says."""
+    found = yield from candidates({queue: room for queue, room in rooms.items() if room}, limit)
+    left = dict(rooms)
     order: list[int] = []
     lanes: dict[int, Candidate] = {}
-    for priority in sorted({*found, *(priority for priority, _ in plain)}):
-        keyed = found.get(priority, [])
-        others = [job for one, job in plain if one == priority]
-        for one, other in zip_longest(keyed, others):
-            if other is not None:
-                order.append(other)
-            if one is not None:
-                lanes[one.job] = one
-                order.append(one.job)
-    order = order[:limit]
+    for job, queue, candidate in _in_turn(found.jobs, nexts):
+        if left[queue] > 0 and len(order) < limit:
+            left[queue] -= 1
+            order.append(job)
+            if candidate is not None:
+                lanes[job] = candidate
     if not order:
         return []
     [(lease,)] = yield CLAIM_LEASE()
@@ -88,11 +89,28 @@ def _with_keyed(
     yield from claimed(job.queue for job in taken.values())
     if unique := [job.id for job in taken.values() if job.unique_key]:
         yield UNIQUE_START(jobs=json_list(unique))
-    if served := [lanes[job] for job in order if job in lanes]:
-        yield from note(served, lease)
+    filled = found.filled(list(lanes.values()))
+    if lanes:
+        yield from note(list(lanes.values()), lease)
     return [
-        taken[job]._replace(limited=bool(lanes[job].limit), filled=lanes[job].filled)
+        taken[job]._replace(limited=bool(lanes[job].limit), filled=filled.get(job))
         if job in lanes
         else taken[job]
         for job in order
     ]
+
+
+def _in_turn(
+    keyed: Mapping[int, Sequence[Candidate]], nexts: Mapping[str, Sequence[tuple[int, int]]]
+) -> Iterator[tuple[int, str, Candidate | None]]:
+    """Jobs, with their queue: of one priority, those with a lane and those without take turns."""
+    plain: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for queue, rows in nexts.items():
+        for priority, job in rows:
+            plain[priority].append((job, queue))
+    for priority in sorted({*keyed, *plain}):
+        for one, other in zip_longest(keyed.get(priority, ()), sorted(plain[priority])):
+            if other is not None:
+                yield *other, None
+            if one is not None:
+                yield one.job, one.queue, one

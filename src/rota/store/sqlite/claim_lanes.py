@@ -7,7 +7,7 @@ lane, then the second one.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
@@ -29,13 +29,32 @@ LANES = 200
 
 
 class Candidate(NamedTuple):
-    """A job of a lane that may start; `filled` is its limit's key, if it takes the last place."""
+    """A job of a lane that may start."""
 
     job: int
+    queue: str
     lane: int
     limit: int
     rated: bool
-    filled: str | None = None
+
+
+class Found(NamedTuple):
+    """What may start: jobs by priority, in their order; the places of their limits, and their keys."""
+
+    jobs: dict[int, list[Candidate]]
+    places: dict[int, int]
+    keys: dict[int, str]
+
+    def filled(self, taken: Sequence[Candidate]) -> dict[int, str]:
+        """Which of the jobs that start take a limit's last place, and its key."""
+        places = dict(self.places)
+        filled = {}
+        for one in taken:
+            if one.limit in places:
+                places[one.limit] -= 1
+                if not places[one.limit]:
+                    filled[one.job] = self.keys[one.limit]
+        return filled
 
 
 class _Lane(NamedTuple):
@@ -46,59 +65,72 @@ class _Lane(NamedTuple):
     places: int | None
     seconds: float | None
     key: str | None
+    queue: str
 
 
-def candidates(queues: Sequence[str], size: int) -> Steps[dict[int, list[Candidate]]]:
-    """Up to `size` jobs of each priority that may start, in the order in which they shall."""
+class _Room(NamedTuple):
+    """How many jobs of each queue and of each limit may start."""
+
+    queues: dict[str, int]
+    limits: dict[int, int]
+
+    def has(self, lane: _Lane) -> bool:
+        return self.queues[lane.queue] > 0 and self.limits.get(lane.limit, 1) > 0
+
+    def take(self, lane: _Lane) -> None:
+        self.queues[lane.queue] -= 1
+        if lane.limit in self.limits:
+            self.limits[lane.limit] -= 1
+
+
+def candidates(rooms: Mapping[str, int], size: int) -> Steps[Found]:
+    """Up to `size` jobs of each priority that may start; `rooms` says how many of each queue."""
     lanes: dict[int, list[_Lane]] = {}
     places: dict[int, int] = {}
-    for queue in queues:
+    keys: dict[int, str] = {}
+    for queue in rooms:
         for row in (yield CLAIM_LANES(queue=queue, size=min(size, LANES))):
-            lane = _Lane(*row)
+            lane = _Lane(*row, queue)
             lanes.setdefault(lane.priority, []).append(lane)
-            if lane.places is not None:
+            if lane.places is not None and lane.key is not None:
                 places[lane.limit] = lane.places
-    found: dict[int, list[Candidate]] = {}
+                keys[lane.limit] = lane.key
+    room = _Room(dict(rooms), dict(places))
+    jobs: dict[int, list[Candidate]] = {}
     for priority, group in sorted(lanes.items()):
-        found[priority] = yield from _share(sorted(group), places, size)
-        size -= len(found[priority])
+        jobs[priority], room = yield from _share(sorted(group), room, size)
+        size -= len(jobs[priority])
         if size <= 0:
             break
-    return found
+    return Found(jobs, places, keys)
 
 
-def _share(lanes: Sequence[_Lane], places: dict[int, int], size: int) -> Steps[list[Candidate]]:
-    """Equal shares of the lanes of one priority; counts their limits' places down."""
+def _share(lanes: Sequence[_Lane], room: _Room, size: int) -> Steps[tuple[list[Candidate], _Room]]:
+    """Equal shares of the lanes of one priority, and the room that is left."""
     share = -(-size // len(lanes))
     while True:
         rows = yield CLAIM_LANES_NEXT(lanes=json_list([lane.id for lane in lanes]), size=share)
         queued = [_ids(found) for (found,) in rows]
-        left = dict(places)
+        left = _Room(dict(room.queues), dict(room.limits))
         chosen = list(islice(_seated(lanes, queued, left), size))
         more = any(
-            len(jobs) >= share and left.get(lane.limit, 1) > 0
-            for lane, jobs in zip(lanes, queued, strict=True)
+            len(jobs) >= share and left.has(lane) for lane, jobs in zip(lanes, queued, strict=True)
         )
         if len(chosen) >= size or not more:
-            places.update(left)
-            return chosen
+            return chosen, left
         # What some lanes do not need of their share is for those that have more.
         share *= 2
 
 
 def _seated(
-    lanes: Sequence[_Lane], queued: Sequence[Sequence[int]], places: dict[int, int]
+    lanes: Sequence[_Lane], queued: Sequence[Sequence[int]], room: _Room
 ) -> Iterator[Candidate]:
-    """The next job of every lane, then the second one, …, as far as there are places."""
+    """The next job of every lane, then the second one, …, as far as there is room."""
     for turn in zip_longest(*queued):
         for lane, job in zip(lanes, turn, strict=True):
-            if job is None or places.get(lane.limit, 1) < 1:
-                continue
-            filled = None
-            if lane.limit in places:
-                places[lane.limit] -= 1
-                filled = None if places[lane.limit] else lane.key
-            yield Candidate(job, lane.id, lane.limit, lane.seconds is not None, filled)
+            if job is not None and room.has(lane):
+                room.take(lane)
+                yield Candidate(job, lane.queue, lane.id, lane.limit, lane.seconds is not None)
 
 
 def note(taken: Sequence[Candidate], lease: int) -> Steps[None]:

@@ -16,19 +16,17 @@ WITH plain AS MATERIALIZED (
     WHERE id = %(lane)s::int4
       AND current_setting('rota.locked_keys', true) = %(lane)s::int4::text
 ), seen AS MATERIALIZED (
-    SELECT open.nr, open.lane, open.limit_id, open.rated, open.places, open.seq,
+    SELECT open.nr, open.lane, open.limit_id, open.limit_key, open.rated, open.places, open.seq,
            open.xid AS from_xid, open.id AS from_id, open.taken, open.hole_xids, open.hole_ids,
            part.size, job.*
     FROM (
         SELECT row_number() OVER () AS nr, lane.*
-        FROM (
-            (SELECT * FROM rota.lane_open
-             WHERE queue = (SELECT queue FROM plain) AND priority = (SELECT priority FROM plain)
-               AND lane > %(after)s::int4 ORDER BY lane)
-            UNION ALL
-            (SELECT * FROM rota.lane_open
-             WHERE queue = (SELECT queue FROM plain) AND priority = (SELECT priority FROM plain)
-               AND lane <= %(after)s::int4 ORDER BY lane)
+        FROM (VALUES (%(after)s::int4, 2147483647), (0, %(after)s::int4)) AS arc (beyond, up_to)
+        CROSS JOIN LATERAL (
+            SELECT * FROM rota.lane_open
+            WHERE queue = (SELECT queue FROM plain) AND priority = (SELECT priority FROM plain)
+              AND lane > arc.beyond AND lane <= arc.up_to
+            ORDER BY lane
         ) AS lane
     ) AS open
     CROSS JOIN LATERAL (SELECT least(open.places, %(share)s::int8) AS size OFFSET 0) AS part
@@ -61,7 +59,7 @@ WITH plain AS MATERIALIZED (
     ) AS job
     LIMIT %(most)s::int8
 ), chosen AS MATERIALIZED (
-    SELECT nr, turn, id, limit_id, rated, entry, unique_key, task
+    SELECT nr, turn, id, limit_id, rated, seat = places AS fills, entry, unique_key, task
     FROM (
         SELECT nr, turn, id, limit_id, rated, places, entry, unique_key,
                CASE WHEN unique_key IS NOT NULL THEN task END AS task,
@@ -130,17 +128,19 @@ WITH plain AS MATERIALIZED (
            CASE WHEN reached.late THEN reached.from_id ELSE reached.id END,
            reached.taken + reached.turn
                - (SELECT count(*) FROM passed WHERE passed.nr = reached.nr),
-           coalesce(hole.xids, '{}'), coalesce(hole.ids, '{}')
+           hole.xids, hole.ids
     FROM reached
     CROSS JOIN LATERAL (
         SELECT reached.hole_xids <> '{}' OR EXISTS (
             SELECT FROM running
             WHERE running.xid > reached.from_xid AND running.xid < reached.xid) AS any
     ) AS has
-    LEFT JOIN LATERAL (
+    CROSS JOIN LATERAL (
+        SELECT '{}'::xid8[] AS xids, '{}'::int8[] AS ids WHERE NOT has.any
+        UNION ALL
         SELECT * FROM (
-            SELECT array_agg(hole.xid ORDER BY hole.xid) AS xids,
-                   array_agg(hole.id ORDER BY hole.xid) AS ids
+            SELECT coalesce(array_agg(hole.xid ORDER BY hole.xid), '{}'),
+                   coalesce(array_agg(hole.id ORDER BY hole.xid), '{}')
             FROM (
                 SELECT hole.xid, CASE WHEN hole.xid = reached.xid AND reached.cut THEN reached.id
                                       ELSE hole.id END AS id
@@ -155,14 +155,17 @@ WITH plain AS MATERIALIZED (
             OFFSET 0
         ) AS hole
         WHERE has.any
-    ) AS hole ON true
+    ) AS hole
 ), started AS (
     INSERT INTO rota.limit_start (slot, limit_id, at, jobs)
     SELECT (SELECT last_value %% 2 FROM rota.limit_turn), limit_id, clock_timestamp(), count(*)
     FROM run WHERE rated GROUP BY limit_id
 )
 SELECT job.id, job.lease, job.task, job.args, job.attempt + 1, job.max_attempts, job.timeout,
-       extract(epoch FROM job.enqueued_at)::float8, job.unique_key, job.limit_id <> 0, job.lane
+       extract(epoch FROM job.enqueued_at)::float8, job.unique_key, job.limit_id <> 0,
+       CASE WHEN ((job.nr, job.turn) IN (SELECT nr, turn FROM chosen WHERE fills)) IS TRUE
+            THEN job.limit_key END,
+       job.lane
 FROM (SELECT FROM reached LIMIT 1) AS moved
 LEFT JOIN (
     SELECT seen.*, lease.id AS lease FROM seen, lease

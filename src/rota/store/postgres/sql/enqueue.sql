@@ -1,5 +1,6 @@
 -- Append one job to the log, in whatever transaction the caller has. Gives what is set for its queue,
--- too: a producer that goes on with enqueue_here.sql needs it.
+-- too: a producer that goes on with enqueue_here.sql needs it; and whether the lane was there before
+-- this transaction, without which he must not go on.
 -- Locks: nothing that another producer waits for; the row and its index entries are new.
 -- Gives no row where the lane does not exist yet (or the caller's snapshot is older than it):
 -- `lane` then names it, after it was made apart. The wake is sent only if a worker of the queue
@@ -7,7 +8,9 @@
 -- It begins with the transaction's id, by which the sleepers know who of them goes first.
 WITH lane AS (
     -- With what somebody has set for the queue: it holds where neither the caller nor the task says it.
-    SELECT place.id, preset.max_attempts, preset.timeout
+    SELECT place.id, preset.max_attempts, preset.timeout,
+           (SELECT made_by FROM rota.lane WHERE lane.id = place.id)
+               IS DISTINCT FROM pg_current_xact_id_if_assigned() AS lasting
     FROM (SELECT coalesce(%(lane)s::int4, (
         SELECT id FROM rota.lane
         WHERE queue = %(queue)s AND priority = %(priority)s::int2 AND NOT of_key))
@@ -28,5 +31,5 @@ SELECT job.id, job.lane, job.segment, CASE WHEN %(wake)s::text IS NULL THEN fals
                 WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
                 THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
                 ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END,
-       lane.max_attempts, lane.timeout
+       lane.lasting, lane.max_attempts, lane.timeout
 FROM job CROSS JOIN lane
