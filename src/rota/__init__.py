@@ -45,6 +45,7 @@ from rota.limit import Limit
 from rota.middleware import EnqueueCall
 from rota.outcome import Again, Discard, Retry, Snooze
 from rota.placed import Enqueued, Placing
+from rota.queue_handle import QueueHandle
 from rota.states import State
 from rota.task import Executor, Task
 from rota.unique import Unique
@@ -91,6 +92,7 @@ __all__ = [
     "LogLine",
     "Placing",
     "Progress",
+    "QueueHandle",
     "Retry",
     "Rota",
     "RotaError",

@@ -28,6 +28,7 @@ from rota.limit import Limit
 from rota.log import Log
 from rota.middleware import Middleware
 from rota.options import JobOptions, check_name
+from rota.queue_handle import QueueHandle
 from rota.queue_settings import Retention
 from rota.queues import Queues
 from rota.store import migrate
@@ -236,11 +237,11 @@ class Rota(Enqueueing):
         max_attempts: int | None = None,
         timeout: float | timedelta | None = None,
         concurrency: int | None = None,
-    ) -> None:
-        """Declare what holds for the jobs of a queue where nothing else is said.
+    ) -> QueueHandle:
+        """A handle on a queue; and declare what holds for its jobs where nothing else is said.
 
         `.using()` and the task come before it, and so does `rota queues set`. A queue need not be
-        declared to be used.
+        declared to be used; without any option nothing is declared.
 
         Args:
             name: The queue.
@@ -253,13 +254,10 @@ class Rota(Enqueueing):
         Raises:
             ConfigError: A value cannot be used, or the queue was declared before.
         """
-        self.queues.declare(
-            name,
-            keep=retention,
-            max_attempts=max_attempts,
-            timeout=timeout,
-            concurrency=concurrency,
-        )
+        handle = QueueHandle(self, name)
+        if any(one is not None for one in (retention, max_attempts, timeout, concurrency)):
+            self.queues.declare(name, retention, max_attempts, timeout, concurrency)
+        return handle
 
     def find_task(self, name: str) -> Task[..., Any, Any]:
         """The task of that name.

@@ -91,7 +91,6 @@ class Queues:
     def declare(
         self,
         queue: str,
-        *,
         keep: Retention | None,
         max_attempts: int | None,
         timeout: float | timedelta | None,

@@ -7,6 +7,7 @@ import pytest
 
 from rota import Backoff, JobRecord, Rota, State
 from rota.errors import ConfigError
+from tests.fixtures.workers import drained
 
 
 def _nothing() -> None: ...
@@ -156,6 +157,34 @@ def test_a_queue_is_declared_once(app: Rota) -> None:
     app.queue("mail", timeout=5)
     with pytest.raises(ConfigError, match="'mail' is declared already"):
         app.queue("mail", max_attempts=2)
+
+
+def test_pausing(app: Rota) -> None:
+    """A handle declares nothing, stops and starts the queue, and says whether that was news."""
+    mail = app.queue("mail")
+    app.queue("mail", max_attempts=2)
+    assert mail.pause()
+    assert not app.queue("mail").pause()
+
+    @app.task(queue="mail")
+    async def job() -> None: ...
+
+    job.enqueue()
+    assert not app.run(app.store.look(["mail"])).available
+    assert mail.resume()
+    assert not mail.resume()
+    assert app.run(app.store.look(["mail"])).available
+    drained(app)
+    with pytest.raises(ConfigError):
+        app.queue("")
+
+
+@pytest.mark.asyncio
+async def test_pausing_in_async_code(app: Rota) -> None:
+    """The same, awaited."""
+    mail = app.queue("mail")
+    assert [await mail.apause(), await mail.apause()] == [True, False]
+    assert [await mail.aresume(), await mail.aresume()] == [True, False]
 
 
 def test_another_database_is_another_matter(app: Rota, tmp_path: Any) -> None:

@@ -25,6 +25,7 @@ from tests.store.factories import (
     settlement,
     spec_of,
     states,
+    until,
 )
 
 CREATED, REPLACED, SKIPPED = Placing.CREATED, Placing.REPLACED, Placing.SKIPPED
@@ -377,6 +378,45 @@ def test_coming_back_without_a_key(store: Store, connection: Connection, move: M
         settle(store, connection, session, *(settlement(one, Move.COMPLETE) for one in found)) == []
     )
     assert placings(place(store, connection, "a")) == [CREATED]
+
+
+@pytest.mark.parametrize("how", [Move.COMPLETE, Move.DISCARD, Move.CANCEL, "rescue"])
+def test_retried_by_hand_without_a_key(store: Store, connection: Connection, how: str) -> None:
+    """A job whose key was free while it ran has none when it has finished: a retry takes none."""
+    [first] = place(store, connection, "a", unique=WHILE_WAITING, max_attempts=1)
+    lost = open_session(store, connection, timeout=0.02)
+    [job] = claim(store, connection, lost)
+    if how == "rescue":
+        rescued(store, connection, lost)
+    else:
+        assert settle(store, connection, lost, settlement(job, Move(how))) == []
+    assert record(store, connection, first.job).unique_key is None
+    assert connection.run(store.retry([first.job])) == [first.job]
+    [again] = claim(store, connection, open_session(store, connection))
+    assert again.id == first.job
+    assert placings(place(store, connection, "a", unique=WHILE_WAITING)) == [CREATED]
+
+
+@pytest.mark.parametrize("move", [Move.RETRY, Move.AGAIN])
+def test_debouncing_what_came_back(store: Store, connection: Connection, move: Move) -> None:
+    """The cap counts from when the job came back to wait, not from its first enqueue."""
+    unique = Unique(on_conflict="debounce", cap=0.5)
+    [first] = place(store, connection, "a", unique=unique, delay=0.001)
+    until(lambda: connection.run(store.stage(10)).staged or None)
+    session, job = run_one(store, connection)
+    until(
+        lambda: (
+            datetime.now(UTC) - datetime.fromtimestamp(job.enqueued_at, UTC)
+            > timedelta(seconds=0.8)
+            or None
+        )
+    )
+    assert settle(store, connection, session, settlement(job, move, delay=HOUR)) == []
+    began = datetime.now(UTC)
+    place(store, connection, "a", unique=unique, delay=0.4)
+    found = record(store, connection, first.job).scheduled_at
+    assert found is not None
+    assert found > began + timedelta(seconds=0.05)
 
 
 def test_a_period(store: Store, connection: Connection) -> None:

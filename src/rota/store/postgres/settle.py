@@ -204,7 +204,7 @@ def stretches(jobs: list[JobId]) -> Iterator[list[JobId]]:
 def _write(settlements: Sequence[Settlement]) -> Steps[None]:
     kinds = _Kinds(settlements)
     if kinds.keyed:
-        yield from _keys(kinds.keyed)
+        yield from _keys_wait(kinds.keyed)
     for keep, jobs in kinds.plain.items():
         if keep:
             yield from _complete(jobs, keep)
@@ -232,18 +232,15 @@ def _write(settlements: Sequence[Settlement]) -> Steps[None]:
             delays=[one.delay for one in rounds],
             ats=[one.at for one in rounds],
         )
+    # The statements above ask who still has his key.
+    yield from keys_end(
+        [(one.job, one.unique_key or "") for one in kinds.keyed if one.move in _FINISHED]
+    )
 
 
-def _keys(settlements: Sequence[Settlement]) -> Steps[None]:
-    """Free the unique keys of jobs that ended; note the new entries of those that wait again."""
-    ended: list[tuple[JobId, str]] = []
-    back: list[Settlement] = []
-    for one in settlements:
-        if one.move in _FINISHED:
-            ended.append((one.job, one.unique_key or ""))
-        else:
-            back.append(one)
-    yield from keys_end(ended)
+def _keys_wait(settlements: Sequence[Settlement]) -> Steps[None]:
+    """Note the new entries of unique jobs that wait again."""
+    back = [one for one in settlements if one.move not in _FINISHED]
     if back:
         yield KEY_WAIT(
             jobs=[one.job for one in back],

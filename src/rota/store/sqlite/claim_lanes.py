@@ -90,7 +90,7 @@ def candidates(rooms: Mapping[str, int], size: int) -> Steps[Found]:
     keys: dict[int, str] = {}
     for queue in rooms:
         for row in (yield CLAIM_LANES(queue=queue, size=min(size, LANES))):
-            lane = _Lane(*row, queue)
+            lane = _Lane._make((*row, queue))
             lanes.setdefault(lane.priority, []).append(lane)
             if lane.places is not None and lane.key is not None:
                 places[lane.limit] = lane.places

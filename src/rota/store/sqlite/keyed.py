@@ -32,6 +32,7 @@ UNIQUE_UNDO = sql("unique_undo")
 UNIQUE_END = sql("unique_end")
 UNIQUE_FREE = sql("unique_free")
 UNIQUE_LOST = sql("unique_lost")
+UNIQUE_AGAIN = sql("unique_again")
 
 WAITING = {State.SCHEDULED, State.AVAILABLE, State.RETRYABLE}
 
@@ -191,9 +192,13 @@ def _batches(values: list[Any]) -> Iterator[list[Any]]:
 
 
 def ended(jobs: Sequence[JobId]) -> Steps[None]:
-    """Free the unique keys of these jobs, which have ended or are gone."""
+    """Free the unique keys of these jobs, which have ended or are gone.
+
+    One that lost its key when it started finishes without one, and comes back without one.
+    """
     if jobs:
         ids = json_list(jobs)
+        yield UNIQUE_LOST(jobs=ids)
         yield UNIQUE_FREE(jobs=ids)
         yield UNIQUE_END(jobs=ids)
 
@@ -201,7 +206,9 @@ def ended(jobs: Sequence[JobId]) -> Steps[None]:
 def came_back(jobs: Sequence[JobId]) -> Steps[None]:
     """Forget the unique keys of these jobs, which wait again, where they were freed at the start."""
     if jobs:
-        yield UNIQUE_LOST(jobs=json_list(jobs))
+        ids = json_list(jobs)
+        yield UNIQUE_LOST(jobs=ids)
+        yield UNIQUE_AGAIN(jobs=ids)
 
 
 def moved_on(rows: Sequence[tuple[Any, ...]]) -> Steps[None]:

@@ -37,7 +37,11 @@ WITH job AS MATERIALIZED (
            CASE WHEN unwanted THEN (SELECT last_value %% 6 FROM rota.finished_turn) ELSE -1 END,
            lane.priority, job.entry, job.attempt + 1, job.max_attempts,
            CASE WHEN unwanted THEN 'cancelled' ELSE 'discarded' END, lane.queue, job.task, job.args,
-           noted, job.unique_key, job.iteration, job.last_run
+           noted,
+           CASE WHEN job.unique_key IS NOT NULL THEN (
+               SELECT held.key FROM rota.unique_key AS held
+               WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id) END,
+           job.iteration, job.last_run
     FROM job JOIN rota.lane ON lane.id = job.lane
     LEFT JOIN unnest(%(queues)s::text[], %(keeps)s::float8[]) AS kept (queue, seconds)
         ON kept.queue = lane.queue

@@ -12,7 +12,10 @@ WITH kept AS MATERIALIZED (
     SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at, kept.until, job.timeout,
            (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry, job.attempt + 1,
            job.max_attempts, 'completed', lane.queue, job.task, job.args, job.errors,
-           job.unique_key, job.iteration, job.last_run
+           CASE WHEN job.unique_key IS NOT NULL THEN (
+               SELECT held.key FROM rota.unique_key AS held
+               WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id) END,
+           job.iteration, job.last_run
     FROM kept, unnest(%(jobs)s::text::int8[]) AS done (id)
     CROSS JOIN LATERAL (
         SELECT entry.* FROM rota.log AS entry WHERE entry.id = done.id

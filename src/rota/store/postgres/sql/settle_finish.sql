@@ -1,5 +1,6 @@
 -- Move settled jobs into the finished ones. Reads each job's newest log entry by log_job, and says
 -- in the tally how many. Retentions are rounded up as in settle_complete.sql; null means for ever.
+-- A unique job that lost its key when it started finishes without one, and comes back without one.
 WITH ended AS (
     INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry, attempt,
                                max_attempts, state, queue, task, args, result, errors,
@@ -14,7 +15,10 @@ WITH ended AS (
            done.state, lane.queue, job.task, job.args, done.result::json,
            CASE WHEN done.error IS NULL THEN job.errors
                 ELSE coalesce(job.errors, '[]') || done.error::jsonb END,
-           job.unique_key, job.iteration, job.last_run
+           CASE WHEN job.unique_key IS NOT NULL THEN (
+               SELECT held.key FROM rota.unique_key AS held
+               WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id) END,
+           job.iteration, job.last_run
     FROM unnest(%(jobs)s::int8[], %(states)s::text[], %(keeps)s::float8[], %(results)s::text[],
                 %(errors)s::text[]) AS done (id, state, keep, result, error)
     CROSS JOIN LATERAL make_interval(secs => greatest(done.keep / 32, 0.001)) AS step
