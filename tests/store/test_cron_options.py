@@ -16,6 +16,7 @@ from rota.placed import Placing
 from rota.states import Move
 from rota.store.connections import Connection
 from rota.store.cron import Made
+from rota.store.migrate import migrate
 from rota.store.protocol import Store
 from tests.store.factories import (
     claim,
@@ -157,6 +158,37 @@ def test_a_replaced_job(store: Store, connection: Connection) -> None:
     assert (made.jobs, made.new, len(made.due)) == ((placed.job,), (), 1)
     [record] = connection.run(store.cron.entries())
     assert record.last == made.due[0]
+
+
+def test_entries_of_an_older_database(empty_store: Store) -> None:
+    """They are there after the migration, with no options, and make their jobs."""
+    postgres = empty_store.name == "postgres"
+    with closing(empty_store.connect()) as connection:
+        for version, sql in empty_store.migrations().items():
+            if version < 8:
+                connection.run(empty_store.migrate(version, sql))
+        transaction = empty_store.transaction()
+        driver: Any = transaction.connection
+        columns = (
+            "name, expression, timezone, missed, jitter, task, args, queue, priority, max_attempts"
+        )
+        values = f"'old', '{HOURLY}', 'UTC', 'all', 0, 'shop.send', '{{}}', 'default', 0, 5"
+        moments = [datetime.now(UTC) - timedelta(hours=3), datetime.now(UTC) - timedelta(hours=2)]
+        if postgres:
+            driver.execute(f"INSERT INTO rota.cron_entry ({columns}) VALUES ({values})")
+            driver.execute("INSERT INTO rota.cron_mark VALUES (1, 1, %s, %s)", moments)
+        else:
+            seconds = [one.timestamp() for one in moments]
+            driver.execute(
+                f"INSERT INTO rota_cron_entry ({columns}, created_at, since, due)"
+                f" VALUES ({values}, 0, ?, ?)",
+                seconds,
+            )
+        transaction.commit()
+        assert migrate(empty_store, connection)[0] == 8
+        [record] = connection.run(empty_store.cron.entries())
+        assert record.entry == CronEntry("old", HOURLY, "shop.send", missed=Missed.ALL)
+        assert len(make(empty_store, connection)["old"].jobs) == 3
 
 
 def test_options_that_cannot_be_read_here(store: Store, connection: Connection) -> None:

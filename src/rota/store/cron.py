@@ -281,14 +281,18 @@ class Cron:
             wanted = [job(entry, due, row.now) for due in planned.make]
         except ConfigError as error:
             return [Made(entry.name, error=str(error))]
+        unique = any(spec.unique is not None for spec, _ in wanted)
         placed: list[Placed] = []
         try:
-            if any(spec.unique is not None for spec, _ in wanted[:1]):
+            if unique:
                 for statement in self._sql.attempt:
                     yield statement()
             for spec, group in groupby(wanted, key=lambda one: one[0]):
                 placed += yield from self._store(entry, spec, [args for _, args in group])
         except self._sql.taken:
+            if not unique:
+                # What would be undone is another entry's.
+                raise
             if self._sql.give_up is not None:
                 yield self._sql.give_up()
             return []

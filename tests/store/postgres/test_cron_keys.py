@@ -15,6 +15,7 @@ from rota.store.callers import blocking_caller
 from rota.store.execute import drive
 from rota.store.operation import Apart, Query, Request, Rows
 from rota.store.postgres import cron
+from rota.store.postgres.connection import LockTimeout
 from tests.store.factories import until
 from tests.store.postgres.database import Database, Later, Raw
 
@@ -94,6 +95,22 @@ def test_who_would_wait_for_it(db: Database, monkeypatch: pytest.MonkeyPatch) ->
     assert not making.ended
     caller.rollback()
     assert len(making.result()) == 2
+
+
+def test_another_lock(db: Database) -> None:
+    """Where a plain entry's jobs cannot be stored, no other entry's are undone alone."""
+    add(db, "unique", "key", jitter=1e9)
+    add(db, "plain")
+    holder = db.bare()
+    # The lane is there: making one would wait for that lock, too.
+    enqueue(db, holder, "other")
+    holder.rollback()
+    holder.execute("LOCK TABLE rota.log IN ACCESS EXCLUSIVE MODE")
+    with pytest.raises(LockTimeout):
+        make(db)
+    holder.rollback()
+    assert db.one("SELECT count(*) FROM rota.timer") == 0
+    assert make(db) == {"unique": 1, "plain": 3}
 
 
 def test_keys_in_another_order(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
