@@ -18,10 +18,9 @@ the entry when its next due time is computed.
 """
 
 import difflib
-import hashlib
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import islice, takewhile
@@ -32,7 +31,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 
 from rota.errors import ConfigError
-from rota.job import JobSpec
+from rota.job import MAX_ATTEMPTS
 
 NICKNAMES = {
     "@yearly": "0 0 1 1 *",
@@ -86,6 +85,8 @@ class CronEntry:
         priority: As in a job.
         max_attempts: As in a job.
         timeout: As in a job, in seconds.
+        options: What else its jobs have, a JSON object (`rota.cron_jobs`); `None` where there is
+            nothing more to say.
     """
 
     name: str
@@ -98,13 +99,18 @@ class CronEntry:
     due: str | None = None
     queue: str = "default"
     priority: int = 0
-    max_attempts: int = 5
+    max_attempts: int = MAX_ATTEMPTS
     timeout: float | None = None
+    options: str | None = None
 
     @property
     def declaration(self) -> str:
         """The whole entry as text: what the code has declared, to be compared."""
-        return msgspec.json.encode(self).decode()
+        fields = asdict(self)
+        # There were entries before there were options; nothing has changed about these.
+        if self.options is None:
+            del fields["options"]
+        return msgspec.json.encode(fields).decode()
 
     def same_times(self, other: "CronEntry") -> bool:
         """Whether both are due at the same times."""
@@ -216,39 +222,6 @@ def plan(entry: CronEntry, since: datetime, now: datetime, most: int) -> Plan:
     end = make[-1] if len(make) == most else now
     missed = first if not make or first < make[0] else None
     return Plan(make, missed, end, next_due(entry, end))
-
-
-def delay(entry: CronEntry, due: datetime) -> float:
-    """Seconds of jitter: the same for an entry and a due time, whoever asks."""
-    seed = f"{entry.name}\0{due.timestamp():.0f}".encode()
-    drawn = int.from_bytes(hashlib.blake2b(seed, digest_size=8).digest(), "big") / 2**64
-    return entry.jitter * drawn
-
-
-def job(entry: CronEntry, due: datetime, now: datetime) -> tuple[JobSpec, str]:
-    """The job of a due time, and its args as JSON text."""
-    at = due + timedelta(seconds=delay(entry, due))
-    spec = JobSpec(
-        task=entry.task,
-        queue=entry.queue,
-        priority=entry.priority,
-        max_attempts=entry.max_attempts,
-        timeout=entry.timeout,
-        at=at if at > now else None,
-    )
-    if entry.due is None:
-        return spec, entry.args
-    # What the args say stays as it was written.
-    args = msgspec.json.decode(entry.args, type=dict[str, msgspec.Raw])
-    args[entry.due] = msgspec.Raw(msgspec.json.encode(in_zone(due, entry)))
-    return spec, msgspec.json.encode(args).decode()
-
-
-def without(args: str, name: str) -> str:
-    """A JSON object without one of its keys; the rest stays as it was written."""
-    fields = msgspec.json.decode(args, type=dict[str, msgspec.Raw])
-    fields.pop(name, None)
-    return msgspec.json.encode(fields).decode()
 
 
 def in_zone(moment: datetime, entry: CronEntry) -> datetime:

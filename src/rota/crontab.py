@@ -20,7 +20,7 @@ from rota.task import Task
 if TYPE_CHECKING:
     from rota.app import Rota
     from rota.cron import CronEntry, CronRecord
-    from rota.job import JobId
+    from rota.store.cron import Ran
     from rota.store.operation import Operation
 
 T = TypeVar("T")
@@ -41,6 +41,13 @@ class Crontab:
     def __init__(self, app: "Rota") -> None:
         self._app = app
         self.declared: dict[str, CronEntry] = {}
+
+    def declarations(self) -> "tuple[CronEntry, ...]":
+        """What a worker that starts writes: `declared`, with what the code says of the queues.
+
+        Only now, since the code may declare a queue after the entries whose jobs wait in it.
+        """
+        return tuple(entries.filled(one, self._app.queues) for one in self.declared.values())
 
     def __call__(
         self,
@@ -137,6 +144,7 @@ class Crontab:
             name, expression, task,
             timezone=timezone, missed=missed, jitter=jitter, args=args, due=due,
         )  # fmt: skip
+        entry = entries.filled(entry, self._app.queues)
         _added(name, self._run(conn, self._app.store.cron.add(entry)))
 
     async def aadd(
@@ -157,6 +165,7 @@ class Crontab:
             name, expression, task,
             timezone=timezone, missed=missed, jitter=jitter, args=args, due=due,
         )  # fmt: skip
+        entry = entries.filled(entry, self._app.queues)
         _added(name, await self._arun(conn, self._app.store.cron.add(entry)))
 
     def change(
@@ -177,13 +186,13 @@ class Crontab:
 
         Raises:
             ConfigError: An option cannot be used, or the expression never comes.
-            ArgsError: The args do not fit the task.
+            ArgsError: The args do not fit the task, or make no key.
             TaskNotFound: Args were given, and the entry's task is not registered here.
             CronEntryNotFound: There is no entry of that name.
         """
         changes = entries.changes(expression, timezone, missed, jitter, nothing=args is None)
         if args is not None:
-            changes["args"] = self._args(name, self.entries(), args)
+            changes |= self._args(name, self.entries(), args)
         _must(name, self._run(conn, self._app.store.cron.change(name, changes)))
 
     async def achange(
@@ -200,7 +209,7 @@ class Crontab:
         """`change` for async code."""
         changes = entries.changes(expression, timezone, missed, jitter, nothing=args is None)
         if args is not None:
-            changes["args"] = self._args(name, await self.aentries(), args)
+            changes |= self._args(name, await self.aentries(), args)
         _must(name, await self._arun(conn, self._app.store.cron.change(name, changes)))
 
     def remove(self, name: str, *, conn: object = None) -> None:
@@ -244,7 +253,8 @@ class Crontab:
     def run(self, name: str, *, conn: object = None) -> JobHandle[Any]:
         """Enqueue a job of an entry now, paused or not; its due times stay as they are.
 
-        A parameter for the due time gets the current second.
+        A parameter for the due time gets the current second. Where a unique job of its key is there
+        already, the handle is on that one, and its `placing` says so.
 
         Raises:
             CronEntryNotFound: There is no entry of that name.
@@ -265,17 +275,19 @@ class Crontab:
             return await self._app.arun(operation)
         return await self._app.arun_on(conn, operation)
 
-    def _handle(self, name: str, job: "JobId | None") -> JobHandle[Any]:
-        if job is None:
+    def _handle(self, name: str, ran: "Ran | None") -> JobHandle[Any]:
+        if ran is None:
             raise _not_found(name)
-        return JobHandle(self._app, job)
+        self._app.tell_placed(ran.spec, [ran.placed])
+        return JobHandle(self._app, ran.placed.job, placing=ran.placed.placing)
 
-    def _args(self, name: str, records: "list[CronRecord]", args: Args) -> str:
-        """Other args for an entry that is there."""
+    def _args(self, name: str, records: "list[CronRecord]", args: Args) -> dict[str, str | None]:
+        """Other args for an entry that is there, and what follows from them."""
         for record in records:
             if record.entry.name == name:
                 task = self._app.find_task(record.entry.task)
-                return entries.encoded(task, args, record.entry.due)
+                changed = entries.with_args(record.entry, task, args)
+                return {"args": changed.args, "options": changed.options}
         raise _not_found(name)
 
     def _entry(

@@ -11,7 +11,7 @@ from typing import TypeVar
 from rota.errors import ConfigError
 from rota.events import Events, JobsEnqueued
 from rota.job import JobId, JobSpec, Keys
-from rota.placed import Placed, Placing
+from rota.placed import Placed, created
 from rota.queues import Queues
 from rota.store.callers import Awaiting, Blocking, blocking_caller, caller
 from rota.store.connections import Transaction
@@ -78,8 +78,7 @@ class Enqueueing(ABC):
         """`enqueue` for jobs that have keys; what became of each."""
         operation = self.store.enqueue_keyed(self.queues.fill(spec), args, keys)
         placed = self.run(operation) if conn is None else self.run_on(conn, operation)
-        if self._on_enqueued and (new := _created(placed)):
-            self._tell(spec, new)
+        self.tell_placed(spec, placed)
         return placed
 
     async def aenqueue_keyed(
@@ -88,9 +87,13 @@ class Enqueueing(ABC):
         """`enqueue_keyed` for async code."""
         operation = self.store.enqueue_keyed(self.queues.fill(spec), args, keys)
         placed = await (self.arun(operation) if conn is None else self.arun_on(conn, operation))
-        if self._on_enqueued and (new := _created(placed)):
-            self._tell(spec, new)
+        self.tell_placed(spec, placed)
         return placed
+
+    def tell_placed(self, spec: JobSpec, placed: Sequence[Placed]) -> None:
+        """Tell whoever listens which of these jobs are new."""
+        if self._on_enqueued and (new := created(placed)):
+            self._tell(spec, new)
 
     def _tell(self, spec: JobSpec, jobs: Sequence[JobId]) -> None:
         self.events.emit(JobsEnqueued(spec.task, spec.queue, tuple(jobs)))
@@ -160,7 +163,3 @@ class Enqueueing(ABC):
                 f"{self.store.name}; a job can only join a transaction of its own database"
             )
             raise ConfigError(message)
-
-
-def _created(placed: Sequence[Placed]) -> list[JobId]:
-    return [one.job for one in placed if one.placing is Placing.CREATED]

@@ -219,7 +219,10 @@ class TaskUnknown(Event):
 
 @dataclass(frozen=True, slots=True)
 class CronJobsMade(Event):
-    """This worker has made the jobs of these due times of a cron entry, in the same order."""
+    """This worker has made the jobs of these due times of a cron entry, in the same order.
+
+    A due time at which there was a unique job of the entry's key is not among them.
+    """
 
     entry: str
     due: tuple[datetime, ...]

@@ -202,6 +202,11 @@ class Keying:
             else None
         )
 
+    @property
+    def templates(self) -> tuple[KeyTemplate, ...]:
+        """Those there are."""
+        return tuple(one for one in (self._unique, self._limit, self._fair) if one is not None)
+
     def keys(self, args: Sequence[str]) -> Keys:
         """The keys of jobs with these args (JSON texts).
 

@@ -25,6 +25,11 @@ class Placed(NamedTuple):
     placing: Placing
 
 
+def created(placed: Iterable[Placed]) -> list[JobId]:
+    """The ids of those jobs that are new."""
+    return [one.job for one in placed if one.placing is Placing.CREATED]
+
+
 class Enqueued(list[JobId]):
     """The ids that `enqueue_many` gives, in the order asked for.
 

@@ -53,7 +53,7 @@ def test_listing(url: str) -> None:
     assert found == {
         "name": "nightly", "expression": "0 3 * * *", "timezone": "Asia/Tokyo",
         "missed": "latest", "jitter": 0.0, "task": "shop.double", "args": {"n": 1}, "due": None,
-        "queue": "default", "priority": 0, "paused": False, "declared": False,
+        "queue": "default", "priority": 0, "options": None, "paused": False, "declared": False,
         "undeclared": False, "last": None,
     }  # fmt: skip
     assert [one.hour for one in times] == [3, 3, 3]
@@ -167,6 +167,58 @@ def test_running(url: str) -> None:
     [shown] = answer("jobs", "show", job, url=url)["jobs"]
     assert (shown["task"], shown["args"], shown["state"]) == ("shop.double", {"n": 1}, "available")
     assert "of cron entry nightly is enqueued" in rota("cron", "run", "nightly", url=url).stdout
+
+
+UNIQUE = """
+from rota import Rota, Unique
+
+rota = Rota()
+
+@rota.task(queue="mail", unique="{number}")
+def once(number: int) -> None: ...
+
+latest = rota.task(name="latest", unique=Unique(on_conflict="replace"))(lambda: None)
+
+rota.queue("mail", timeout=5)
+"""
+
+
+def test_running_what_is_there(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a unique task the job that is there is named, and what became of it; the app's options hold."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "uniques.py").write_text(UNIQUE, encoding="utf-8")
+    for task, args in (("uniques.once", "[1]"), ("latest", "[]")):
+        rota(
+            "cron",
+            "add",
+            task,
+            "@daily",
+            "--app",
+            "uniques",
+            "--task",
+            task,
+            "--args",
+            args,
+            url=url,
+        )
+    ran = answer("cron", "run", "uniques.once", url=url)
+    assert (ran["entry"], ran["placing"]) == ("uniques.once", "created")
+    [shown] = answer("jobs", "show", ran["job"], url=url)["jobs"]
+    assert (shown["unique_key"], shown["timeout"]) == ("1", 5.0)
+    said = rota("cron", "run", "uniques.once", url=url).stdout
+    assert said == (
+        f"job {ran['job']} of cron entry uniques.once is there already: nothing is enqueued\n"
+    )
+    again = answer("cron", "run", "uniques.once", url=url)
+    assert (again["job"], again["placing"]) == (ran["job"], "skipped")
+    job = answer("cron", "run", "latest", url=url)["job"]
+    said = rota("cron", "run", "latest", url=url).stdout
+    assert said == f"job {job} of cron entry latest was there already, and is replaced\n"
+    change = ["cron", "change", "uniques.once", "--args", "[2]", "--app", "uniques"]
+    assert rota(*change, url=url).exit_code == 0
+    assert answer("cron", "run", "uniques.once", url=url)["placing"] == "created"
+    listed = {one["name"]: one for one in answer("cron", "list", url=url)["entries"]}
+    assert listed["uniques.once"]["options"]["unique_key"] == "2"
 
 
 @pytest.mark.parametrize("verb", ["change", "remove", "pause", "resume", "run"])

@@ -66,7 +66,7 @@ def test_methods_are_mentioned() -> None:
     """Each public method of a task, a handle and an app that users call stands in some page."""
     inner = {
         "find_task", "begin", "run", "arun", "run_on", "arun_on", "on", "use", "ready", "close",
-        "enqueue_keyed", "aenqueue_keyed", "check_backend",
+        "enqueue_keyed", "aenqueue_keyed", "check_backend", "declarations",
     }  # fmt: skip
     kinds = (Task, rota.JobHandle, Rota, Crontab)
     names = {

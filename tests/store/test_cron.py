@@ -142,10 +142,11 @@ def test_running_now(store: Store, connection: Connection) -> None:
     add(store, connection, entry)
     connection.run(store.cron.pause("hourly"))
     before = records(store, connection)["hourly"]
-    job = connection.run(store.cron.run("hourly"))
+    ran = connection.run(store.cron.run("hourly"))
+    assert ran is not None
     [made] = jobs(store, connection)
     assert (made.id, made.task, made.queue, made.state) == (
-        job, "shop.send", "mail", State.AVAILABLE,
+        ran.placed.job, "shop.send", "mail", State.AVAILABLE,
     )  # fmt: skip
     args = json.loads(made.args)
     at = datetime.fromisoformat(args["at"])

@@ -2,9 +2,12 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
+from rota import Limit, Unique
+from rota.job import Keys
 from rota.store.connections import Connection, Waker
 from rota.store.protocol import Store
 from tests.store.factories import enqueue, run_inside, spec_of
@@ -42,6 +45,16 @@ def test_nothing_happens(waker: Waker) -> None:
 def test_woken_by_a_job(store: Store, connection: Connection, waker: Waker) -> None:
     """A job of one's queue ends the sleep."""
     assert woken_by(waker, lambda: enqueue(store, connection))
+
+
+@pytest.mark.parametrize("options", [{"limit": Limit(running=1)}, {"unique": Unique()}])
+def test_woken_by_a_job_with_a_key(
+    store: Store, connection: Connection, waker: Waker, options: dict[str, Any]
+) -> None:
+    """As by any other."""
+    keys = Keys(**{option: ["a"] for option in options})
+    operation = store.enqueue_keyed(spec_of(**options), ["{}"], keys)
+    assert woken_by(waker, lambda: connection.run(operation))
 
 
 def test_woken_by_a_commit(store: Store, waker: Waker) -> None:

@@ -18,14 +18,16 @@ from rota.cron import (
     check_expression,
     check_missed,
     check_timezone,
-    delay,
     due_times,
     in_zone,
-    job,
     next_due,
     plan,
 )
+from rota.cron_jobs import CronOptions, delay, job, options_of, spec_of, with_options
 from rota.errors import ConfigError
+from rota.job import Keys
+from rota.limit import Limit
+from rota.unique import Unique
 
 ROME = "Europe/Rome"
 NEW_YORK = "America/New_York"
@@ -432,4 +434,53 @@ def test_a_declaration_is_the_whole_entry() -> None:
     one = entry("@daily")
     assert one.declaration == entry("@daily").declaration
     assert one.declaration != entry("@daily", jitter=1.0).declaration
-    assert set(msgspec.json.decode(one.declaration)) == set(CronEntry.__dataclass_fields__)
+    other = entry("@daily", options="{}")
+    assert set(msgspec.json.decode(other.declaration)) == set(CronEntry.__dataclass_fields__)
+    # An entry without options is declared as it was before there were any.
+    assert set(msgspec.json.decode(one.declaration)) == {*CronEntry.__dataclass_fields__} - {
+        "options"
+    }
+
+
+# Options -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "given"),
+    [({}, (False, False)), ({"max_attempts": 3}, (True, False)), ({"timeout": 2.0}, (False, True))],
+)
+def test_what_goes_without_saying(fields: dict[str, object], given: tuple[bool, bool]) -> None:
+    """An entry has no options where its fields tell what was given; else it says so."""
+    plain = entry("@daily", **fields)
+    attempts, timeout = given
+    options = CronOptions(attempts_given=attempts, timeout_given=timeout)
+    assert options_of(plain) == options
+    assert with_options(plain, options) == plain
+    other = CronOptions(attempts_given=not attempts, timeout_given=timeout)
+    assert options_of(with_options(plain, other)) == other
+    assert with_options(with_options(plain, other), options) == plain
+    spec = spec_of(with_options(plain, other))
+    assert (spec.attempts_given, spec.timeout_given) == (not attempts, timeout)
+
+
+@pytest.mark.parametrize("period", [None, 3600, 0.5, timedelta(days=1, microseconds=7)])
+def test_options_are_read_as_they_were_written(period: float | timedelta | None) -> None:
+    """With every kind of value, and the spec has them."""
+    options = CronOptions(
+        attempts_given=True, timeout_given=False,
+        unique=Unique(by=("n",), while_=("waiting",), period=period), unique_key="n=1",
+        limit=Limit("é{n}", running=1, per_hour=5), limit_key="é1", fair="{n}", fair_key='\0"',
+    )  # fmt: skip
+    keyed = with_options(entry("@daily"), options)
+    assert options_of(keyed) == options
+    spec, _ = job(keyed, NOON, NOON)
+    assert (spec.unique, spec.limit, spec.fair) == (options.unique, options.limit, True)
+    assert options.keys(2) == Keys(["n=1"] * 2, ["é1"] * 2, ['\0"'] * 2)
+    assert CronOptions(attempts_given=True, timeout_given=True).keys(2) == Keys()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"attempts_given":1,"timeout_given":true}'])
+def test_options_of_a_newer_rota(text: str) -> None:
+    """What cannot be read is an error that says whose they are, and what to do."""
+    with pytest.raises(ConfigError, match="cron entry 'e' cannot be read; upgrade Rota"):
+        job(entry("@daily", options=text), NOON, NOON)

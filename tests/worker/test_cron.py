@@ -1,5 +1,6 @@
 """Workers make the jobs of cron entries, and run them on time."""
 
+import asyncio
 import logging
 import threading
 import time
@@ -8,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rota import Rota, State
+from rota import Limit, Rota, State
 from rota.cron import CronEntry, Missed
-from rota.events import CronJobsMade, CronRunsMissed, Event, JobStarted
+from rota.events import CronJobsMade, CronRunsMissed, Event, JobsEnqueued, JobStarted
 from rota.job import SessionId
 from tests.fixtures.workers import records, until, working
 
@@ -118,6 +119,67 @@ def test_events(app: Rota, caplog: pytest.LogCaptureFixture) -> None:
     assert {one.first for one in gone.values()} == {made["all"].due[0]}
     assert sorted(gone) == ["latest", "skip"]
     assert "cron entry skip: runs from" in caplog.text
+
+
+def test_what_is_enqueued_is_told(app: Rota) -> None:
+    """The worker that makes jobs tells of them as of any others; of one that is there, nothing."""
+    told = heard(app, JobsEnqueued)
+    made = heard(app, CronJobsMade)
+
+    @app.task(queue="mail")
+    async def plain() -> None: ...
+
+    @app.task(unique="one")
+    async def unique() -> None: ...
+
+    minute = (datetime.now(UTC).minute + 30) % 60
+    app.cron(f"{minute} * * * *", name="plain", missed="all")(plain)
+    app.cron(f"{minute} * * * *", name="unique", missed="all")(unique)
+    for entry in app.cron.declarations():
+        app.run(app.store.cron.add(entry, datetime.now(UTC) - timedelta(hours=3)))
+    unique.enqueue()
+    told.clear()
+    with working(app, queues=("none",)):
+        until(lambda: all(one.due and one.due > datetime.now(UTC) for one in app.cron.entries()))
+        until(lambda: made and told)
+    [jobs] = [one for one in made if isinstance(one, CronJobsMade)]
+    assert (jobs.entry, len(jobs.jobs)) == ("plain", 3)
+    assert told == [JobsEnqueued(plain.name, "mail", jobs.jobs)]
+
+
+def test_one_at_a_time(app: Rota) -> None:
+    """The jobs of due times and those that were enqueued share the limit of their key."""
+    running: list[int] = [0]
+    most: list[int] = []
+
+    @app.cron(EVERY_SECOND, args={"tenant": "acme"})
+    @app.task(limit=Limit("{tenant}", running=1))
+    async def call(tenant: str) -> None:
+        assert tenant == "acme"
+        running[0] += 1
+        most.append(running[0])
+        await asyncio.sleep(0.3)
+        running[0] -= 1
+
+    call.enqueue_many([("acme",)] * 4)
+    with working(app, concurrency=10):
+        until(lambda: app.cron.entries()[0].last and len(most) >= 6)
+    assert set(most) == {1}
+
+
+def test_what_the_code_says_of_a_queue(app: Rota) -> None:
+    """A worker that starts writes it with the entry, though the queue is declared after it."""
+
+    @app.cron("@daily")
+    @app.task(queue="mail")
+    async def tick() -> None: ...
+
+    app.queue("mail", max_attempts=2, timeout=7)
+    with working(app):
+        [record] = app.cron.entries()
+        assert (record.entry.max_attempts, record.entry.timeout) == (2, 7.0)
+        job = app.cron.run(tick.name).record()
+        assert (job.max_attempts, job.timeout) == (2, 7.0)
 
 
 def test_without_upkeep(app: Rota, store_url: str) -> None:

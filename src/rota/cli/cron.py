@@ -10,6 +10,7 @@ from rota.cli.exits import USAGE, Failure
 from rota.cli.options import Duration, Name, json_option, url_option
 from rota.cli.output import harmless, say, say_json, table
 from rota.cli.tables import Column
+from rota.placed import Placing
 
 if TYPE_CHECKING:
     from rota import Rota
@@ -240,6 +241,8 @@ def resume(*, name: str, url: str | None, as_json: bool) -> None:
 def run(*, name: str, url: str | None, as_json: bool) -> None:
     """Enqueue a job of an entry now, paused or not; its due times stay as they are.
 
+    Of a unique task there may be a job already: then that one is named.
+
     \b
     Example:
       rota cron run nightly
@@ -247,9 +250,14 @@ def run(*, name: str, url: str | None, as_json: bool) -> None:
     with _on_database(url) as rota:
         job = rota.cron.run(name)
     if as_json:
-        say_json({"entry": name, "job": job.id})
-    else:
-        say(f"job {job.id} of cron entry {harmless(name)} is enqueued")
+        say_json({"entry": name, "job": job.id, "placing": job.placing.value})
+        return
+    done = {
+        Placing.CREATED: "is enqueued",
+        Placing.REPLACED: "was there already, and is replaced",
+        Placing.SKIPPED: "is there already: nothing is enqueued",
+    }
+    say(f"job {job.id} of cron entry {harmless(name)} {done[job.placing]}")
 
 
 # What the commands share ------------------------------------------------------------------------
@@ -280,6 +288,7 @@ def _app(target: str | None, url: str | None) -> Iterator["Rota"]:
     url = url or theirs.url
     with database(url), Asking(url, max_args_bytes=theirs.max_args_bytes) as rota:
         rota.tasks = theirs.tasks
+        rota.queues = theirs.queues
         yield rota
 
 

@@ -57,6 +57,7 @@ def details(record: CronRecord, count: int) -> dict[str, Any]:
         "due": entry.due,
         "queue": entry.queue,
         "priority": entry.priority,
+        "options": None if entry.options is None else msgspec.Raw(entry.options.encode()),
         "paused": record.paused,
         "declared": record.declared,
         "undeclared": record.undeclared,

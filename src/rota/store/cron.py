@@ -6,7 +6,11 @@ on in one transaction, so that there is exactly one job for a due time, whoever 
 leader; who comes second finds the entry locked or the mark moved. Times are the database's.
 
 What can fail: a machine may not know an entry's time zone, or run an older Rota that cannot read
-its expression. Such an entry is left to other machines, and the others go on.
+its expression or its options. Such an entry is left to other machines, and the others go on.
+
+An entry's unique job may have to wait for a transaction that is about to store one of the same key, and
+that may stay open for long. The entry is then given up for this time, as if somebody had locked it:
+upkeep waits for no producer.
 
 Nobody is woken by a change: workers ask once a second when the next entry is due, and a transaction
 that notified could not be prepared (two-phase commit).
@@ -20,9 +24,11 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
-from rota.cron import CronEntry, CronRecord, Missed, in_zone, job, next_due, plan
-from rota.errors import ConfigError
-from rota.job import JobId, JobSpec, SessionId
+from rota.cron import CronEntry, CronRecord, Missed, in_zone, next_due, plan
+from rota.cron_jobs import job, options_of
+from rota.errors import ConfigError, StoreError
+from rota.job import JobId, JobSpec, Keys, SessionId
+from rota.placed import Placed, Placing, created
 from rota.store.operation import Begin, Operation, Statement, Stepped, Steps
 
 ENTRIES = 200
@@ -40,12 +46,21 @@ class Enqueue(Protocol):
         ...
 
 
+class EnqueueKeyed(Protocol):
+    """`Store.enqueue_keyed`."""
+
+    def __call__(self, spec: JobSpec, args: Sequence[str], keys: Keys) -> Operation[list[Placed]]:
+        """Store one job per element of `args`, or meet the one that has its key."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """How a backend spells it.
 
     `write` and `read` are for moments, `many` for lists. `forget` removes what dead workers
-    declared, where `worker` does not.
+    declared, where `worker` does not. `attempt` comes before an entry's unique jobs are stored; where
+    a key is not to be had now that raises `taken`, and `give_up` undoes what was begun.
     """
 
     entries: Statement
@@ -60,6 +75,9 @@ class Dialect:
     remove: Statement
     worker: Statement
     forget: Statement | None
+    attempt: Sequence[Statement]
+    give_up: Statement | None
+    taken: type[StoreError]
     write: Callable[[datetime], object]
     read: Callable[[Any], datetime]
     many: Callable[[Sequence[Any]], object]
@@ -68,8 +86,9 @@ class Dialect:
 class Made(NamedTuple):
     """What was done about an entry whose due time had come.
 
-    `due` are the due times that got a job, and `jobs` their ids; `missed` is the first due time
-    that got none. `error` says why nothing could be done on this machine.
+    `due` are the due times that got a job, and `jobs` their ids; those of them that are `new` did not
+    replace one that was there. `missed` is the first due time at which no worker was there, if it got
+    none. `error` says why nothing could be done on this machine.
     """
 
     entry: str
@@ -77,6 +96,16 @@ class Made(NamedTuple):
     jobs: tuple[JobId, ...] = ()
     missed: datetime | None = None
     error: str | None = None
+    task: str = ""
+    queue: str = ""
+    new: tuple[JobId, ...] = ()
+
+
+class Ran(NamedTuple):
+    """What became of a job of an entry that somebody wanted now."""
+
+    spec: JobSpec
+    placed: Placed
 
 
 class _Row(NamedTuple):
@@ -94,9 +123,10 @@ class _Row(NamedTuple):
 class Cron:
     """The operations on entries, of one store. Those of people may run in their transactions."""
 
-    def __init__(self, dialect: Dialect, enqueue: Enqueue) -> None:
+    def __init__(self, dialect: Dialect, enqueue: Enqueue, enqueue_keyed: EnqueueKeyed) -> None:
         self._sql = dialect
         self._enqueue = enqueue
+        self._enqueue_keyed = enqueue_keyed
 
     # People's --------------------------------------------------------------------------------
 
@@ -130,8 +160,8 @@ class Cron:
         """Make jobs again, of due times from now on; false if it was not paused."""
         return Stepped("cron_resume", self._pause(name, paused=False), Begin.DURABLE)
 
-    def run(self, name: str) -> Operation[JobId | None]:
-        """Make a job of an entry now, whatever its times; `None` if there is none."""
+    def run(self, name: str) -> Operation[Ran | None]:
+        """Make a job of an entry now, whatever its times; `None` if there is no such entry."""
         return Stepped("cron_run", self._run(name), Begin.DURABLE)
 
     # Workers' --------------------------------------------------------------------------------
@@ -201,15 +231,15 @@ class Cron:
             yield from self._mark(row.id, row.seq + 1, row.record.entry, row.now, row.last)
         return True
 
-    def _run(self, name: str) -> Steps[JobId | None]:
+    def _run(self, name: str) -> Steps[Ran | None]:
         rows = yield from self._read([name])
         if not rows:
             return None
         [row] = rows
         entry, now = replace(row.record.entry, jitter=0.0), row.now.replace(microsecond=0)
         spec, args = job(entry, now, now)
-        [made] = yield from self._enqueue(spec, [args], copy=False).steps
-        return made
+        [placed] = yield from self._store(entry, spec, [args])
+        return Ran(spec, placed)
 
     def _declare(
         self, session: SessionId, entries: Sequence[CronEntry], *, again: bool
@@ -238,25 +268,55 @@ class Cron:
         locked = [row[0] for row in (yield self._sql.lock(size=size))]
         if not locked:
             return []
-        made = []
+        made: list[Made] = []
         for raw in (yield self._sql.take(entries=self._sql.many(locked))):
-            row = self._row(raw)
-            made.append((yield from self._make_one(row, jobs)))
+            made += yield from self._make_one(self._row(raw), jobs)
         return made
 
-    def _make_one(self, row: _Row, most: int) -> Steps[Made]:
+    def _make_one(self, row: _Row, most: int) -> Steps[list[Made]]:
+        """Make the jobs of a locked entry; nothing is said of one whose key somebody is about to use."""
         entry = row.record.entry
         try:
             planned = plan(entry, row.since, row.now, most)
+            wanted = [job(entry, due, row.now) for due in planned.make]
         except ConfigError as error:
-            return Made(entry.name, error=str(error))
-        ids: list[JobId] = []
-        wanted = [job(entry, due, row.now) for due in planned.make]
-        for spec, group in groupby(wanted, key=lambda one: one[0]):
-            ids += yield from self._enqueue(spec, [args for _, args in group], copy=False).steps
-        last = planned.make[-1] if planned.make else row.last
+            return [Made(entry.name, error=str(error))]
+        unique = any(spec.unique is not None for spec, _ in wanted)
+        placed: list[Placed] = []
+        try:
+            if unique:
+                for statement in self._sql.attempt:
+                    yield statement()
+            for spec, group in groupby(wanted, key=lambda one: one[0]):
+                placed += yield from self._store(entry, spec, [args for _, args in group])
+        except self._sql.taken:
+            if not unique:
+                # What would be undone is another entry's.
+                raise
+            if self._sql.give_up is not None:
+                yield self._sql.give_up()
+            return []
+        # Of several due times that led to one job, the last one is what it knows of.
+        due = {
+            one.job: moment
+            for one, moment in zip(placed, planned.make, strict=True)
+            if one.placing is not Placing.SKIPPED
+        }
+        last = max(due.values(), default=row.last)
         yield from self._write_mark(row.id, row.seq + 1, planned.since, planned.due, last)
-        return Made(entry.name, planned.make, tuple(ids), planned.missed)
+        made = Made(
+            entry.name, tuple(due.values()), tuple(due), planned.missed,
+            task=entry.task, queue=entry.queue, new=tuple(created(placed)),
+        )  # fmt: skip
+        return [made]
+
+    def _store(self, entry: CronEntry, spec: JobSpec, args: Sequence[str]) -> Steps[list[Placed]]:
+        """Store jobs of an entry, which all have its keys."""
+        if spec.keyed:
+            keys = options_of(entry).keys(len(args))
+            return (yield from self._enqueue_keyed(spec, args, keys).steps)
+        jobs = yield from self._enqueue(spec, args, copy=False).steps
+        return [Placed(one, Placing.CREATED) for one in jobs]
 
     def _mark(
         self, entry_id: int, seq: int, entry: CronEntry, since: datetime, last: datetime | None
@@ -290,17 +350,18 @@ class Cron:
             priority=row[9],
             max_attempts=row[10],
             timeout=row[11],
+            options=row[12],
         )
-        due, last = (None if moment is None else read(moment) for moment in row[15:17])
+        due, last = (None if moment is None else read(moment) for moment in row[16:18])
         record = CronRecord(
             entry=entry,
-            paused=bool(row[12]),
-            declared=bool(row[13]),
-            undeclared=bool(row[14]),
+            paused=bool(row[13]),
+            declared=bool(row[14]),
+            undeclared=bool(row[15]),
             due=None if due is None else in_zone(due, entry),
             last=None if last is None else in_zone(last, entry),
         )
-        return _Row(record, row[17], row[18], read(row[19]), due, last, read(row[20]))
+        return _Row(record, row[18], row[19], read(row[20]), due, last, read(row[21]))
 
 
 def _columns(entry: CronEntry) -> dict[str, object]:
@@ -318,4 +379,5 @@ def _columns(entry: CronEntry) -> dict[str, object]:
         "priority": entry.priority,
         "max_attempts": entry.max_attempts,
         "timeout": entry.timeout,
+        "options": entry.options,
     }

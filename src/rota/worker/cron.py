@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from rota.config import WorkerConfig
 from rota.errors import StoreError, StoreUnavailable
-from rota.events import CronJobsMade, CronRunsMissed, Events
+from rota.events import CronJobsMade, CronRunsMissed, Events, JobsEnqueued
 from rota.job import Look
 from rota.store.connections import Connection
 from rota.store.protocol import Store
@@ -85,6 +85,8 @@ class CronWatch:
             if one.error is not None:
                 self._remind(one.entry, one.error)
                 continue
+            if one.new:
+                self._events.emit(JobsEnqueued(one.task, one.queue, one.new))
             if one.jobs:
                 self._events.emit(CronJobsMade(one.entry, one.due, one.jobs))
             if one.missed is not None:

@@ -154,7 +154,7 @@ class Worker:
             cancel=cancel,
             learn=learn,
             refused=refused,
-            entries=tuple(app.cron.declared.values()),
+            entries=app.cron.declarations(),
         )
         upkeep = Upkeep(
             app.store,

@@ -2,7 +2,8 @@
 
 from datetime import UTC, datetime
 
-from rota.store.cron import Cron, Dialect, Enqueue
+from rota.store.cron import Cron, Dialect, Enqueue, EnqueueKeyed
+from rota.store.postgres.connection import LockTimeout
 from rota.store.postgres.statements import sql
 
 
@@ -23,12 +24,15 @@ DIALECT = Dialect(
     remove=sql("cron_remove"),
     worker=sql("cron_worker"),
     forget=None,
+    attempt=(sql("cron_attempt"), sql("lock_wait")),
+    give_up=sql("cron_give_up"),
+    taken=LockTimeout,
     write=_utc,
     read=_utc,
     many=list,
 )
 
 
-def cron(enqueue: Enqueue) -> Cron:
+def cron(enqueue: Enqueue, enqueue_keyed: EnqueueKeyed) -> Cron:
     """The operations on entries."""
-    return Cron(DIALECT, enqueue)
+    return Cron(DIALECT, enqueue, enqueue_keyed)

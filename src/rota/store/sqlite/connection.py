@@ -39,8 +39,8 @@ NORMAL: Final = "NORMAL"
 
 WAKES = frozenset(
     {
-        "close_session", "cron_run", "enqueue", "release", "rescue", "resume", "retry",
-        "retry_discarded",
+        "close_session", "cron_run", "enqueue", "enqueue_keyed", "release", "rescue", "resume",
+        "retry", "retry_discarded",
     }
 )  # fmt: skip
 """The operations after which there may be something to claim for an idle worker, or to stage. Not

@@ -2,7 +2,8 @@
 
 from datetime import UTC, datetime
 
-from rota.store.cron import Cron, Dialect, Enqueue
+from rota.store.cron import Cron, Dialect, Enqueue, EnqueueKeyed
+from rota.store.sqlite.keyed import KeyTaken
 from rota.store.sqlite.statements import json_list, sql
 
 
@@ -23,12 +24,16 @@ DIALECT = Dialect(
     remove=sql("cron_remove"),
     worker=sql("cron_worker"),
     forget=sql("cron_forget"),
+    # An entry has one key: where that is not to be had, nothing was begun.
+    attempt=(),
+    give_up=None,
+    taken=KeyTaken,
     write=datetime.timestamp,
     read=_read,
     many=json_list,
 )
 
 
-def cron(enqueue: Enqueue) -> Cron:
+def cron(enqueue: Enqueue, enqueue_keyed: EnqueueKeyed) -> Cron:
     """The operations on entries."""
-    return Cron(DIALECT, enqueue)
+    return Cron(DIALECT, enqueue, enqueue_keyed)

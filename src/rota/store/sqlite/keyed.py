@@ -40,6 +40,10 @@ BATCH = 5_000
 """Keys per statement."""
 
 
+class KeyTaken(StoreUnavailable):
+    """Somebody without a transaction has taken a key, and is about to store its job."""
+
+
 @operation(Begin.DURABLE)
 def enqueue_keyed(spec: JobSpec, args: Sequence[str], keys: Keys) -> Steps[list[Placed]]:
     """Store one job per element of `args`; see `rota.store.protocol.Store.enqueue_keyed`."""
@@ -153,7 +157,7 @@ def _meet(
         ):
             if job is None:
                 message = f"somebody is about to store a job with the key {key!r}; try again"
-                raise StoreUnavailable(message)
+                raise KeyTaken(message)
             placed[key] = Placed(JobId(job), Placing.SKIPPED)
             if place[2] in WAITING:
                 waiting[key] = (first_at, place)

@@ -85,7 +85,7 @@ class SqliteStore:
         """The operations on cron entries."""
         from rota.store.sqlite import cron
 
-        return cron.cron(self.enqueue)
+        return cron.cron(self.enqueue, self.enqueue_keyed)
 
     def lanes(self) -> "Operation[list[LaneFacts]]":
         """Each lane, and how long ago its next job was enqueued."""

@@ -2,7 +2,7 @@
 -- A statement of its own: one that locks still sees the snapshot it began with, and would deal once
 -- more with what was dealt with meanwhile.
 SELECT name, expression, task, timezone, missed, jitter, args::text, parameter, queue, priority,
-       max_attempts, timeout, paused, declared, undeclared, due, last, id, seq, since,
+       max_attempts, timeout, options::text, paused, declared, undeclared, due, last, id, seq, since,
        statement_timestamp()
 FROM rota.cron
 WHERE id = ANY (%(entries)s::int4[])
