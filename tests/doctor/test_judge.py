@@ -314,6 +314,15 @@ def test_a_long_job() -> None:
     assert "held a job for 1 d 1 h" in one.title
 
 
+def test_many_keys() -> None:
+    """Queues with more keys than are good for them are named, the others are not."""
+    keys = (("mail", 9_999), ("orders", 250_000))
+    one = given.only(given.postgres(work=given.work(keys=keys)))
+    assert (one.severity, one.subject) == (Severity.WARNING, "keys")
+    assert "orders" in one.title
+    assert "250,000" in one.title
+
+
 @pytest.mark.parametrize(
     ("jobs", "severity"), [(1, NOTE), (4, NOTE), (5, WARNING)]
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import claim, enqueue, open_session, until
+from tests.store.keying import fair, limited
 
 
 def waits(store: Store, connection: Connection) -> dict[tuple[str, int], bool]:
@@ -39,6 +40,14 @@ def test_lanes(store: Store, connection: Connection) -> None:
     claim(store, connection, session)
     found = waits(store, connection)
     assert {lane for lane, waiting in found.items() if waiting} == {("mail", 0)}
+
+
+def test_keys(store: Store, connection: Connection) -> None:
+    """How many keys a queue has had is known, in all its priorities."""
+    enqueue(store, connection)
+    limited(store, connection, "aab", queue="mail")
+    fair(store, connection, "ax", queue="mail", priority=3)
+    assert connection.run(store.health()).work.keys == (("mail", 4),)
 
 
 def test_the_next_job_counts(store: Store, connection: Connection) -> None:

@@ -28,6 +28,9 @@ OVERDUE, OVERDUE_LONG = 10.0, 300.0
 MANY_RESCUED = 5
 """So many jobs of one task that lost their worker within an hour are no accident."""
 
+MANY_KEYS = 10_000
+"""So many keys of limits and fair shares in one queue are a burden: they never go again."""
+
 SHOWN = 4
 """So many findings of one kind are shown."""
 
@@ -50,6 +53,8 @@ def judge(work: WorkFacts, unseen: Container[str] = ()) -> list[Finding]:
     findings += few([_rescued(one) for one in work.rescued], SHOWN, "tasks whose workers died")
     if "queues" not in unseen:
         findings += _queues(work.lanes, attended)
+    many = [_many_keys(queue, keys) for queue, keys in work.keys if keys >= MANY_KEYS]
+    findings += few(many, SHOWN, "queues with many keys")
     if "timers" not in unseen:
         findings.append(_timers(work.overdue, living))
     return findings
@@ -189,6 +194,17 @@ def _queue(lane: LaneFacts, seconds: float, *, attended: bool) -> Finding:
             f"{START} --queue {quote(queue)}",
         )
     return Finding(Severity.OK, "queues", f"{queue}: next job enqueued {ago} ago")
+
+
+def _many_keys(queue: str, keys: int) -> Finding:
+    return Finding(
+        Severity.WARNING,
+        "keys",
+        f"Queue {queue} has had {count(keys, 'key')} of limits and fair shares",
+        "Each key has a lane for good, which every look of an idle worker and every count passes: some "
+        "microseconds each. Take keys of which there are thousands, such as tenants, not one per job; "
+        'to have one job at a time of something that there are many of, use unique="…".',
+    )
 
 
 def _timers(overdue: float | None, living: list[SessionFacts]) -> Finding:

@@ -58,6 +58,7 @@ class WorkFacts:
         schema: Version of Rota's tables; 0 where there are none.
         newest: The version that this Rota needs.
         overdue: For how long the first job in the timer has been due; None if none is.
+        keys: How many keys of limits and fair shares each queue has had so far.
     """
 
     schema: int
@@ -66,6 +67,7 @@ class WorkFacts:
     sessions: tuple[SessionFacts, ...] = ()
     rescued: tuple[RescueFacts, ...] = ()
     overdue: float | None = None
+    keys: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

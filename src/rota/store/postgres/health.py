@@ -30,6 +30,7 @@ from rota.store.postgres.statements import sql
 T = TypeVar("T")
 
 LIMITS = sql("health_limits")
+KEYS = sql("health_keys")
 SERVER = sql("health_server")
 SETTINGS = sql("health_settings")
 HOLDERS = sql("health_holders")
@@ -99,6 +100,7 @@ def _work(unseen: dict[str, str]) -> Steps[WorkFacts]:
     lanes = yield from _part(unseen, "queues", _rows(LANES))
     overdue = yield from _part(unseen, "timers", _rows(OVERDUE))
     rescued = yield from _part(unseen, "rescued", _rows(RESCUED))
+    keys = yield from _part(unseen, "keys", _rows(KEYS))
     late = next((seconds for (seconds,) in overdue if seconds is not None), None)
     return WorkFacts(
         schema=found,
@@ -107,6 +109,7 @@ def _work(unseen: dict[str, str]) -> Steps[WorkFacts]:
         sessions=tuple(session(row) for row in sessions),
         rescued=tuple(RescueFacts(*row) for row in rescued),
         overdue=late if late is not None and late > 0 else None,
+        keys=tuple((queue, count) for queue, count in keys),
     )
 
 

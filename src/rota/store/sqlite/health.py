@@ -30,6 +30,7 @@ TURN = sql("health_turn")
 SESSIONS = sql("health_sessions")
 LANES = sql("health_lanes")
 RESCUED = sql("health_rescued")
+KEYS = sql("health_keys")
 STAGE_NEXT = sql("stage_next")
 
 TURN_PATIENCE = 1.0
@@ -90,6 +91,7 @@ def _work(newest: int, unseen: dict[str, str]) -> Steps[WorkFacts]:
         sessions = yield SESSIONS()
         lanes = yield LANES()
         rescued = yield RESCUED()
+        keys = yield KEYS()
         [(due,)] = yield STAGE_NEXT()
     except RotaError as error:  # tables of another version
         unseen["work"] = str(error)
@@ -101,6 +103,7 @@ def _work(newest: int, unseen: dict[str, str]) -> Steps[WorkFacts]:
         sessions=tuple(session(row) for row in sessions),
         rescued=tuple(RescueFacts(*row) for row in rescued),
         overdue=-due if due is not None and due < 0 else None,
+        keys=tuple((queue, count) for queue, count in keys),
     )
 
 
