@@ -21,7 +21,7 @@ SLOW = {
     "autovacuum": "off",
     "checkpoint_timeout": "1h",
 }
-FLUSHED_SLOWLY = pytest.mark.parametrize("postgres_server", [SLOW], indirect=True)
+NOBODY_WAITS = {**SLOW, "synchronous_commit": "off"}
 
 LIMITS = (Limit("{key}", running=1), Limit("{key}", per_hour=1))
 
@@ -42,7 +42,9 @@ def crashed(
     return before, after, kept
 
 
-@FLUSHED_SLOWLY
+@pytest.mark.parametrize(
+    "postgres_server", [SLOW, NOBODY_WAITS], ids=["default", "nobody waits"], indirect=True
+)
 def test_limited_claims_outlive_a_crash(postgres_server: PostgresServer) -> None:
     """Jobs that were handed out are still leased, and count; no other one of the limit starts."""
     with Database(postgres_server.create_database("limits")) as db:
@@ -55,7 +57,7 @@ def test_limited_claims_outlive_a_crash(postgres_server: PostgresServer) -> None
             assert len(left) == (1 if limit.running else 0)
 
 
-@FLUSHED_SLOWLY
+@pytest.mark.parametrize("postgres_server", [SLOW], ids=["default"], indirect=True)
 def test_limited_claims_that_nobody_waited_for(
     postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -269,8 +269,11 @@ def test_a_subject_whose_replacement_is_rolled_back(app: Rota) -> None:
 # What handlers tell -------------------------------------------------------------------------------
 
 
-def test_what_is_told_in_a_block_that_is_rolled_back(app: Rota, insert: str) -> None:
+def test_what_is_told_in_a_block_that_is_rolled_back(
+    app: Rota, insert: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It stays, for it is no part of the transaction; what the block wrote does not."""
+    monkeypatch.setattr(writing, "PACE", 0.05)
 
     @app.task(name="write", retry=AT_ONCE)
     def write(ctx: Context) -> None:

@@ -17,8 +17,8 @@ from tests.store.keying import fair, keys_of, limited
 from tests.store.postgres.database import Database, Raw, begin, explained, ids
 
 TENANTS = 10
-ROUNDS = 20
-SHORT = 3
+ROUNDS = 12
+SHORT = 2
 EACH = 6
 
 Enqueueing = Callable[[Database, list[str]], list[JobId]]
@@ -156,14 +156,14 @@ def test_rates_are_exact(db: Database, held: Raw) -> None:
     session = db.session()
     started: Counter[str] = Counter()
     for _ in range(ROUNDS):
-        limited(db.store, db.own, "abc" * 2, Limit("{key}", per_hour=25))
+        limited(db.store, db.own, "abc" * 2, Limit("{key}", per_hour=15))
         jobs = db.claim(session, 4)
         started.update(keys_of(jobs))
         db.settle(session, jobs[:2])
         db.own.run(db.store.tidy())
         db.settle(session, jobs[2:])
     started.update(keys_of(db.claim_all(session)))
-    assert started == dict.fromkeys("abc", 25)
+    assert started == dict.fromkeys("abc", 15)
     assert db.claim(session) == []
 
 
