@@ -80,6 +80,13 @@ class Notes:
             self._news()
         self._untaken[run.key] = run
 
+    def moved(self, job: JobId, old: LeaseId, new: LeaseId) -> None:
+        """A run that has ended is settled under another lease: what it told is taken by that name."""
+        with self.lock:
+            run = self._untaken.pop((job, old), None)
+            if run is not None:
+                self._untaken[job, new] = run
+
     def take(self, runs: Iterable[tuple[JobId, LeaseId]] | None = None) -> list[Note]:
         """Take what these runs have told, or all of them."""
         with self.lock:

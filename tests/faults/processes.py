@@ -33,7 +33,7 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from rota import Context, LeaseLost, Rota
+from rota import Again, Context, LeaseLost, Rota
 
 HERE = Path(__file__).parent
 rota = Rota(os.environ.get("LEDGER_URL", "sqlite:///nobody-opens-this.db"))
@@ -74,15 +74,23 @@ async def tick(at: datetime, context: Context) -> None:
     note("end", int(at.timestamp()), context.attempt)
 
 
-URL = os.environ.get("LEDGER_URL", "")
-INSERT = f"INSERT INTO effect VALUES ({'%s, %s' if URL.startswith('postgres') else '?, ?'})"
-
-
 def hold(where, number, attempt):
     if (HERE / f"hold {where}").exists():
         note(where, number, attempt)
         while (HERE / f"hold {where}").exists():
             time.sleep(0.01)
+
+
+@rota.task(queue="long")
+def crawl(number: int, context: Context) -> Again | None:
+    note("start", number, context.attempt)
+    hold("round", number, context.attempt)
+    note("end", number, context.attempt)
+    return None if (HERE / "enough").exists() else Again(after=0.01)
+
+
+URL = os.environ.get("LEDGER_URL", "")
+INSERT = f"INSERT INTO effect VALUES ({'%s, %s' if URL.startswith('postgres') else '?, ?'})"
 
 
 @rota.task(queue="effects")
@@ -116,6 +124,23 @@ def prepare(number: int, context: Context) -> None:
         conn.autocommit = True
         conn.execute(f"COMMIT PREPARED 'rota {number}'")
     note("end", number, context.attempt)
+
+
+if (HERE / "around").exists():
+
+    @rota.around_run
+    async def around(context, call_next):
+        note("enter", context.args["number"], context.attempt)
+        value = await call_next()
+        note("leave", context.args["number"], context.attempt)
+        return value
+
+    @rota.around_run
+    def around_in_thread(context, call_next):
+        note("thread-enter", context.args["number"], context.attempt)
+        value = call_next()
+        note("thread-leave", context.args["number"], context.attempt)
+        return value
 
 
 if __name__ == "__main__":
@@ -162,7 +187,15 @@ class Ledger:
         namespace: dict[str, Any] = {"__file__": str(folder / "app.py"), "__name__": "app"}
         exec(MODULE, namespace)  # noqa: S102 - the module above, with this test's app
         tasks = namespace["rota"].tasks
-        self.quick, self.patient, self.stubborn, self.tick, self.charge, self.prepare = (
+        (
+            self.quick,
+            self.patient,
+            self.stubborn,
+            self.tick,
+            self.crawl,
+            self.charge,
+            self.prepare,
+        ) = (
             self.app.task(name=task.name, queue=task.options.queue, store_result=task.store_result)(
                 task.function
             )
@@ -178,22 +211,30 @@ class Ledger:
 
     def go(self, worker: "WorkerProcess | None" = None) -> None:
         """Let the handlers that wait come to their end."""
-        (self.folder / (f"go {worker.pid}" if worker else "go")).touch()
+        self.say(f"go {worker.pid}" if worker else "go")
 
     def hold(self, where: str) -> None:
         """Let handlers stop at this place."""
-        (self.folder / f"hold {where}").touch()
+        self.say(f"hold {where}")
 
     def unhold(self, where: str) -> None:
         """Let them go on."""
         (self.folder / f"hold {where}").unlink()
 
-    def noted(self, what: str) -> Counter[int]:
-        """How often the handlers of each number have noted this."""
+    def say(self, what: str) -> None:
+        """Leave a file that handlers look for, such as `enough` or `around`."""
+        (self.folder / what).touch()
+
+    def lines(self, what: str) -> list[tuple[int, int, int]]:
+        """What the handlers have noted of this, in order: the number, the attempt, the process."""
         text = (self.folder / "ledger").read_text(encoding="ascii")
         # The last line may be on its way.
-        lines = text[: text.rfind("\n") + 1].splitlines()
-        return Counter(int(line.split()[1]) for line in lines if line.startswith(what))
+        noted = [line.split() for line in text[: text.rfind("\n") + 1].splitlines()]
+        return [(int(n), int(attempt), int(pid)) for said, n, attempt, pid in noted if said == what]
+
+    def noted(self, what: str) -> Counter[int]:
+        """How often the handlers of each number have noted this."""
+        return Counter(number for number, _, _ in self.lines(what))
 
     def ended(self, count: int) -> bool:
         """Whether the handlers of so many numbers have come to their end."""

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from rota import State
+from rota import Limit, State, StoreError, Unique
 from rota.cli.main import cli
 from rota.servers import PostgresServer
 from tests.faults.processes import Ledger, WorkerProcess, until
@@ -185,3 +185,32 @@ def test_two_phases_in_order(postgres: Ledger) -> None:
     until(lambda: not ledger.unfinished(), "the jobs to be done")
     assert [number for number, _ in effects(ledger)] == list(range(12))
     assert {job.attempt for job in ledger.records(State.COMPLETED)} == {1}
+
+
+def test_two_phases_with_keys_and_a_limit(postgres: Ledger) -> None:
+    """One after the other from start to COMMIT PREPARED, and all keys are free in the end."""
+    ledger = postgres
+    numbers = range(100, 104)
+    prepare = ledger.prepare.using(
+        unique=Unique(by=("number",)), limit=Limit("bank", running=1), max_attempts=1
+    )
+    prepare.enqueue_many([(number,) for number in numbers])
+    ledger.hold("prepared")
+    worker(ledger)
+    until(lambda: ledger.noted("prepared"), "the first to have prepared")
+    [busy] = ledger.noted("prepared")
+    with closing(psycopg.connect(ledger.url)) as caller:
+        # Who asks for its key now has to wait for the decision.
+        caller.execute("SET statement_timeout = '50ms'")
+        with pytest.raises(StoreError, match="statement timeout"):
+            prepare.using(conn=caller).enqueue(busy)
+    assert ledger.count(State.AVAILABLE) == 3
+    ledger.unhold("prepared")
+    until(lambda: not ledger.unfinished(), "the jobs to be done")
+    assert [number for number, _ in effects(ledger)] == list(numbers)
+    text = (ledger.folder / "ledger").read_text(encoding="ascii")
+    said = [line.split()[0] for line in text.splitlines() if not line.startswith("prepared")]
+    assert said == ["start", "end"] * 4
+    assert {job.state for job in ledger.records()} == {State.COMPLETED}
+    placed = prepare.using(delay=3600).enqueue_many([(number,) for number in numbers])
+    assert len(placed.created) == 4

@@ -146,9 +146,10 @@ async def test_batches_and_single_jobs_take_turns(app: Rota) -> None:
             done.set()
 
     app.task(name="many", batch=3, within=300)(handler(order))
+    notes = Notes(lambda: None)
     runners = BatchRunners(
         app.tasks, WorkerConfig(concurrency=1), app.events, settled.append, end,
-        effects=Effects(app, Leases(), cast("Any", None)), notes=Notes(lambda: None), middleware=app.middleware, batch_tasks=app.batch_tasks,
+        effects=Effects(app, Leases(), cast("Any", None), notes), notes=notes, middleware=app.middleware, batch_tasks=app.batch_tasks,
         spare=lambda _: None,
     )  # fmt: skip
     runners.deliver([*claimed("plain", 1, 3), *claimed("many", 4, 6)])

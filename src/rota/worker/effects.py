@@ -12,6 +12,7 @@ from rota.app import Rota
 from rota.errors import LeaseLost
 from rota.job import ClaimedJob, JobId, LeaseId
 from rota.job_transaction import Completion, JobTransaction, Stage
+from rota.notes import Notes
 from rota.outcome import Outcome
 from rota.settlement import Settlement, decide
 from rota.states import Move
@@ -30,13 +31,14 @@ class RolledBack(Exception):
 class Effects:
     """The transactions of a worker's handlers. `completions` is empty where there are none."""
 
-    def __init__(self, app: Rota, leases: Leases, claimer: Claimer) -> None:
+    def __init__(self, app: Rota, leases: Leases, claimer: Claimer, notes: Notes) -> None:
         # By job and lease, as claimed: a job that was lost may come back while its old run lasts.
         self.completions: dict[tuple[JobId, LeaseId], Completion] = {}
         self._app = app
         self._leases = leases
         self._claimer = claimer
-        self._handed_over = HandedOver(app.store, app.events, leases)
+        self._notes = notes
+        self._handed_over = HandedOver(app.store, app.events, leases, self._freed)
 
     def transact(self, job: ClaimedJob, conn: object, commit: bool) -> JobTransaction:  # noqa: FBT001
         """Make the transaction of a job that runs here. Called by its handler, in any thread.
@@ -86,13 +88,14 @@ class Effects:
             return settlement
         lease = completion.job.lease
         if not completion.over or completion.settlement is None:
+            if lease != job.lease:
+                self._notes.moved(job.id, job.lease, lease)
             return settlement and settlement._replace(lease=lease)
         if completion.stage is Stage.COMPLETED:
             self._look_at_the_rest(job, completion, settlement)
             self._leases.settled(lease)
             if job.limited:
-                # Its place is free: another one may have it at once.
-                self._claimer.wake()
+                self._freed()
             self._app.events.settled(job, completion.settlement)
             return None
         if settlement is None or settlement.move is Move.COMPLETE:
@@ -100,6 +103,10 @@ class Effects:
             settlement = decide(job, lost, task.retry)
         self._handed_over.put(job, completion, settlement._replace(lease=lease))
         return None
+
+    def _freed(self) -> None:
+        """The place of a job is free: another one may have it at once."""
+        self._claimer.wake()
 
     @staticmethod
     def _look_at_the_rest(

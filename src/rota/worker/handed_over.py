@@ -8,6 +8,7 @@ such jobs, and other workers rescue what is rolled back later.
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import NamedTuple
 
 from rota.errors import RotaError
@@ -35,12 +36,18 @@ class Waiting(NamedTuple):
 
 
 class HandedOver:
-    """A thread that looks after such jobs; there is none before the first of them."""
+    """A thread that looks after such jobs; there is none before the first of them.
 
-    def __init__(self, store: Store, events: Events, leases: Leases) -> None:
+    `freed` is called when a job for which others may wait, because of a limit, has left its lease.
+    """
+
+    def __init__(
+        self, store: Store, events: Events, leases: Leases, freed: Callable[[], None]
+    ) -> None:
         self._store = store
         self._events = events
         self._leases = leases
+        self._freed = freed
         self._lock = threading.Lock()
         self._came: list[Waiting] = []
         self._waiting: list[Waiting] = []
@@ -96,6 +103,8 @@ class HandedOver:
                 continue
             self._waiting.remove(one)
             self._leases.settled(one.otherwise.lease)
+            if one.job.limited:
+                self._freed()
             if settled:
                 logger.warning(
                     "job %d (%s): the transaction that was to complete it was rolled back",

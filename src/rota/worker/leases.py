@@ -55,6 +55,8 @@ class Leases:
         with self._lock:
             self._left[new] = 1
             self._session[new] = self._session[old]
+            if old in self._limited:
+                self._limited.add(new)
         self.settled(old)
 
     def settled(self, lease: LeaseId) -> None:

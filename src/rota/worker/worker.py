@@ -181,7 +181,7 @@ class Worker:
             refused=refused,
         )
         settings = Settings(app, self._queues, claimer.share)
-        effects = Effects(app, leases, claimer)
+        effects = Effects(app, leases, claimer, scribe.notes)
         runners = BatchRunners(
             app.tasks,
             config,

@@ -87,6 +87,10 @@ class Database:
         args = [f'{{"number":{number}}}' for number in range(count)]
         if conn is None:
             return (on or self.own).run(self.store.enqueue(spec, args, copy=True))
+        return self.inside(conn, self.store.enqueue(spec, args, copy=blocking_caller(conn).copy))
+
+    def inside(self, conn: Raw, operation: Operation[T]) -> T:
+        """Run an operation in the transaction of a bare connection, as a caller's would be."""
         joined = blocking_caller(conn)
 
         def execute(request: Request) -> Rows:
@@ -98,7 +102,7 @@ class Database:
                     apart.close()
             return joined.execute(request)
 
-        return drive(self.store.enqueue(spec, args, copy=joined.copy).steps, execute)
+        return drive(operation.steps, execute)
 
     def session(self, timeout: float = 600.0) -> SessionId:
         """A worker's session."""

@@ -118,6 +118,16 @@ def test_late_transactions_of_a_key(db: Database) -> None:
     assert order == [*[one.job for one in placed], passed[1]]
 
 
+def test_the_numbers_of_a_rolled_back_enqueue(db: Database) -> None:
+    """They are written apart, so they hold all the same; the jobs never were."""
+    jobs = keyed(db, "aaa", ONE)
+    spec = JobSpec(task="t", limit=Limit(key="{key}", running=2))
+    caller = db.bare()
+    db.inside(caller, db.store.enqueue_keyed(spec, ["{}"], Keys(limit=["a"])))
+    caller.rollback()
+    assert ids(db.claim(db.session())) == jobs[:2]
+
+
 def test_the_plain_lane_counts_for_its_keys(db: Database) -> None:
     """What has finished is told by queue and priority; the mark does not grow with the keys."""
     keyed(db, [str(number) for number in range(50)])
