@@ -35,6 +35,7 @@ PARAMS: dict[str, Any] = {
     "completed": None,
     "concurrency": None,
     "declaration": None,
+    "options": None,
     "delay": None,
     "discarded": None,
     "due": None,

@@ -67,9 +67,7 @@ CROSS JOIN LATERAL (
         limit_key.rate_count - CASE WHEN limit_key.rate_count IS NOT NULL THEN (
             SELECT coalesce(sum(start.jobs), 0) FROM rota.limit_start AS start
             WHERE start.limit_id = lane.limit_id
-              -- Asked once, as a value: compared with the function itself no index would be walked.
-              AND start.at > (SELECT clock_timestamp())
-                             - make_interval(secs => limit_key.rate_seconds::float8)
+              AND start.at > clock_timestamp() - make_interval(secs => limit_key.rate_seconds::float8)
         ) END) AS places
     OFFSET 0
 ) AS free

@@ -4,7 +4,7 @@
 -- made (rota.enqueue() does): that may be rolled back.
 ALTER TABLE rota.lane ADD COLUMN made_by xid8 NOT NULL DEFAULT pg_current_xact_id();
 
--- As it was, and the limit's key.
+-- As it was, with the limit's key, and a rate's starts are found by their index.
 CREATE OR REPLACE VIEW rota.lane_open AS
 SELECT lane.queue, lane.priority, lane.id AS lane, lane.limit_id, free.places,
        limit_key.rate_count IS NOT NULL AS rated, place.seq, place.xid, place.id, place.taken,
@@ -26,7 +26,9 @@ CROSS JOIN LATERAL (
         limit_key.rate_count - CASE WHEN limit_key.rate_count IS NOT NULL THEN (
             SELECT coalesce(sum(start.jobs), 0) FROM rota.limit_start AS start
             WHERE start.limit_id = lane.limit_id
-              AND start.at > clock_timestamp() - make_interval(secs => limit_key.rate_seconds::float8)
+              -- Asked once, as a value: compared with the function itself no index would be walked.
+              AND start.at > (SELECT clock_timestamp())
+                             - make_interval(secs => limit_key.rate_seconds::float8)
         ) END) AS places
     OFFSET 0
 ) AS free
