@@ -98,8 +98,8 @@ def test_another_worker_sees_it_within_a_second(app: Rota, monkeypatch: pytest.M
         until(lambda: begun)
         assert looks[0] is False
         assert len(looks) <= 2
-        # The pause between the two is a second; the look and the claim come on top of it.
-        assert begun[0] - ended < 1.5
+        # The pause is 0.9 seconds; here is room for a machine that has other things to do.
+        assert begun[0] - ended < 1.4
     own.close()
 
 

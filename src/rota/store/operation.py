@@ -32,6 +32,7 @@ class Begin(Enum):
 
     NOTHING = "single statements: no transaction around them, each durable when it returns"
     READING = "single statements that only read"
+    SNAPSHOT = "statements that only read, and see the same moment"
     DURABLE = "a transaction that is on disk when it returns"
     HASTY = "a transaction that a crash of the database server may undo; only repeatable work"
 

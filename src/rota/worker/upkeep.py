@@ -26,6 +26,9 @@ NUDGE = 0.02
 SPACING = 0.05
 """Seconds between two looks that news ask for: under load there are news all the time."""
 
+EARLY = 0.9
+"""The share of `poll` after which it looks again: what it finds is claimed and begins within `poll`."""
+
 PACE = 0.01
 """Seconds between two looks at the least, however soon the next job is due."""
 
@@ -114,7 +117,8 @@ class Upkeep:
             self._tidied = now
             # Drawn once a round: drawn at every look, the shortest pause would come true.
             self._spread = random.uniform(0.8, 1.2)  # noqa: S311 - no secret
-        wait = self._config.poll if due is None else min(due, self._config.poll)
+        longest = EARLY * self._config.poll
+        wait = longest if due is None else min(due, longest)
         if self._nudge.wait(max(wait, PACE)):
             # The claim that was woken by the same news goes first.
             self._stopping.wait(max(NUDGE, now + SPACING - time.monotonic()))

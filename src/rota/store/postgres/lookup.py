@@ -36,9 +36,12 @@ def get(jobs: Sequence[JobId]) -> Steps[list[JobRecord]]:
     return [found[job] for job in jobs if job in found]
 
 
-@operation(Begin.READING)
+@operation(Begin.SNAPSHOT)
 def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
-    """The newest jobs first. One statement per kind of place, so that each walks one index."""
+    """The newest jobs first. One statement per kind of place, so that each walks one index.
+
+    All in one snapshot: a job that moves on meanwhile would be there twice, or not at all.
+    """
     first, last = wanted.subjects or (None, None)
     params = {
         "first": first,

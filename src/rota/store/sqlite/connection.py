@@ -73,7 +73,8 @@ class SqliteConnection:
         """Run an operation in the kind of transaction it asks for."""
         self._doing = operation.name
         match operation.begin:
-            case Begin.NOTHING | Begin.READING:
+            case Begin.NOTHING | Begin.READING | Begin.SNAPSHOT:
+                # Nothing here reads one moment in several statements.
                 result = drive(operation.steps, self._execute_alone)
             case Begin.DURABLE:
                 result = self._run_in_transaction(operation, FULL)

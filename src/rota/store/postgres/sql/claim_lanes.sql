@@ -133,10 +133,10 @@ WITH plain AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT reached.hole_xids <> '{}' OR EXISTS (
             SELECT FROM running
-            WHERE running.xid > reached.from_xid AND running.xid < reached.xid) AS any
+            WHERE running.xid > reached.from_xid AND running.xid < reached.xid) AS holes
     ) AS has
     CROSS JOIN LATERAL (
-        SELECT '{}'::xid8[] AS xids, '{}'::int8[] AS ids WHERE NOT has.any
+        SELECT '{}'::xid8[] AS xids, '{}'::int8[] AS ids WHERE NOT has.holes
         UNION ALL
         SELECT * FROM (
             SELECT coalesce(array_agg(hole.xid ORDER BY hole.xid), '{}'),
@@ -154,7 +154,7 @@ WITH plain AS MATERIALIZED (
             ) AS hole
             OFFSET 0
         ) AS hole
-        WHERE has.any
+        WHERE has.holes
     ) AS hole
 ), started AS (
     INSERT INTO rota.limit_start (slot, limit_id, at, jobs)
