@@ -38,7 +38,7 @@ class Effects:
         self._leases = leases
         self._claimer = claimer
         self._notes = notes
-        self._handed_over = HandedOver(app.store, app.events, leases, self._freed)
+        self._handed_over = HandedOver(app.store, app.events, leases, claimer.wake)
 
     def transact(self, job: ClaimedJob, conn: object, commit: bool) -> JobTransaction:  # noqa: FBT001
         """Make the transaction of a job that runs here. Called by its handler, in any thread.
@@ -95,7 +95,8 @@ class Effects:
             self._look_at_the_rest(job, completion, settlement)
             self._leases.settled(lease)
             if job.limited:
-                self._freed()
+                # Its place is free: another one may have it at once.
+                self._claimer.wake()
             self._app.events.settled(job, completion.settlement)
             return None
         if settlement is None or settlement.move is Move.COMPLETE:
@@ -103,10 +104,6 @@ class Effects:
             settlement = decide(job, lost, task.retry)
         self._handed_over.put(job, completion, settlement._replace(lease=lease))
         return None
-
-    def _freed(self) -> None:
-        """The place of a job is free: another one may have it at once."""
-        self._claimer.wake()
 
     @staticmethod
     def _look_at_the_rest(

@@ -44,34 +44,41 @@ def claim(
         return []
     rooms: dict[str, int] = {}
     nexts: dict[str, Sequence[tuple[int, int]]] = {}
-    keyed = False
+    keyed: list[str] = []
     for queue, has_lanes in (yield CLAIM_QUEUES(queues=json_list([*dict.fromkeys(queues)]))):
         rooms[queue] = limit if most is None else min(limit, most.get(queue, limit))
         nexts[queue] = yield CLAIM_NEXT(queue=queue, size=rooms[queue])
-        keyed = keyed or has_lanes
+        if has_lanes:
+            keyed.append(queue)
     if keyed:
-        return (yield from _with_keyed(session, nexts, rooms, limit))
-    plain = islice(merge(*nexts.values()), limit)
-    jobs = [job for _, job in plain]
-    if not jobs:
+        return (yield from _with_keyed(session, nexts, keyed, rooms, limit))
+    order = [job for _, job in islice(merge(*nexts.values()), limit)]
+    if not order:
         return []
+    _, taken = yield from _take(session, order)
+    return [taken[job] for job in order]
+
+
+def _take(session: SessionId, jobs: Sequence[int]) -> Steps[tuple[int, dict[int, ClaimedJob]]]:
+    """Hand these jobs to the session; their lease, and each of them by its id."""
     [(lease,)] = yield CLAIM_LEASE()
     rows = yield CLAIM(jobs=json_list(jobs), session=session, lease=lease)
     taken = [claimed_job(row) for row in rows]
     yield from claimed(job.queue for job in taken)
     if unique := [job.id for job in taken if job.unique_key]:
         yield UNIQUE_START(jobs=json_list(unique))
-    return sorted(taken, key=lambda job: (job.priority, job.id))
+    return lease, {job.id: job for job in taken}
 
 
 def _with_keyed(
     session: SessionId,
     nexts: Mapping[str, Sequence[tuple[int, int]]],
+    keyed: Sequence[str],
     rooms: Mapping[str, int],
     limit: int,
 ) -> Steps[list[ClaimedJob]]:
     """Claim from lanes, too, up to `limit` jobs and of each queue what its room says."""
-    found = yield from candidates({queue: room for queue, room in rooms.items() if room}, limit)
+    found = yield from candidates({queue: rooms[queue] for queue in keyed if rooms[queue]}, limit)
     left = dict(rooms)
     order: list[int] = []
     lanes: dict[int, Candidate] = {}
@@ -83,15 +90,11 @@ def _with_keyed(
                 lanes[job] = candidate
     if not order:
         return []
-    [(lease,)] = yield CLAIM_LEASE()
-    rows = yield CLAIM(jobs=json_list(order), session=session, lease=lease)
-    taken = {row[0]: claimed_job(row) for row in rows}
-    yield from claimed(job.queue for job in taken.values())
-    if unique := [job.id for job in taken.values() if job.unique_key]:
-        yield UNIQUE_START(jobs=json_list(unique))
-    filled = found.filled(list(lanes.values()))
-    if lanes:
-        yield from note(list(lanes.values()), lease)
+    lease, taken = yield from _take(session, order)
+    served = list(lanes.values())
+    filled = found.filled(served)
+    if served:
+        yield from note(served, lease)
     return [
         taken[job]._replace(limited=bool(lanes[job].limit), filled=filled.get(job))
         if job in lanes
