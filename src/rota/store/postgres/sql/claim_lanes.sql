@@ -7,9 +7,10 @@
 -- Walks: lane_keyed in a circle, cursor_order and log_order as claim.sql does, limit_start_order over
 -- a limit's window, and all leases, which their ring keeps few. A start is dated after its window was
 -- looked at, so that no window anywhere has more.
--- What is long is carried along once: the rest works with (nr, turn), a lane's number in this round and a
--- job's in its lane. Unique jobs are handed out, passed over and put aside as in claim_keyed.sql; those passed
--- have a limit's place until the next claim, and one row of nulls says that there was nothing else.
+-- (nr, turn) are a lane's number in this round and a job's in its lane. Where no two of the lanes have one
+-- limit, a job's `seat` among its limit's places is its turn, without sorting. Unique jobs are handed
+-- out, passed over and put aside as in claim_keyed.sql; those passed have a limit's place until the next
+-- claim, and one row of nulls says that there was nothing else.
 -- IS TRUE keeps the planner from making joins of IN, which would not be hashed.
 WITH plain AS MATERIALIZED (
     SELECT queue, priority FROM rota.lane
@@ -58,13 +59,15 @@ WITH plain AS MATERIALIZED (
         LIMIT part.size
     ) AS job
     LIMIT %(most)s::int8
+), sharing AS MATERIALIZED (
+    SELECT count(*) = count(DISTINCT limit_id) AS alone FROM seen WHERE turn = 1 AND limit_id <> 0
 ), chosen AS MATERIALIZED (
-    SELECT nr, turn, id, limit_id, rated, seat = places AS fills, entry, unique_key, task
+    SELECT *, seat = places AS fills
     FROM (
-        SELECT nr, turn, id, limit_id, rated, places, entry, unique_key,
-               CASE WHEN unique_key IS NOT NULL THEN task END AS task,
-               row_number() OVER (PARTITION BY limit_id ORDER BY turn, nr) AS seat
-        FROM seen
+        SELECT *, turn AS seat FROM seen WHERE (SELECT alone FROM sharing)
+        UNION ALL
+        SELECT *, row_number() OVER (PARTITION BY limit_id ORDER BY turn, nr)
+        FROM seen WHERE NOT (SELECT alone FROM sharing)
     ) AS seated
     WHERE coalesce(seat <= places, true)
     ORDER BY turn, nr LIMIT %(size)s::int8
@@ -87,8 +90,8 @@ WITH plain AS MATERIALIZED (
 ), freed AS (
     DELETE FROM rota.unique_key AS held USING key
     WHERE held.key = key.key AND held.task = key.task AND key.free
-), run AS MATERIALIZED (
-    SELECT nr, turn, id, limit_id, rated FROM chosen
+), run AS NOT MATERIALIZED (
+    SELECT * FROM chosen
     WHERE unique_key IS NULL OR ((id, entry) IN (SELECT id, entry FROM key)) IS TRUE
 ), passed AS MATERIALIZED (
     SELECT nr FROM chosen
@@ -161,14 +164,10 @@ WITH plain AS MATERIALIZED (
     SELECT (SELECT last_value %% 2 FROM rota.limit_turn), limit_id, clock_timestamp(), count(*)
     FROM run WHERE rated GROUP BY limit_id
 )
-SELECT job.id, job.lease, job.task, job.args, job.attempt + 1, job.max_attempts, job.timeout,
-       extract(epoch FROM job.enqueued_at)::float8, job.unique_key, job.limit_id <> 0,
-       CASE WHEN ((job.nr, job.turn) IN (SELECT nr, turn FROM chosen WHERE fills)) IS TRUE
-            THEN job.limit_key END,
-       job.lane
+SELECT run.id, lease.id, run.task, run.args, run.attempt + 1, run.max_attempts, run.timeout,
+       date_part('epoch', run.enqueued_at), run.unique_key, run.limit_id <> 0,
+       CASE WHEN run.fills THEN run.limit_key END,
+       run.lane
 FROM (SELECT FROM reached LIMIT 1) AS moved
-LEFT JOIN (
-    SELECT seen.*, lease.id AS lease FROM seen, lease
-    WHERE ((seen.nr, seen.turn) IN (SELECT nr, turn FROM run)) IS TRUE
-) AS job ON true
-ORDER BY job.turn, job.nr
+LEFT JOIN (run CROSS JOIN lease) ON true
+ORDER BY run.turn, run.nr
