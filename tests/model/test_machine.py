@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -238,7 +239,8 @@ class Machine(RuleBasedStateMachine):
         }
         room = self._room(before)
         if session in self.dead:
-            with pytest.raises(LeaseLost) if before else suppress(LeaseLost):
+            # Where all wait for their limits nobody looks at the session.
+            with pytest.raises(LeaseLost) if any(room.values()) else suppress(LeaseLost):
                 assert self.run(self.store.claim(session, queues, limit)) == []
             return
         claimed: list[ClaimedJob] = self.run(self.store.claim(session, queues, limit))
@@ -344,6 +346,7 @@ class Machine(RuleBasedStateMachine):
                         keep,
                         None,
                         error_json(job.attempt, "E", "e") if failed else None,
+                        unique_key=job.unique_key,
                     )
                     for job in jobs
                 ],
@@ -461,9 +464,11 @@ class Machine(RuleBasedStateMachine):
         due = [one for one in self.jobs.values() if one.state in WAITING and one.due]
         staged = 0
         while staged < len(due):
-            now = self.run(self.store.stage(limit)).staged
-            assert now > 0, "due jobs are not staged"
-            staged += now
+            now = self.run(self.store.stage(limit))
+            # A batch may be nothing but entries that do not count any more.
+            more = self.replaced and now.next_due is not None and now.next_due <= 0
+            assert now.staged > 0 or more, "due jobs are not staged"
+            staged += now.staged
         assert staged == len(due)
         assert self.run(self.store.stage(limit)).staged == 0
         for one in due:
@@ -521,6 +526,7 @@ def postgres(postgres_url: str, small_rings: None) -> Iterator[Callable[[], Plac
     first = open_store(postgres_url)
     with closing(first.connect()) as connection:
         migrate(first, connection)
+    lanes = cycle((1, 5000))
     with closing(psycopg.connect(postgres_url, autocommit=True)) as admin:
 
         def make() -> Place:
@@ -546,6 +552,8 @@ def postgres(postgres_url: str, small_rings: None) -> Iterator[Callable[[], Plac
             )
             for ring in ("log", "cursor", "lease", "tally", "limit", "finished"):
                 admin.execute(f"SELECT setval('rota.{ring}_turn', 0)")
+            # Every other time as if there were so many lanes that only those in use are walked.
+            admin.execute("SELECT setval('rota.lane_id_seq', %s)", (next(lanes),))
             return Place(store, connection, close)
 
         yield make

@@ -43,7 +43,7 @@ def test_lanes(store: Store, connection: Connection) -> None:
 
 
 def test_keys(store: Store, connection: Connection) -> None:
-    """How many keys a queue has had is known, in all its priorities."""
+    """How many keys a queue has in use is known, in all its priorities."""
     enqueue(store, connection)
     limited(store, connection, "aab", queue="mail")
     fair(store, connection, "ax", queue="mail", priority=3)

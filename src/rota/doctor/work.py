@@ -29,7 +29,7 @@ MANY_RESCUED = 5
 """So many jobs of one task that lost their worker within an hour are no accident."""
 
 MANY_KEYS = 10_000
-"""So many keys of limits and fair shares in one queue are a burden: they never go again."""
+"""So many keys of limits and fair shares that are in use at once, in one queue, are a burden."""
 
 SHOWN = 4
 """So many findings of one kind are shown."""
@@ -200,9 +200,9 @@ def _many_keys(queue: str, keys: int) -> Finding:
     return Finding(
         Severity.WARNING,
         "keys",
-        f"Queue {queue} has had {count(keys, 'key')} of limits and fair shares",
-        "Each key has a lane for good, which every look of an idle worker and every count passes: some "
-        "microseconds each. Take keys of which there are thousands, such as tenants, not one per job; "
+        f"Queue {queue} has jobs of {count(keys, 'key')} of limits and fair shares",
+        "Every look of an idle worker and every count passes each key that has jobs: some ten "
+        "microseconds each. Take keys of which thousands are in use, such as tenants, not one per job; "
         'to have one job at a time of something that there are many of, use unique="…".',
     )
 

@@ -58,7 +58,8 @@ class WorkFacts:
         schema: Version of Rota's tables; 0 where there are none.
         newest: The version that this Rota needs.
         overdue: For how long the first job in the timer has been due; None if none is.
-        keys: How many keys of limits and fair shares each queue has had so far.
+        keys: How many keys of limits and fair shares each queue has in use: with jobs that wait, on
+            PostgreSQL also with those that run or have just ended.
     """
 
     schema: int

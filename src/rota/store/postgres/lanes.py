@@ -21,8 +21,6 @@ from rota.store.postgres.statements import sql
 LANES_FIND = sql("lanes_find")
 LANES_ENSURE = sql("lanes_ensure")
 LIMITS_ENSURE = sql("limits_ensure")
-CURSORS_BEGIN = sql("cursors_begin")
-KEYED_TURN = sql("keyed_turn")
 
 Pair = tuple[str | None, str | None]
 """The limit's key and the fair key of a job."""
@@ -43,7 +41,7 @@ def find_lanes(spec: JobSpec, keys: Keys, count: int) -> Steps[list[int]]:
 
 @operation(Begin.DURABLE)
 def ensure_lanes(spec: JobSpec, pairs: Sequence[Pair]) -> Steps[list[int]]:
-    """Make the lanes of these keys, with a cursor at their beginning; their numbers.
+    """Make the lanes of these keys; their numbers. Without a cursor they are at their beginning.
 
     The plain lane of the same queue and priority is made as well: it stands for all of them.
     """
@@ -53,12 +51,9 @@ def ensure_lanes(spec: JobSpec, pairs: Sequence[Pair]) -> Steps[list[int]]:
     yield ENSURE_LANE(**where)
     yield LIMITS_ENSURE(**params)
     yield LANES_ENSURE(**params)
-    yield KEYED_TURN()
     [(plain,)] = yield LANE_LOCK(**where)
-    lanes = [row[0] for row in (yield LANES_FIND(**params, exact=False))]
     yield CURSOR_BEGIN(lane=plain)
-    yield CURSORS_BEGIN(lanes=lanes)
-    return lanes
+    return [row[0] for row in (yield LANES_FIND(**params, exact=False))]
 
 
 def _params(spec: JobSpec, pairs: Sequence[Pair]) -> dict[str, object]:

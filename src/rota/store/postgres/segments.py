@@ -44,8 +44,12 @@ LOG_SIZE = 32 * 1024 * 1024
 LOG_AGE = 600.0
 """Seconds after which a current segment of the log that is not empty is left."""
 
-CURSOR_SIZE = 4 * 1024 * 1024
-"""Bytes from which on the current cursor table is left."""
+LOG_AGE_OF_MANY = 30.0
+"""The same where there are so many keys that claims walk only those that have rows in the log."""
+
+CURSOR_SIZE = 1024 * 1024
+"""Bytes from which on the current cursor table is left: some ten thousand entries, one for each lane
+that gave jobs to a claim. Whoever counts walks the newest of each lane."""
 
 LEASE_SIZE = 512 * 1024
 """Bytes from which on the current table of leases is left: so many dead rows are there at most."""
@@ -76,6 +80,7 @@ PRUNE_BATCHES = 20
 TURN_LOCK = sql("turn_lock")
 LOG_STATE = sql("log_segments")
 LOG_TURN = sql("log_turn")
+LANE_FEW = sql("lane_few")
 FINISHED_STATE = sql("finished_segments")
 FINISHED_TURN = sql("finished_turn")
 FINISHED_KEPT = sql("finished_kept")
@@ -169,7 +174,9 @@ def _try(part: Operation[list[str]]) -> Steps[list[str]]:
 @operation(Begin.HASTY)
 def turn_log() -> Steps[list[str]]:
     """Move the log on to its next segment, if the current one is large or old."""
-    return (yield from _turn(LOG_STATE, LOG_TURN, LOG_SIZE, LOG_AGE, "log"))
+    [(few,)] = yield LANE_FEW()
+    oldest = LOG_AGE if few else LOG_AGE_OF_MANY
+    return (yield from _turn(LOG_STATE, LOG_TURN, LOG_SIZE, oldest, "log"))
 
 
 @operation(Begin.HASTY)

@@ -3,9 +3,7 @@ WITH waiting AS MATERIALIZED (
     SELECT entry.segment, entry.ctid AS place
     FROM rota.log AS entry
     CROSS JOIN LATERAL (
-        SELECT place.xid, place.id, place.hole_xids, place.hole_ids
-        FROM rota.cursor AS place WHERE place.lane = entry.lane
-        ORDER BY place.lane DESC, place.seq DESC LIMIT 1
+        SELECT * FROM rota.lane_place WHERE lane_place.lane = entry.lane LIMIT 1
     ) AS place
     WHERE entry.id = ANY (%(jobs)s::int8[]) AND entry.lane = ANY (%(lanes)s::int4[])
       AND ((entry.xid, entry.id) > (place.xid, place.id)

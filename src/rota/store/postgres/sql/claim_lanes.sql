@@ -4,7 +4,8 @@
 -- all; of these it takes `size`: first of every lane the next one, then the second one, as far as
 -- limits have places. Per lane it does what claim.sql does. Writes one lease, a cursor entry for each
 -- lane, and what started where a rate is limited.
--- Walks: lane_keyed in a circle, cursor_order and log_order as claim.sql does, limit_start_order over
+-- Walks: lane_keyed in a circle or, where there are many, log_order from lane to lane, which passes those
+-- without rows; cursor_order and log_order as claim.sql does, limit_start_order over
 -- a limit's window, and all leases, which their ring keeps few. A start is dated after its window was
 -- looked at, so that no window anywhere has more.
 -- (nr, turn) are a lane's number in this round and a job's in its lane. Where no two of the lanes have one
@@ -24,10 +25,34 @@ WITH plain AS MATERIALIZED (
         SELECT row_number() OVER () AS nr, lane.*
         FROM (VALUES (%(after)s::int4, 2147483647), (0, %(after)s::int4)) AS arc (beyond, up_to)
         CROSS JOIN LATERAL (
-            SELECT * FROM rota.lane_open
-            WHERE queue = (SELECT queue FROM plain) AND priority = (SELECT priority FROM plain)
-              AND lane > arc.beyond AND lane <= arc.up_to
-            ORDER BY lane
+            (SELECT * FROM rota.lane_open
+             WHERE (SELECT few FROM rota.lane_few)
+               AND queue = (SELECT queue FROM plain) AND priority = (SELECT priority FROM plain)
+               AND lane > arc.beyond AND lane <= arc.up_to
+             ORDER BY lane)
+            UNION ALL
+            (WITH RECURSIVE used AS (
+                (SELECT job.lane FROM rota.log AS job
+                 WHERE job.lane > arc.beyond AND NOT (SELECT few FROM rota.lane_few)
+                 ORDER BY job.lane, job.xid, job.id LIMIT 1)
+                UNION ALL
+                SELECT next.lane FROM used
+                CROSS JOIN LATERAL (
+                    SELECT job.lane FROM rota.log AS job WHERE job.lane > used.lane
+                    ORDER BY job.lane, job.xid, job.id LIMIT 1
+                ) AS next
+                WHERE used.lane < arc.up_to
+             )
+             SELECT lane.*
+             FROM used
+             CROSS JOIN LATERAL (
+                SELECT queue, priority FROM rota.lane WHERE lane.id = used.lane LIMIT 1
+             ) AS here
+             CROSS JOIN LATERAL (
+                SELECT * FROM rota.lane_open WHERE lane_open.lane = used.lane LIMIT 1
+             ) AS lane
+             WHERE used.lane <= arc.up_to AND here.queue = (SELECT queue FROM plain)
+               AND here.priority = (SELECT priority FROM plain))
         ) AS lane
     ) AS open
     CROSS JOIN LATERAL (SELECT least(open.places, %(share)s::int8) AS size OFFSET 0) AS part

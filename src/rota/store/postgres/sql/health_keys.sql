@@ -1,3 +1,3 @@
--- How many lanes of keys each queue has, those that are in use and those that are not.
--- Locks nothing. Reads all of lane_keyed.
-SELECT queue, count(*) FROM rota.lane WHERE of_key GROUP BY queue ORDER BY queue
+-- How many keys of each queue have jobs in the log: waiting, running or just done. Where there are few lanes
+-- each of them counts. Locks nothing. Walks what the view says.
+SELECT queue, count(*) FROM rota.lane_used WHERE of_key GROUP BY queue ORDER BY queue

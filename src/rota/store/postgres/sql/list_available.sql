@@ -4,11 +4,9 @@
 SELECT job.id, job.task, job.args::text, lane.queue, lane.priority, 'available', job.attempt,
        job.max_attempts, job.timeout, job.enqueued_at, NULL::timestamptz, NULL::timestamptz,
        NULL::text, job.errors::text, NULL::text, false, job.unique_key, job.iteration, job.last_run
-FROM rota.lane
+FROM rota.lane_used AS lane
 CROSS JOIN LATERAL (
-    SELECT place.xid, place.id, place.hole_xids, place.hole_ids
-    FROM rota.cursor AS place WHERE place.lane = lane.id
-    ORDER BY place.lane DESC, place.seq DESC LIMIT 1
+    SELECT * FROM rota.lane_place WHERE lane_place.lane = lane.id LIMIT 1
 ) AS place
 CROSS JOIN LATERAL (
     (SELECT job.* FROM rota.log AS job

@@ -2,8 +2,4 @@
 INSERT INTO rota.cursor (slot, lane, seq, xid, id, taken, hole_xids, hole_ids)
 SELECT (SELECT last_value % 2 FROM rota.cursor_turn), place.lane, place.seq + 1, '0', 0, place.taken,
        '{}', '{}'
-FROM rota.lane
-CROSS JOIN LATERAL (
-    SELECT place.lane, place.seq, place.taken FROM rota.cursor AS place WHERE place.lane = lane.id
-    ORDER BY place.lane DESC, place.seq DESC LIMIT 1
-) AS place
+FROM rota.cursor_newest AS place

@@ -13,11 +13,9 @@ WITH restored AS MATERIALIZED (
         AS sure
 ), back AS MATERIALIZED (
     SELECT DISTINCT ON (job.id) job.*
-    FROM restored, rota.origin, rota.log AS job
+    FROM restored CROSS JOIN rota.origin CROSS JOIN rota.log AS job
     CROSS JOIN LATERAL (
-        SELECT place.xid, place.id, place.hole_xids, place.hole_ids
-        FROM rota.cursor AS place WHERE place.lane = job.lane
-        ORDER BY place.lane DESC, place.seq DESC LIMIT 1
+        SELECT * FROM rota.lane_place WHERE lane_place.lane = job.lane LIMIT 1
     ) AS place
     WHERE job.id = ANY (%(leased)s::int8[])
        OR (((job.xid, job.id) > (place.xid, place.id)

@@ -8,17 +8,13 @@ WITH counted AS (
     FROM rota.counter WHERE expires > now()
     GROUP BY lane, state
     UNION ALL
-    SELECT lane.id, 'claimed', place.taken, 0
-    FROM rota.lane
-    CROSS JOIN LATERAL (
-        SELECT place.taken FROM rota.cursor AS place WHERE place.lane = lane.id
-        ORDER BY place.lane DESC, place.seq DESC LIMIT 1
-    ) AS place
+    SELECT lane, 'claimed', taken, 0 FROM rota.cursor_newest
     UNION ALL
     SELECT lane, 'running', cardinality(jobs), 0 FROM rota.lease
 )
 SELECT name, paused, NULL AS state, 0::int8 AS jobs, 0::int8 AS recent FROM rota.queue
 UNION ALL
 SELECT lane.queue, false, counted.state, sum(counted.jobs)::int8, sum(counted.recent)::int8
-FROM counted JOIN rota.lane ON lane.id = counted.lane
+FROM counted
+CROSS JOIN LATERAL (SELECT queue FROM rota.lane WHERE lane.id = counted.lane LIMIT 1) AS lane
 GROUP BY lane.queue, counted.state

@@ -1,11 +1,9 @@
 -- Whether a segment of the log still holds jobs that have not been handed out; one probe of
 -- log_order per lane and hole.
 SELECT EXISTS (
-    SELECT FROM rota.lane
+    SELECT FROM rota.lane_used AS lane
     CROSS JOIN LATERAL (
-        SELECT place.xid, place.id, place.hole_xids, place.hole_ids
-        FROM rota.cursor AS place WHERE place.lane = lane.id
-        ORDER BY place.lane DESC, place.seq DESC LIMIT 1
+        SELECT * FROM rota.lane_place WHERE lane_place.lane = lane.id LIMIT 1
     ) AS place
     WHERE coalesce((
             SELECT true FROM rota.log AS job

@@ -2,8 +2,8 @@
 -- is written while the newest mark is younger than `age` seconds or still says it all.
 -- Locks: nothing. Of two who do it at once the second finds its number taken and leaves it at that;
 -- a number is taken only by who has seen the mark before it.
--- Walks: tally_mark's right end; log_order per lane and tally_xid from the newest mark's snapshot on,
--- never what was there before; cursor_order's right end per lane.
+-- Walks: tally_mark's right end; log_order per lane in use and tally_xid from the newest mark's snapshot
+-- on, never what was there before; cursor_order from lane to lane.
 -- Old marks are removed by their numbers: a range without a lower end would walk all the dead ones.
 -- A mark from the future is that of another cluster, before the first worker has come.
 WITH mark AS MATERIALIZED (
@@ -15,11 +15,7 @@ WITH mark AS MATERIALIZED (
     SELECT lane, state, expires, jobs, recent FROM rota.counter WHERE (SELECT due FROM mark)
 ), handed AS MATERIALIZED (
     SELECT coalesce(sum(place.taken), 0)::int8 AS out
-    FROM rota.lane
-    CROSS JOIN LATERAL (
-        SELECT place.taken FROM rota.cursor AS place WHERE place.lane = lane.id
-        ORDER BY place.lane DESC, place.seq DESC LIMIT 1
-    ) AS place
+    FROM rota.cursor_newest AS place
     WHERE (SELECT due FROM mark)
 ), marked AS (
     INSERT INTO rota.tally_mark (seq, snapshot, claimed, lanes, states, expires, jobs)

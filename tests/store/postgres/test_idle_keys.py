@@ -1,0 +1,200 @@
+"""Keys that nobody uses any more: no cursor, no look, and the counts stay right."""
+
+import pytest
+
+from rota import Limit
+from rota.job import JobId, JobSpec, Keys
+from rota.states import State
+from rota.store.operation import Statement
+from rota.store.postgres import claim_lanes, counters, look, lookup, segments
+from tests.store.factories import run_inside
+from tests.store.keying import keys_of, limited
+from tests.store.postgres.counting import queue, right, squeeze
+from tests.store.postgres.database import Database, ids
+from tests.store.postgres.test_keyed_lanes import read
+
+ONE = Limit(key="{key}", running=1)
+IDLE = 40
+
+
+@pytest.fixture(params=["few", "many"], autouse=True)
+def lanes(request: pytest.FixtureRequest, db: Database, monkeypatch: pytest.MonkeyPatch) -> str:
+    """As many as there are, and so many that only those with rows in the log are walked."""
+    if request.param == "many":
+        db.sql("SELECT setval('rota.lane_id_seq', 5000)")
+    for ring in ("LOG_SIZE", "CURSOR_SIZE", "TALLY_SIZE"):
+        monkeypatch.setattr(segments, ring, 0)
+    monkeypatch.setattr(counters, "MARK_AGE", 0.0)
+    return str(request.param)
+
+
+def keyed(db: Database, keys: str | list[str]) -> list[JobId]:
+    """One job for each key, of which one may run."""
+    return limited(db.store, db.own, keys, ONE)
+
+
+def settled(db: Database) -> None:
+    """All jobs are done, and the log is empty again."""
+    session = db.session()
+    while jobs := db.claim(session):
+        db.settle(session, jobs)
+    for _ in range(4):
+        db.own.run(db.store.tidy())
+    assert sum(db.sizes()) == 0
+
+
+def cursors(db: Database) -> int:
+    """How many keyed lanes have a cursor entry."""
+    found = db.one(
+        "SELECT count(DISTINCT lane) FROM rota.cursor JOIN rota.lane ON lane.id = lane WHERE of_key"
+    )
+    assert isinstance(found, int)
+    return found
+
+
+@pytest.fixture
+def idle(db: Database) -> Database:
+    """Many keys that have had a job each."""
+    keyed(db, [f"tenant {number}" for number in range(IDLE)])
+    settled(db)
+    return db
+
+
+def test_an_idle_key_has_no_cursor(idle: Database) -> None:
+    """It is at its beginning, and what comes is handed out from there, in order and once."""
+    db = idle
+    assert cursors(db) == 0
+    assert right(db)
+    assert (queue(db).appended, queue(db).claimed) == (IDLE, IDLE)
+    jobs = keyed(db, ["tenant 7"] * 3)
+    assert right(db)
+    session = db.session()
+    order: list[JobId] = []
+    while taken := db.claim(session):
+        order += ids(taken)
+        assert len(taken) == 1
+        db.settle(session, taken)
+    assert order == jobs
+    assert right(db)
+    assert cursors(db) == 1
+
+
+def test_idle_keys_are_not_walked(idle: Database, lanes: str) -> None:
+    """Where there are many, whoever claims, looks, or counts reads those that are in use."""
+    db = idle
+    session = db.session()
+    keyed(db, "aaab")
+    squeeze(db)
+    lane = db.one("SELECT id FROM rota.lane WHERE NOT of_key")
+    claim = claim_lanes.CLAIM_LANES(lane=lane, session=session, size=10, after=0, share=5, most=15)
+    found = read(db, claim, lock=claim_lanes.KEYED_LOCK(lane=lane, session=session))
+    asked = [found] + [
+        read(db, query)
+        for query in (
+            look.LOOK(queues=["default"], cron=False, **look.sizes()),
+            counters.SQUEEZE(age=0.0),
+            lookup.QUEUES(),
+        )
+    ]
+    for one in asked:
+        assert one["cursor_"] <= 10
+        if lanes == "many":
+            assert one["lane"] <= 20
+    assert asked[0]["lane"] >= (2 if lanes == "many" else IDLE)
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_lane_with_rows_keeps_its_cursor(
+    db: Database, monkeypatch: pytest.MonkeyPatch, *, early: bool
+) -> None:
+    """Without it what was handed out would be handed out again."""
+    if early:
+        text = segments.CURSOR_COPY_FORWARD.text
+        hasty = text.replace("NOT lane.of_key OR EXISTS", "NOT lane.of_key OR NOT EXISTS")
+        assert hasty != text
+        monkeypatch.setattr(segments, "CURSOR_COPY_FORWARD", Statement("hasty", hasty))
+    monkeypatch.setattr(segments, "LOG_SIZE", 1 << 30)
+    keyed(db, "aa")
+    session = db.session()
+    [held] = db.claim(session)
+    for _ in range(4):
+        db.own.run(db.store.tidy())
+    assert cursors(db) == (0 if early else 1)
+    db.settle(session, [held])
+    again = held.id in ids(db.claim(session))
+    assert again == early
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_what_an_idle_key_has_handed_out_goes_on_counting(
+    db: Database, monkeypatch: pytest.MonkeyPatch, *, forgets: bool
+) -> None:
+    """Its plain lane's tally has it; else its jobs would seem to be available again."""
+    if forgets:
+        text = segments.CURSOR_COPY_FORWARD.text.replace("taken > 0 GROUP", "false GROUP")
+        assert text != segments.CURSOR_COPY_FORWARD.text
+        monkeypatch.setattr(segments, "CURSOR_COPY_FORWARD", Statement("forgetful", text))
+    keyed(db, [f"tenant {number}" for number in range(IDLE)])
+    settled(db)
+    assert cursors(db) == 0
+    assert right(db) != forgets
+    assert queue(db).counts == ({State.AVAILABLE: IDLE} if forgets else {})
+
+
+def test_a_job_that_is_being_enqueued_while_its_key_is_idle(idle: Database) -> None:
+    """Its transaction may last longer than the lane's cursor; it is handed out when it commits."""
+    db = idle
+    keyed(db, ["tenant 1"])
+    session = db.session()
+    held = db.claim(session)
+    spec = JobSpec(task="t", limit=ONE)
+    late = db.store.transaction()
+    late_one = db.store.enqueue_keyed(spec, ["{}"] * 2, Keys(limit=["tenant 1"] * 2))
+    [one, two] = run_inside(db.store, late, late_one)
+    # Its cursor has passed the transaction, and knows of a hole.
+    second = keyed(db, ["tenant 1"])
+    db.settle(session, held)
+    held = db.claim(session)
+    assert ids(held) == second
+    assert db.holes() >= 1
+    db.settle(session, held)
+    for _ in range(6):
+        db.own.run(db.store.tidy())
+    late.commit()
+    order: list[JobId] = []
+    while taken := db.claim(session):
+        order += ids(taken)
+        db.settle(session, taken)
+    assert order == [one.job, two.job]
+    assert right(db)
+    db.store.close()
+
+
+def test_rounds_of_many_keys(idle: Database) -> None:
+    """They go on where the last one ended, and begin again."""
+    db = idle
+    keys = [f"tenant {number}" for number in range(0, IDLE, 4)]
+    keyed(db, keys * 3)
+    session = db.session()
+    served: list[str] = []
+    while taken := db.claim(session, 4):
+        served += keys_of(taken)
+        db.settle(session, taken)
+    assert sorted(served[: len(keys)]) == sorted(keys)
+    assert sorted(served[len(keys) : 2 * len(keys)]) == sorted(keys)
+    assert len(served) == 3 * len(keys)
+
+
+def test_other_queues_lanes_are_passed_by(idle: Database) -> None:
+    """A claim of one queue takes from no other one's keys."""
+    db = idle
+    limited(db.store, db.own, "abc", ONE, queue="other")
+    jobs = keyed(db, "abc")
+    assert sorted(ids(db.claim(db.session()))) == jobs
+
+
+def test_many_marks_name_the_plain_lane_only(idle: Database) -> None:
+    """Their size does not depend on the keys."""
+    keyed(idle, [f"tenant {number}" for number in range(IDLE)])
+    assert squeeze(idle)
+    assert idle.one("SELECT cardinality(lanes) FROM rota.tally_mark ORDER BY seq DESC LIMIT 1") == 2
