@@ -22,6 +22,9 @@ def lanes(request: pytest.FixtureRequest, db: Database, monkeypatch: pytest.Monk
     """As many as there are, and so many that only those with rows in the log are walked."""
     if request.param == "many":
         db.sql("SELECT setval('rota.lane_id_seq', 5000)")
+        text = claim_lanes.CLAIM_LANES.text.replace("<= 2000", "<= 0")
+        assert text != claim_lanes.CLAIM_LANES.text
+        monkeypatch.setattr(claim_lanes, "CLAIM_LANES", Statement("claim_lanes", text))
     for ring in ("LOG_SIZE", "CURSOR_SIZE", "TALLY_SIZE"):
         monkeypatch.setattr(segments, ring, 0)
     monkeypatch.setattr(counters, "MARK_AGE", 0.0)
@@ -38,9 +41,14 @@ def settled(db: Database) -> None:
     session = db.session()
     while jobs := db.claim(session):
         db.settle(session, jobs)
-    for _ in range(4):
-        db.own.run(db.store.tidy())
+    tidied(db)
     assert sum(db.sizes()) == 0
+
+
+def tidied(db: Database) -> None:
+    """The rings have turned until they had come round."""
+    for _ in range(6):
+        db.own.run(db.store.tidy())
 
 
 def cursors(db: Database) -> int:
@@ -99,8 +107,8 @@ def test_idle_keys_are_not_walked(idle: Database, lanes: str) -> None:
     for one in asked:
         assert one["cursor_"] <= 10
         if lanes == "many":
-            assert one["lane"] <= 20
-    assert asked[0]["lane"] >= (2 if lanes == "many" else IDLE)
+            # A claim counts the lanes of its queue first, up to 2,000 of them.
+            assert one["lane"] <= 20 + (IDLE if one is found else 0)
 
 
 @pytest.mark.parametrize("early", [False, True])
@@ -148,9 +156,12 @@ def test_a_job_that_is_being_enqueued_while_its_key_is_idle(idle: Database) -> N
     session = db.session()
     held = db.claim(session)
     spec = JobSpec(task="t", limit=ONE)
+    turn = "SELECT setval('rota.log_turn', last_value + 1) FROM rota.log_turn"
+    db.sql(turn)
     late = db.store.transaction()
     late_one = db.store.enqueue_keyed(spec, ["{}"] * 2, Keys(limit=["tenant 1"] * 2))
     [one, two] = run_inside(db.store, late, late_one)
+    db.sql(turn)
     # Its cursor has passed the transaction, and knows of a hole.
     second = keyed(db, ["tenant 1"])
     db.settle(session, held)
@@ -158,8 +169,9 @@ def test_a_job_that_is_being_enqueued_while_its_key_is_idle(idle: Database) -> N
     assert ids(held) == second
     assert db.holes() >= 1
     db.settle(session, held)
-    for _ in range(6):
-        db.own.run(db.store.tidy())
+    # Its rows keep their segment from being truncated: the others' shall not lie there.
+    tidied(db)
+    assert cursors(db) == 0
     late.commit()
     order: list[JobId] = []
     while taken := db.claim(session):
@@ -185,12 +197,67 @@ def test_rounds_of_many_keys(idle: Database) -> None:
     assert len(served) == 3 * len(keys)
 
 
-def test_other_queues_lanes_are_passed_by(idle: Database) -> None:
-    """A claim of one queue takes from no other one's keys."""
+def test_other_lanes_are_passed_by(idle: Database) -> None:
+    """A claim of one queue takes from no other one's keys, and the first priority comes first."""
     db = idle
     limited(db.store, db.own, "abc", ONE, queue="other")
-    jobs = keyed(db, "abc")
-    assert sorted(ids(db.claim(db.session()))) == jobs
+    last = limited(db.store, db.own, "def", ONE, priority=5)
+    jobs = keyed(db, "ghi")
+    session = db.session()
+    assert ids(db.claim(session, 2)) == jobs[:2]
+    assert ids(db.claim(session)) == [*jobs[2:], *last]
+
+
+def test_keys_of_one_queue_do_not_burden_the_others(idle: Database, lanes: str) -> None:
+    """An idle worker looks at them once, however many queues there are."""
+    db = idle
+    keyed(db, [f"tenant {number}" for number in range(IDLE)])
+    session = db.session()
+    held = db.claim(session)
+    assert len(held) == IDLE
+    queues = ["default", *(f"queue {number}" for number in range(10))]
+    for name in queues:
+        db.enqueue(1, queue=name)
+    limited(db.store, db.own, "ab", ONE, queue="queue 1")
+    db.claim_all(session)
+    found = read(db, look.LOOK(queues=queues, cron=False, **look.sizes()))
+    assert found["log_"] <= (2 * IDLE if lanes == "many" else 10)
+    assert found["cursor_"] <= 30
+    assert found["lane"] <= 5 * IDLE
+
+
+FLIP = """
+CREATE SEQUENCE rota.flip MINVALUE 0 START 0;
+CREATE OR REPLACE VIEW rota.lane_few AS SELECT nextval('rota.flip') % 2 = 0 AS few;
+"""
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_the_lane_that_makes_them_many(
+    db: Database, monkeypatch: pytest.MonkeyPatch, *, twice: bool
+) -> None:
+    """It may be made while a claim goes on; asked again it would take all jobs twice, or none."""
+    db.sql(FLIP)
+    text = claim_lanes.CLAIM_LANES.text.replace("<= 2000", "<= 0")
+    if twice:
+        assert text.count("SELECT few FROM walk") == 2
+        text = text.replace("SELECT few FROM walk", "SELECT few FROM rota.lane_few")
+    monkeypatch.setattr(claim_lanes, "CLAIM_LANES", Statement("flipped", text))
+    jobs = keyed(db, "abcdef")
+    taken = ids(db.claim(db.session()))
+    assert (sorted(taken) == jobs) != twice
+
+
+def test_counts_while_lanes_become_many(db: Database) -> None:
+    """No lane is passed twice, and none left out."""
+    db.sql(FLIP)
+    keyed(db, "abcdef")
+    for _ in range(2):
+        assert right(db)
+        assert queue(db).counts == {State.AVAILABLE: 6}
+        db.sql("SELECT nextval('rota.flip')")
+    squeeze(db)
+    assert right(db)
 
 
 def test_many_marks_name_the_plain_lane_only(idle: Database) -> None:

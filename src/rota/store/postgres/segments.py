@@ -44,12 +44,12 @@ LOG_SIZE = 32 * 1024 * 1024
 LOG_AGE = 600.0
 """Seconds after which a current segment of the log that is not empty is left."""
 
-LOG_AGE_OF_MANY = 30.0
+LOG_AGE_OF_MANY = 10.0
 """The same where there are so many keys that claims walk only those that have rows in the log."""
 
-CURSOR_SIZE = 1024 * 1024
-"""Bytes from which on the current cursor table is left: some ten thousand entries, one for each lane
-that gave jobs to a claim. Whoever counts walks the newest of each lane."""
+CURSOR_SIZE = 2 * 1024 * 1024
+"""Bytes from which on the current cursor table is left: some twenty thousand entries, one for each
+lane that gave jobs to a claim. Whoever counts walks the newest of each lane."""
 
 LEASE_SIZE = 512 * 1024
 """Bytes from which on the current table of leases is left: so many dead rows are there at most."""

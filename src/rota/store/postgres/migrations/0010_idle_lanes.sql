@@ -1,16 +1,20 @@
 -- A key costs nothing while none of its jobs is in the log: lanes without rows there are not walked, and have
--- no cursor entry.
+-- no cursor entry. Workers of a version before this one take a lane without a cursor entry for empty, and
+-- may truncate what waits in it: they must not run beside newer ones.
 
 -- Whether there are so few lanes that looking at each of them is cheaper than asking the log which are
--- in use. Lanes are numbered without gaps worth speaking of.
+-- in use. Lanes are numbered with few gaps.
 CREATE VIEW rota.lane_few AS SELECT last_value <= 2000 AS few FROM rota.lane_id_seq;
 
--- The lanes that may have rows in the log. Walks lane's key where there are few, else log_order from lane
--- to lane, with one probe for each.
+-- The lanes that may have rows in the log. Walks lane's keys where there are few, else log_order from lane
+-- to lane, with one probe for each; once for a statement, however often a subquery asks.
+-- The switch is thrown once: a number that another transaction takes shows at once.
 CREATE VIEW rota.lane_used AS
-WITH RECURSIVE used AS (
+WITH RECURSIVE walk AS MATERIALIZED (
+    SELECT few FROM rota.lane_few
+), used AS (
     (SELECT job.lane FROM rota.log AS job
-     WHERE NOT (SELECT few FROM rota.lane_few)
+     WHERE NOT (SELECT few FROM walk)
      ORDER BY job.lane, job.xid, job.id LIMIT 1)
     UNION ALL
     SELECT next.lane FROM used
@@ -18,15 +22,17 @@ WITH RECURSIVE used AS (
         SELECT job.lane FROM rota.log AS job WHERE job.lane > used.lane
         ORDER BY job.lane, job.xid, job.id LIMIT 1
     ) AS next
+), known AS MATERIALIZED (
+    SELECT lane.id, lane.queue, lane.priority, lane.limit_id, lane.of_key
+    FROM used CROSS JOIN LATERAL (SELECT * FROM rota.lane WHERE id = used.lane LIMIT 1) AS lane
 )
 SELECT lane.id, lane.queue, lane.priority, lane.limit_id, lane.of_key
-FROM rota.lane WHERE (SELECT few FROM rota.lane_few)
+FROM rota.lane WHERE (SELECT few FROM walk)
 UNION ALL
-SELECT lane.id, lane.queue, lane.priority, lane.limit_id, lane.of_key
-FROM used CROSS JOIN LATERAL (SELECT * FROM rota.lane WHERE id = used.lane LIMIT 1) AS lane;
+SELECT id, queue, priority, limit_id, of_key FROM known;
 
--- How far each lane has been handed out. One without a cursor entry is at its beginning: all its rows that
--- there are, or will be, have not been handed out.
+-- How far each lane has been handed out. A keyed one without a cursor entry is at its beginning: all its rows
+-- that there are, or will be, have not been handed out.
 CREATE VIEW rota.lane_place AS
 SELECT lane.id AS lane, coalesce(newest.seq, 0) AS seq, coalesce(newest.xid, '0') AS xid,
        coalesce(newest.id, 0) AS id, coalesce(newest.hole_xids, '{}') AS hole_xids,
@@ -35,7 +41,9 @@ FROM rota.lane
 LEFT JOIN LATERAL (
     SELECT place.* FROM rota.cursor AS place WHERE place.lane = lane.id
     ORDER BY place.lane DESC, place.seq DESC LIMIT 1
-) AS newest ON true;
+) AS newest ON true
+-- A plain lane always has one, but for a reader whose snapshot is older than the copy.
+WHERE lane.of_key OR newest.lane IS NOT NULL;
 
 -- The newest cursor entry of each lane that has one. Walks cursor_order downwards, with one probe for each.
 CREATE VIEW rota.cursor_newest AS
@@ -89,7 +97,9 @@ WHERE lane.of_key AND coalesce(free.places > 0, true);
 
 -- Those of them that have something to claim.
 CREATE OR REPLACE VIEW rota.lane_ready AS
-SELECT place.* FROM rota.lane_used AS used
+SELECT used.queue, used.priority, place.lane, place.limit_id, place.places, place.rated, place.seq,
+       place.xid, place.id, place.taken, place.hole_xids, place.hole_ids
+FROM rota.lane_used AS used
 CROSS JOIN LATERAL (SELECT * FROM rota.lane_open WHERE lane_open.lane = used.id LIMIT 1) AS place
 WHERE used.of_key AND (coalesce((
         SELECT true FROM rota.log AS job

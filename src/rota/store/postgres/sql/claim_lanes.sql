@@ -4,8 +4,8 @@
 -- all; of these it takes `size`: first of every lane the next one, then the second one, as far as
 -- limits have places. Per lane it does what claim.sql does. Writes one lease, a cursor entry for each
 -- lane, and what started where a rate is limited.
--- Walks: lane_keyed in a circle or, where there are many, log_order from lane to lane, which passes those
--- without rows; cursor_order and log_order as claim.sql does, limit_start_order over
+-- Walks: lane_keyed in a circle or, where this queue has many, log_order from lane to lane, which passes
+-- those without rows; cursor_order and log_order as claim.sql does, limit_start_order over
 -- a limit's window, and all leases, which their ring keeps few. A start is dated after its window was
 -- looked at, so that no window anywhere has more.
 -- (nr, turn) are a lane's number in this round and a job's in its lane. Where no two of the lanes have one
@@ -17,6 +17,14 @@ WITH plain AS MATERIALIZED (
     SELECT queue, priority FROM rota.lane
     WHERE id = %(lane)s::int4
       AND current_setting('rota.locked_keys', true) = %(lane)s::int4::text
+), walk AS MATERIALIZED (
+    SELECT (SELECT few FROM rota.lane_few) OR (
+        SELECT count(*) <= 2000 FROM (
+            SELECT FROM rota.lane
+            WHERE queue = (SELECT queue FROM plain) AND priority = (SELECT priority FROM plain)
+              AND of_key
+            LIMIT 2001
+        ) AS lane) AS few
 ), seen AS MATERIALIZED (
     SELECT open.nr, open.lane, open.limit_id, open.limit_key, open.rated, open.places, open.seq,
            open.xid AS from_xid, open.id AS from_id, open.taken, open.hole_xids, open.hole_ids,
@@ -26,14 +34,14 @@ WITH plain AS MATERIALIZED (
         FROM (VALUES (%(after)s::int4, 2147483647), (0, %(after)s::int4)) AS arc (beyond, up_to)
         CROSS JOIN LATERAL (
             (SELECT * FROM rota.lane_open
-             WHERE (SELECT few FROM rota.lane_few)
+             WHERE (SELECT few FROM walk)
                AND queue = (SELECT queue FROM plain) AND priority = (SELECT priority FROM plain)
                AND lane > arc.beyond AND lane <= arc.up_to
              ORDER BY lane)
             UNION ALL
             (WITH RECURSIVE used AS (
                 (SELECT job.lane FROM rota.log AS job
-                 WHERE job.lane > arc.beyond AND NOT (SELECT few FROM rota.lane_few)
+                 WHERE job.lane > arc.beyond AND NOT (SELECT few FROM walk)
                  ORDER BY job.lane, job.xid, job.id LIMIT 1)
                 UNION ALL
                 SELECT next.lane FROM used

@@ -2,6 +2,7 @@
 -- claim, in how many seconds the timer needs a staging (null: not at all), whether a session is
 -- silent, whether a ring is untidy or a request to cancel is left over, and in how many seconds the
 -- next cron entry is due (null: none, or nobody asked).
+-- Where there are many lanes a log that is not empty is untidy: it is left as soon as it is old enough.
 -- Locks nothing and writes nothing. Walks what claim_probe.sql, stage.sql and rescue_lock.sql walk,
 -- each to its first hit. Timers that the newest mark has not seen need a staging at once, even if
 -- they are due later: it makes the next mark, so that they are looked at only once.
@@ -30,8 +31,11 @@ SELECT
                     WHERE job.lane = lane.id AND job.xid = hole.xid AND job.id > hole.id LIMIT 1
                 ) AS job
                 LIMIT 1), false)
-            OR EXISTS (SELECT FROM rota.lane_ready AS ready
-                       WHERE ready.queue = lane.queue AND ready.priority = lane.priority))),
+            OR (EXISTS (SELECT FROM rota.lane AS keyed
+                        WHERE keyed.queue = lane.queue AND keyed.priority = lane.priority
+                          AND keyed.of_key)
+                AND EXISTS (SELECT FROM rota.lane_ready AS ready
+                            WHERE ready.queue = lane.queue AND ready.priority = lane.priority)))),
     CASE
         WHEN EXISTS (SELECT FROM rota.timer
                      WHERE timer.xid >= (SELECT pg_snapshot_xmax(snapshot) FROM mark))
@@ -60,6 +64,7 @@ SELECT
         SELECT FROM generate_series(0, 3) AS number
         WHERE pg_relation_size(('rota.log_' || number)::regclass)
             >= CASE WHEN number = (SELECT last_value %% 4 FROM rota.log_turn)
+                         AND (SELECT few FROM rota.lane_few)
                     THEN %(log_size)s::int8 ELSE 1 END)
     OR EXISTS (
         SELECT FROM (
