@@ -397,6 +397,23 @@ def test_retried_by_hand_without_a_key(store: Store, connection: Connection, how
     assert placings(place(store, connection, "a", unique=WHILE_WAITING)) == [CREATED]
 
 
+@pytest.mark.parametrize("delay", [None, 600.0])
+@pytest.mark.parametrize("unique", [WHILE_WAITING, None])
+def test_a_cancelled_job_that_is_retried_by_hand(
+    store: Store, connection: Connection, unique: Unique | None, delay: float | None
+) -> None:
+    """It has its key again, for as long as it would have had it."""
+    options = {} if unique is None else {"unique": unique}
+    [first] = place(store, connection, "a", delay=delay, **options)
+    assert connection.run(store.cancel([first.job])) == {first.job: State.CANCELLED}
+    assert connection.run(store.retry([first.job])) == [first.job]
+    assert place(store, connection, "a", **options) == [Placed(first.job, SKIPPED)]
+    _, job = run_one(store, connection)
+    assert job.id == first.job
+    expected = CREATED if unique is WHILE_WAITING else SKIPPED
+    assert placings(place(store, connection, "a", **options)) == [expected]
+
+
 @pytest.mark.parametrize("move", [Move.RETRY, Move.AGAIN])
 def test_debouncing_what_came_back(store: Store, connection: Connection, move: Move) -> None:
     """The cap counts from when the job came back to wait, not from its first enqueue."""

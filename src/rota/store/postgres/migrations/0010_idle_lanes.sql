@@ -211,3 +211,7 @@ SELECT id, task, args, queue, priority, state, attempt, max_attempts, timeout, e
        NULL, finished_at, result, errors, NULL, unique_key, iteration, last_run
 FROM rota.finished
 WHERE keep_until > now();
+
+-- Whether a job that was cancelled before it started had its unique key only while it waited: so has it when
+-- somebody retries it. Null for all others.
+ALTER TABLE rota.finished ADD COLUMN while_waiting boolean;

@@ -3,8 +3,8 @@
 -- A unique job takes its key again, and stays as it is where another one has it; of two with the same
 -- key the newer one comes back. Who holds the key in an open transaction is waited for.
 WITH locked AS MATERIALIZED (
-    SELECT finished.id, finished.entry, finished.task, finished.unique_key, finished.iteration,
-           finished.last_run, lane.id AS lane
+    SELECT finished.id, finished.entry, finished.task, finished.unique_key, finished.while_waiting,
+           finished.iteration, finished.last_run, lane.id AS lane
     FROM rota.finished
     JOIN rota.lane ON lane.id = coalesce(finished.lane, (
         SELECT plain.id FROM rota.lane AS plain
@@ -16,7 +16,7 @@ WITH locked AS MATERIALIZED (
 ), key AS (
     INSERT INTO rota.unique_key AS held (job, lane, entry, while_waiting, state, task, key, iteration, last_run)
     SELECT DISTINCT ON (unique_key COLLATE "C", task)
-           id, lane, entry + 1, false, 'available', task, unique_key, iteration, last_run
+           id, lane, entry + 1, coalesce(while_waiting, false), 'available', task, unique_key, iteration, last_run
     FROM locked ORDER BY unique_key COLLATE "C", task, id DESC
     ON CONFLICT (key, task) DO UPDATE
         SET state = excluded.state, entry = excluded.entry, lane = excluded.lane

@@ -1,10 +1,11 @@
 -- Cancel those of these jobs (a JSON array of ids) that have not started. They are kept as long as is set for
 -- their queue, else as `keeps` (a JSON array of [queue, seconds]) says, else a day; a minute at the least, for
 -- whoever cancels wants to see it; rounded up. Gives them as they are now.
--- Locks: the database. Walks: rota_job by its primary key.
+-- Locks: the database. Walks: rota_job by its primary key, and rota_unique_job.
 WITH moment (now) AS (SELECT (julianday('now') - 2440587.5) * 86400.0)
 UPDATE rota_job
 SET state = 'cancelled', scheduled_at = NULL,
+    while_waiting = (SELECT while_waiting FROM rota_unique WHERE job = rota_job.id AND while_waiting),
     finished_at = (SELECT now FROM moment),
     keep_until = (
         SELECT (CAST((now + seconds) / (seconds / 32.0) AS INTEGER) + 1) * (seconds / 32.0)

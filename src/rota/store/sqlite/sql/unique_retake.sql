@@ -1,9 +1,9 @@
 -- Take the keys of finished jobs (a JSON array of ids) for them again, where they are free or still theirs; of
--- two with one key the newer job gets it.
+-- two with one key the newer job gets it, and of it is what stands beside max().
 -- Locks: the database. Walks: rota_job and rota_unique by their primary keys.
 -- It begins with INSERT for the same reason as enqueue.sql.
 INSERT INTO rota_unique (key, task, job, first_at, while_waiting)
-SELECT unique_key, task, max(id), (julianday('now') - 2440587.5) * 86400.0, 0
+SELECT unique_key, task, max(id), (julianday('now') - 2440587.5) * 86400.0, coalesce(while_waiting, 0)
 FROM rota_job
 WHERE id IN (SELECT value FROM json_each(:jobs)) AND +unique_key IS NOT NULL
   AND +finished_at IS NOT NULL
