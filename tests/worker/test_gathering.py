@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -149,7 +150,8 @@ async def test_batches_and_single_jobs_take_turns(app: Rota) -> None:
     notes = Notes(lambda: None)
     runners = BatchRunners(
         app.tasks, WorkerConfig(concurrency=1), app.events, settled.append, end,
-        effects=Effects(app, Leases(), cast("Any", None), notes), notes=notes, middleware=app.middleware, batch_tasks=app.batch_tasks,
+        effects=Effects(app, Leases(), cast("Any", SimpleNamespace(wake=None)), notes), notes=notes,
+        middleware=app.middleware, batch_tasks=app.batch_tasks,
         spare=lambda _: None,
     )  # fmt: skip
     runners.deliver([*claimed("plain", 1, 3), *claimed("many", 4, 6)])
