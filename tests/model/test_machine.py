@@ -209,7 +209,7 @@ class Machine(RuleBasedStateMachine):
             return
         assert placed == Placed(holder, Placing.REPLACED)
         one.comes_back(state, due=delay != FAR)
-        one.priority = priority
+        one.priority, one.spent = priority, 0
         self.replaced = True
 
     def holder(self, key: str | None) -> JobId | None:
