@@ -2,18 +2,16 @@
 
 import pytest
 
-from rota import Limit
 from rota.job import JobId, JobSpec, Keys
 from rota.states import State
 from rota.store.operation import Statement
 from rota.store.postgres import claim_lanes, counters, look, lookup, segments
 from tests.store.factories import run_inside
 from tests.store.keying import keys_of, limited
-from tests.store.postgres.counting import queue, right, squeeze
+from tests.store.postgres.counting import queue, right, squeeze, tidy
 from tests.store.postgres.database import Database, ids
-from tests.store.postgres.test_keyed_lanes import read
+from tests.store.postgres.test_keyed_lanes import ONE, keyed, read
 
-ONE = Limit(key="{key}", running=1)
 IDLE = 40
 
 
@@ -31,24 +29,13 @@ def lanes(request: pytest.FixtureRequest, db: Database, monkeypatch: pytest.Monk
     return str(request.param)
 
 
-def keyed(db: Database, keys: str | list[str]) -> list[JobId]:
-    """One job for each key, of which one may run."""
-    return limited(db.store, db.own, keys, ONE)
-
-
 def settled(db: Database) -> None:
     """All jobs are done, and the log is empty again."""
     session = db.session()
     while jobs := db.claim(session):
         db.settle(session, jobs)
-    tidied(db)
+    tidy(db, 6)
     assert sum(db.sizes()) == 0
-
-
-def tidied(db: Database) -> None:
-    """The rings have turned until they had come round."""
-    for _ in range(6):
-        db.own.run(db.store.tidy())
 
 
 def cursors(db: Database) -> int:
@@ -63,7 +50,7 @@ def cursors(db: Database) -> int:
 @pytest.fixture
 def idle(db: Database) -> Database:
     """Many keys that have had a job each."""
-    keyed(db, [f"tenant {number}" for number in range(IDLE)])
+    keyed(db, [f"tenant {number}" for number in range(IDLE)], ONE)
     settled(db)
     return db
 
@@ -74,7 +61,7 @@ def test_an_idle_key_has_no_cursor(idle: Database) -> None:
     assert cursors(db) == 0
     assert right(db)
     assert (queue(db).appended, queue(db).claimed) == (IDLE, IDLE)
-    jobs = keyed(db, ["tenant 7"] * 3)
+    jobs = keyed(db, ["tenant 7"] * 3, ONE)
     assert right(db)
     session = db.session()
     order: list[JobId] = []
@@ -91,7 +78,7 @@ def test_idle_keys_are_not_walked(idle: Database, lanes: str) -> None:
     """Where there are many, whoever claims, looks, or counts reads those that are in use."""
     db = idle
     session = db.session()
-    keyed(db, "aaab")
+    keyed(db, "aaab", ONE)
     squeeze(db)
     lane = db.one("SELECT id FROM rota.lane WHERE NOT of_key")
     claim = claim_lanes.CLAIM_LANES(lane=lane, session=session, size=10, after=0, share=5, most=15)
@@ -122,11 +109,10 @@ def test_a_lane_with_rows_keeps_its_cursor(
         assert hasty != text
         monkeypatch.setattr(segments, "CURSOR_COPY_FORWARD", Statement("hasty", hasty))
     monkeypatch.setattr(segments, "LOG_SIZE", 1 << 30)
-    keyed(db, "aa")
+    keyed(db, "aa", ONE)
     session = db.session()
     [held] = db.claim(session)
-    for _ in range(4):
-        db.own.run(db.store.tidy())
+    tidy(db, 4)
     assert cursors(db) == (0 if early else 1)
     db.settle(session, [held])
     again = held.id in ids(db.claim(session))
@@ -142,7 +128,7 @@ def test_what_an_idle_key_has_handed_out_goes_on_counting(
         text = segments.CURSOR_COPY_FORWARD.text.replace("taken > 0 GROUP", "false GROUP")
         assert text != segments.CURSOR_COPY_FORWARD.text
         monkeypatch.setattr(segments, "CURSOR_COPY_FORWARD", Statement("forgetful", text))
-    keyed(db, [f"tenant {number}" for number in range(IDLE)])
+    keyed(db, [f"tenant {number}" for number in range(IDLE)], ONE)
     settled(db)
     assert cursors(db) == 0
     assert right(db) != forgets
@@ -152,7 +138,7 @@ def test_what_an_idle_key_has_handed_out_goes_on_counting(
 def test_a_job_that_is_being_enqueued_while_its_key_is_idle(idle: Database) -> None:
     """Its transaction may last longer than the lane's cursor; it is handed out when it commits."""
     db = idle
-    keyed(db, ["tenant 1"])
+    keyed(db, ["tenant 1"], ONE)
     session = db.session()
     held = db.claim(session)
     spec = JobSpec(task="t", limit=ONE)
@@ -163,14 +149,14 @@ def test_a_job_that_is_being_enqueued_while_its_key_is_idle(idle: Database) -> N
     [one, two] = run_inside(db.store, late, late_one)
     db.sql(turn)
     # Its cursor has passed the transaction, and knows of a hole.
-    second = keyed(db, ["tenant 1"])
+    second = keyed(db, ["tenant 1"], ONE)
     db.settle(session, held)
     held = db.claim(session)
     assert ids(held) == second
     assert db.holes() >= 1
     db.settle(session, held)
     # Its rows keep their segment from being truncated: the others' shall not lie there.
-    tidied(db)
+    tidy(db, 6)
     assert cursors(db) == 0
     late.commit()
     order: list[JobId] = []
@@ -186,7 +172,7 @@ def test_rounds_of_many_keys(idle: Database) -> None:
     """They go on where the last one ended, and begin again."""
     db = idle
     keys = [f"tenant {number}" for number in range(0, IDLE, 4)]
-    keyed(db, keys * 3)
+    keyed(db, keys * 3, ONE)
     session = db.session()
     served: list[str] = []
     while taken := db.claim(session, 4):
@@ -202,7 +188,7 @@ def test_other_lanes_are_passed_by(idle: Database) -> None:
     db = idle
     limited(db.store, db.own, "abc", ONE, queue="other")
     last = limited(db.store, db.own, "def", ONE, priority=5)
-    jobs = keyed(db, "ghi")
+    jobs = keyed(db, "ghi", ONE)
     session = db.session()
     assert ids(db.claim(session, 2)) == jobs[:2]
     assert ids(db.claim(session)) == [*jobs[2:], *last]
@@ -211,7 +197,7 @@ def test_other_lanes_are_passed_by(idle: Database) -> None:
 def test_keys_of_one_queue_do_not_burden_the_others(idle: Database, lanes: str) -> None:
     """An idle worker looks at them once, however many queues there are."""
     db = idle
-    keyed(db, [f"tenant {number}" for number in range(IDLE)])
+    keyed(db, [f"tenant {number}" for number in range(IDLE)], ONE)
     session = db.session()
     held = db.claim(session)
     assert len(held) == IDLE
@@ -243,7 +229,7 @@ def test_the_lane_that_makes_them_many(
         assert text.count("SELECT few FROM walk") == 2
         text = text.replace("SELECT few FROM walk", "SELECT few FROM rota.lane_few")
     monkeypatch.setattr(claim_lanes, "CLAIM_LANES", Statement("flipped", text))
-    jobs = keyed(db, "abcdef")
+    jobs = keyed(db, "abcdef", ONE)
     taken = ids(db.claim(db.session()))
     assert (sorted(taken) == jobs) != twice
 
@@ -251,7 +237,7 @@ def test_the_lane_that_makes_them_many(
 def test_counts_while_lanes_become_many(db: Database) -> None:
     """No lane is passed twice, and none left out."""
     db.sql(FLIP)
-    keyed(db, "abcdef")
+    keyed(db, "abcdef", ONE)
     for _ in range(2):
         assert right(db)
         assert queue(db).counts == {State.AVAILABLE: 6}
@@ -262,6 +248,6 @@ def test_counts_while_lanes_become_many(db: Database) -> None:
 
 def test_many_marks_name_the_plain_lane_only(idle: Database) -> None:
     """Their size does not depend on the keys."""
-    keyed(idle, [f"tenant {number}" for number in range(IDLE)])
+    keyed(idle, [f"tenant {number}" for number in range(IDLE)], ONE)
     assert squeeze(idle)
     assert idle.one("SELECT cardinality(lanes) FROM rota.tally_mark ORDER BY seq DESC LIMIT 1") == 2

@@ -23,20 +23,19 @@ WITH RECURSIVE walk AS MATERIALIZED (
         ORDER BY job.lane, job.xid, job.id LIMIT 1
     ) AS next
 ), known AS MATERIALIZED (
-    SELECT lane.id, lane.queue, lane.priority, lane.limit_id, lane.of_key
+    SELECT lane.id, lane.queue, lane.priority, lane.of_key
     FROM used CROSS JOIN LATERAL (SELECT * FROM rota.lane WHERE id = used.lane LIMIT 1) AS lane
 )
-SELECT lane.id, lane.queue, lane.priority, lane.limit_id, lane.of_key
+SELECT lane.id, lane.queue, lane.priority, lane.of_key
 FROM rota.lane WHERE (SELECT few FROM walk)
 UNION ALL
-SELECT id, queue, priority, limit_id, of_key FROM known;
+SELECT id, queue, priority, of_key FROM known;
 
 -- How far each lane has been handed out. A keyed one without a cursor entry is at its beginning: all its rows
 -- that there are, or will be, have not been handed out.
 CREATE VIEW rota.lane_place AS
-SELECT lane.id AS lane, coalesce(newest.seq, 0) AS seq, coalesce(newest.xid, '0') AS xid,
-       coalesce(newest.id, 0) AS id, coalesce(newest.hole_xids, '{}') AS hole_xids,
-       coalesce(newest.hole_ids, '{}') AS hole_ids
+SELECT lane.id AS lane, coalesce(newest.xid, '0') AS xid, coalesce(newest.id, 0) AS id,
+       coalesce(newest.hole_xids, '{}') AS hole_xids, coalesce(newest.hole_ids, '{}') AS hole_ids
 FROM rota.lane
 LEFT JOIN LATERAL (
     SELECT place.* FROM rota.cursor AS place WHERE place.lane = lane.id
