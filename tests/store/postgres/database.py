@@ -211,6 +211,7 @@ def explained(raw: Raw, query: Query) -> dict[str, Any]:
     given = sql.SQL("({})").format(values) if query.statement.order else sql.SQL("")
     asked = sql.SQL("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE {} {}").format(name, given)
     row = raw.execute(asked, prepare=False).fetchone()
+    raw.execute(sql.SQL("DEALLOCATE {}").format(name), prepare=False)
     assert row is not None
     plan: dict[str, Any] = row[0][0]["Plan"]
     return plan

@@ -93,9 +93,8 @@ def test_a_settlement_that_is_rolled_back(
     with closing(db.store.listener()) as listener:
         listener.listen()
         with monkeypatch.context() as broken:
-            broken.setattr(
-                settle, "SETTLE_COMPLETE", Statement("broken", "SELECT 1 / 0, %(jobs)s, %(keep)s")
-            )
+            failing = Statement("broken", "SELECT 1 / 0, %(firsts)s, %(lasts)s, %(keep)s")
+            broken.setattr(settle, "SETTLE_COMPLETE", failing)
             with pytest.raises(Exception, match="division"):
                 db.settle(session, [job], keep=KEEP)
         assert sent(eavesdropper) == []

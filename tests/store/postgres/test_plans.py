@@ -13,9 +13,9 @@ import pytest
 
 from rota import Unique
 from rota.job import JobSpec, Keys
-from rota.store.operation import Begin, Query
+from rota.store.operation import Begin
 from rota.store.postgres import claim, counters, look, lookup, settle, timer
-from tests.store.postgres.database import Database, Raw, begin, explained, ids
+from tests.store.postgres.database import Database, begin, explained, ids
 
 ROWS = 200_000
 LIMIT = 10
@@ -221,24 +221,22 @@ def test_staging(filled: Database, size: int) -> None:
 
 
 def test_settling(filled: Database) -> None:
-    """Completed jobs are looked up by their ids, one row each."""
+    """Completed jobs are looked up by their ids, one row each, in ranges or alone."""
     db = filled
     db.enqueue(LIMIT)
     session = db.session()
     claimed = db.claim(session, LIMIT)
     raw = db.bare(autocommit=True)
-    stretch = settle.SETTLE_STRETCH(first=claimed[0].id, last=claimed[-1].id, keep=60.0)
-    for statement in (settle.SETTLE_COMPLETE(jobs=ids(claimed), keep=60.0), stretch):
-        check_settling(raw, statement)
-
-
-def check_settling(raw: Raw, statement: Query) -> None:
-    """Each job's entries are read, and nothing else."""
-    begin(raw, Begin.DURABLE)
-    plan = explained(raw, statement)
-    check(plan, most=LIMIT)
-    assert rows_read(plan, "log_") <= 2 * LIMIT
-    raw.execute("ROLLBACK")
+    jobs = [job.id for job in claimed]
+    for firsts, lasts in (jobs[:1], jobs[-1:]), (jobs, jobs):
+        begin(raw, Begin.DURABLE)
+        complete = settle.SETTLE_COMPLETE(
+            firsts=settle.array(firsts), lasts=settle.array(lasts), keep=60.0
+        )
+        plan = explained(raw, complete)
+        check(plan, most=LIMIT)
+        assert rows_read(plan, "log_") <= 2 * LIMIT
+        raw.execute("ROLLBACK")
 
 
 def test_counting(filled: Database) -> None:

@@ -5,7 +5,7 @@ the session still holds them; a rescue deletes these rows. Whoever locks the row
 other one finds nothing. What the fence refused is not written anywhere.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from rota.job import JobId, LeaseId, SessionId
@@ -18,7 +18,6 @@ from rota.store.postgres.statements import sql
 SETTLE_WHOLE = sql("settle_whole")
 SETTLE_FENCE = sql("settle_fence")
 SETTLE_COMPLETE = sql("settle_complete")
-SETTLE_STRETCH = sql("settle_stretch")
 SETTLE_FINISH = sql("settle_finish")
 SETTLE_WAIT = sql("settle_wait")
 SETTLE_AGAIN = sql("settle_again")
@@ -41,9 +40,6 @@ _WAITING = {
     Move.RELEASE: State.SCHEDULED,
 }
 
-STRETCH = 32
-"""From how many jobs with consecutive ids on a statement of their own is cheaper."""
-
 CANCELLED_KEEP = 86400.0
 """Seconds that a job stays readable which was cancelled while it was on its way elsewhere."""
 
@@ -65,7 +61,7 @@ def settle(
         whole: Rows = ()
         if not partly:
             jobs = sorted(one.job for one in group)
-            whole = yield SETTLE_WHOLE(lease=lease, session=session, jobs=_array(jobs))
+            whole = yield SETTLE_WHOLE(lease=lease, session=session, jobs=array(jobs))
             waited = waited or any(row[1] for row in whole)
         (accepted if whole else partly).extend(group)
     refused: list[JobId] = []
@@ -137,7 +133,8 @@ def give_back(jobs: Sequence[JobId]) -> Steps[None]:
     yield APPEND_AGAIN(jobs=[job for job in jobs if job not in unwanted])
 
 
-def _array(jobs: Sequence[JobId]) -> str:
+def array(jobs: Sequence[JobId]) -> str:
+    """These ids as PostgreSQL writes an array."""
     # The drivers would spend longer on the list than the server on the statement. (The statements
     # say ::text::int8[], since asyncpg insists on what a parameter is.)
     return f"{{{','.join(map(str, jobs))}}}"
@@ -177,28 +174,14 @@ class _Kinds:
                 self.waiting.append(one)
 
 
-def _complete(jobs: list[JobId], keep: float) -> Steps[None]:
-    single: list[JobId] = []
-    for stretch in stretches(jobs):
-        if len(stretch) < STRETCH:
-            single += stretch
-        else:
-            yield SETTLE_STRETCH(first=stretch[0], last=stretch[-1], keep=keep)
-    if single:
-        yield SETTLE_COMPLETE(jobs=_array(single), keep=keep)
-
-
-def stretches(jobs: list[JobId]) -> Iterator[list[JobId]]:
-    """The jobs by their ids, cut where there is a gap."""
+def stretches(jobs: Sequence[JobId]) -> tuple[list[JobId], list[JobId]]:
+    """The jobs as ranges of ids that follow one another: the first of each range, and the last."""
     jobs = sorted(set(jobs))
-    start = 0
-    # Nearly always there is none.
-    if jobs[-1] - jobs[0] >= len(jobs):
-        for place, (one, following) in enumerate(pairwise(jobs), 1):
-            if following != one + 1:
-                yield jobs[start:place]
-                start = place
-    yield jobs[start:]
+    # Nearly always there is no gap.
+    if jobs[-1] - jobs[0] < len(jobs):
+        return [jobs[0]], [jobs[-1]]
+    gaps = [pair for pair in pairwise(jobs) if pair[1] != pair[0] + 1]
+    return [jobs[0], *(after for _, after in gaps)], [*(before for before, _ in gaps), jobs[-1]]
 
 
 def _write(settlements: Sequence[Settlement]) -> Steps[None]:
@@ -207,7 +190,8 @@ def _write(settlements: Sequence[Settlement]) -> Steps[None]:
         yield from _keys_wait(kinds.keyed)
     for keep, jobs in kinds.plain.items():
         if keep:
-            yield from _complete(jobs, keep)
+            firsts, lasts = stretches(jobs)
+            yield SETTLE_COMPLETE(firsts=array(firsts), lasts=array(lasts), keep=keep)
     if finished := kinds.finished:
         yield SETTLE_FINISH(
             jobs=[one.job for one in finished],

@@ -1,5 +1,6 @@
 -- Move completed jobs without results, of one retention, into the finished ones: settle_finish.sql
--- for the common case. Reads each job's newest log entry by log_job, and says in the tally how many.
+-- for the common case. The jobs come as ranges of ids, since the ids of a lease nearly always follow one
+-- another: one walk of log_job over each range, to each job's newest entry. Says in the tally how many.
 -- `until` is rounded up to a multiple of 1/32 of the retention: many jobs then expire together, and
 -- their totals need no row for every moment. See docs/engine.md, Counting.
 WITH kept AS MATERIALIZED (
@@ -16,10 +17,11 @@ WITH kept AS MATERIALIZED (
                SELECT held.key FROM rota.unique_key AS held
                WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id) END,
            job.iteration, job.last_run
-    FROM kept, unnest(%(jobs)s::text::int8[]) AS done (id)
+    FROM kept, unnest(%(firsts)s::text::int8[], %(lasts)s::text::int8[]) AS done (first, last)
     CROSS JOIN LATERAL (
-        SELECT entry.* FROM rota.log AS entry WHERE entry.id = done.id
-        ORDER BY entry.id DESC, entry.entry DESC LIMIT 1
+        SELECT DISTINCT ON (entry.id) entry.* FROM rota.log AS entry
+        WHERE entry.id BETWEEN done.first AND done.last
+        ORDER BY entry.id DESC, entry.entry DESC
     ) AS job
     JOIN rota.lane ON lane.id = job.lane
     RETURNING queue, priority, state, keep_until
