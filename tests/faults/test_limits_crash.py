@@ -4,6 +4,8 @@ The server's own writer of its log is kept slow, and pages are not written there
 that nobody waits for is lost in a crash.
 """
 
+from types import ModuleType
+
 import pytest
 
 from rota import Limit
@@ -11,7 +13,7 @@ from rota.job import ClaimedJob
 from rota.servers import PostgresServer
 from rota.states import State
 from rota.store.operation import Statement
-from rota.store.postgres import claim_lanes
+from rota.store.postgres import at_once, claim_lanes
 from tests.store.keying import limited
 from tests.store.postgres.database import Database, ids
 
@@ -32,7 +34,8 @@ def crashed(
     """What is handed out before a crash and after it, and whether the first can still be settled."""
     limited(db.store, db.own, [key] * 3, limit)
     session, other = db.session(), db.session()
-    before = db.claim(session)
+    # So many that one look at each lane is enough.
+    before = db.claim(session, 300)
     db.own.close()
     server.restart(mode="immediate")
     running = {job.state for job in db.own.run(db.store.get(ids(before)))} == {State.RUNNING}
@@ -57,15 +60,20 @@ def test_limited_claims_outlive_a_crash(postgres_server: PostgresServer) -> None
             assert len(left) == (1 if limit.running else 0)
 
 
+@pytest.mark.parametrize("where", [claim_lanes, at_once], ids=["after", "along"])
 @pytest.mark.parametrize("postgres_server", [SLOW], ids=["default"], indirect=True)
 def test_limited_claims_that_nobody_waited_for(
-    postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    postgres_server: PostgresServer, where: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mutant: without the flush the crash frees places, and jobs are handed out twice."""
-    monkeypatch.setattr(claim_lanes, "CLAIM_FLUSH", Statement("no_flush", "SELECT 1"))
-    with Database(postgres_server.create_database("limits")) as db:
-        # The server may happen to write its log just then.
-        for number in range(5):
+    monkeypatch.setattr(where, "FLUSH", Statement("no_flush", "SELECT 1"))
+    # The server may happen to write its log just then.
+    for number in range(5):
+        with Database(postgres_server.create_database(f"limits{number}")) as db:
+            if where is at_once:
+                # After a claim with limits the next one's flush goes along with it.
+                limited(db.store, db.own, ["first"], LIMITS[0])
+                assert len(db.claim(db.session())) == 1
             before, after, kept = crashed(postgres_server, db, f"key {number}", LIMITS[number % 2])
             if after:
                 assert not kept

@@ -8,7 +8,7 @@ from rota.errors import LeaseLost
 from rota.job import JobId, SessionId
 from rota.store.connections import Connection
 from rota.store.protocol import Store
-from tests.store.factories import claim, enqueue, record, run_inside, spec_of
+from tests.store.factories import claim, enqueue, open_session, record, run_inside, spec_of
 
 
 def test_a_closed_connection_opens_again(store: Store, connection: Connection) -> None:
@@ -38,6 +38,20 @@ def test_an_operation_that_fails_leaves_the_connection_usable(
         with pytest.raises(LeaseLost):
             claim(store, connection, SessionId(4242))
         assert len(enqueue(store, connection)) == 1
+
+
+def test_an_operation_that_is_sent(store: Store, connection: Connection) -> None:
+    """It has the same result, or the same error, when its answer is asked for."""
+    session = open_session(store, connection)
+    jobs = enqueue(store, connection, 3)
+    for job in jobs:
+        answer = connection.send(store.claim(session, ("default",), 1, woken=True))
+        assert [one.id for one in answer()] == [job]
+    assert connection.send(store.claim(session, ("default",), 0))() == []
+    assert connection.send(store.get(jobs))() == connection.run(store.get(jobs))
+    with pytest.raises(LeaseLost):
+        connection.send(store.claim(SessionId(4242), ("default",), 1, woken=True))()
+    assert len(enqueue(store, connection)) == 1
 
 
 def test_transactions_one_after_the_other(store: Store, connection: Connection) -> None:

@@ -6,7 +6,7 @@ from itertools import chain
 import pytest
 
 from rota import Limit, Unique
-from rota.job import JobId, Keys
+from rota.job import ClaimedJob, JobId, Keys, SessionId
 from rota.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
@@ -287,6 +287,22 @@ def test_plain_and_limited_jobs_share_a_priority(store: Store, connection: Conne
     got = list(chain.from_iterable(claim(store, connection, session, 10) for _ in range(10)))
     assert len(got) == 100
     assert sum(job.limited for job in got) == 50
+
+
+def test_a_plain_job_beside_a_backlog_of_keys(store: Store, connection: Connection) -> None:
+    """It starts while the backlog lasts, also where for a while there was none like it."""
+    limited(store, connection, [str(number) for number in range(2000)])
+    session = open_session(store, connection)
+    for _ in range(5):
+        assert all(job.limited for job in claim(store, connection, session, 10))
+    [plain] = enqueue(store, connection)
+    while plain not in (got := [job.id for job in again(store, connection, session)]):
+        assert got, "the backlog ended before it"
+
+
+def again(store: Store, connection: Connection, session: SessionId) -> list[ClaimedJob]:
+    """What a claim gives that knows that there is something."""
+    return connection.run(store.claim(session, ("default",), 1, woken=True))
 
 
 def test_priorities_come_first(store: Store, connection: Connection) -> None:

@@ -1,6 +1,6 @@
 """What a store gives to who works with it: connections, transactions, and those who sleep on them."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, Protocol, TypeVar
 
 from rota.job import JobId
@@ -22,6 +22,13 @@ class Connection(Protocol):
         Raises:
             StoreUnavailable: The database cannot be reached. The outcome of an operation that was
                 under way is not known.
+        """
+        ...
+
+    def send(self, operation: Operation[T]) -> Callable[[], T]:
+        """Have the database begin with an operation; calling what this gives runs it to its end.
+
+        Only that may be done with the connection next. As `run`, either may raise.
         """
         ...
 

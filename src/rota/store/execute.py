@@ -29,6 +29,21 @@ def drive(steps: Generator[Asked, Given, T], execute: Callable[[Asked], Given]) 
         return result
 
 
+def resumed(steps: Generator[Asked, Given, T], request: Asked) -> Generator[Asked, Given, T]:
+    """These steps, with a request before them that was taken from them already."""
+    try:
+        while True:
+            try:
+                given = yield request
+            except BaseException as error:  # noqa: BLE001 - the steps decide what it means
+                request = steps.throw(error)
+            else:
+                request = steps.send(given)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
 async def adrive(
     steps: Generator[Asked, Given, T], execute: Callable[[Asked], Awaitable[Given]]
 ) -> T:

@@ -162,11 +162,13 @@ class Together(NamedTuple, Generic[T]):
     """An operation of statements of which none needs what another one gives back.
 
     They can go to the server at once, as a transaction that no frozen client can leave half done.
+    One that is `lasting` is on disk when it returns; nobody waits for the disk with its locks.
     """
 
     name: str
     queries: tuple[Query, ...]
     read: Callable[[Sequence[Rows]], T]
+    lasting: bool = False
 
     @property
     def begin(self) -> Begin:

@@ -82,6 +82,7 @@ class Claimer:
         # Upkeep looks for jobs that no notification announced, and wakes this thread.
         looked_for = config.upkeep and not config.drain
         self._longest = config.poll * (LONGER if looked_for else 1)
+        self._kept: list[ClaimedJob] = []
         self._news = False
         self._doubtful = False
         self._turns: Turns | None = None
@@ -102,6 +103,7 @@ class Claimer:
         self._waker.wake()
         if self._thread is not None:
             self._thread.join()
+        self._pass_on()
         self._waker.close()
 
     def ended(self, count: int = 1) -> None:
@@ -156,6 +158,7 @@ class Claimer:
         session = self._session.current
         want = self._want()
         if session is None or want <= 0:
+            self._pass_on()
             self._room.clear()
             if session is None or self._want() <= 0:
                 self._room.wait(self._config.poll)
@@ -169,7 +172,9 @@ class Claimer:
         try:
             claim = self._store.claim(session, self._queues, want, woken=self._news, most=room)
             self._news = False
-            jobs = self._connection.run(claim)
+            answer = self._connection.send(claim)
+            self._pass_on()
+            jobs = answer()
         except LeaseLost:
             # The session's own thread finds out and opens a new one.
             self._stopping.wait(self._config.heartbeat)
@@ -182,7 +187,7 @@ class Claimer:
         if turns is not None and room is not None:
             turns.took(jobs, room)
         if jobs:
-            self._hand_over(session, jobs, full=len(jobs) >= want)
+            self._found(session, jobs, full=len(jobs) >= want)
         else:
             self._rest()
 
@@ -194,20 +199,27 @@ class Claimer:
             if reached:
                 self._events.emit(LimitsReached(reached))
 
-    def _hand_over(self, session: SessionId, jobs: list[ClaimedJob], *, full: bool) -> None:
+    def _found(self, session: SessionId, jobs: list[ClaimedJob], *, full: bool) -> None:
         self._leases.add(session, jobs)
         self._claimed += len(jobs)
         self._nap = SHORTEST_NAP
+        self._kept = jobs
+        # One queue must not always come first among equal priorities.
+        self._queues.append(self._queues.pop(0))
         if full:
             # Where so many were, there are more: the next claim need not look first.
             self._news = True
             self._waker.busy()
-        # One queue must not always come first among equal priorities.
-        self._queues.append(self._queues.pop(0))
-        self._loop.call_soon_threadsafe(self._deliver, jobs)
-        if not full:
+        else:
+            self._pass_on()
             # Else this thread would keep the interpreter while the loop's wants to start the jobs.
             self._stopping.wait(BREATH)
+
+    def _pass_on(self) -> None:
+        """Deliver what the last claim found, if that was not done yet."""
+        jobs, self._kept = self._kept, []
+        if jobs:
+            self._loop.call_soon_threadsafe(self._deliver, jobs)
 
     def _rest(self) -> None:
         if self.outstanding == 0:
@@ -225,7 +237,10 @@ class Claimer:
             self._nap = min(self._nap * 2, self._longest)
 
     def _want(self) -> int:
-        """How many jobs to claim now; nothing while more than half of what is held is ahead."""
+        """How many jobs to claim now, up to a half of what may be held; nothing while more than that is.
+
+        So the database is at work on one half while the other one runs.
+        """
         now = time.monotonic()
         since, ended = self._measured
         if now - since >= self._window:
@@ -239,6 +254,8 @@ class Claimer:
         # What is held for its queue's turn takes no place.
         held = 0 if self._turns is None else self._turns.held
         outstanding = self.outstanding - self._spare - held
-        if ahead and outstanding > self._config.concurrency + ahead // 2:
+        half = self._config.concurrency + ahead // 2
+        if ahead and outstanding > half:
             return 0
-        return self._config.concurrency + ahead - outstanding
+        most = half + self._spare + held
+        return min(most, self._config.concurrency + ahead - outstanding)

@@ -15,8 +15,11 @@ NOTIFICATION = b"A"
 
 
 @contextmanager
-def swallowing(url: str, host: str, port: int) -> Iterator[str]:
-    """The URL of a server, by way of somebody who swallows its notifications."""
+def swallowing(url: str, host: str, port: int, *, said: list[bytes] | None = None) -> Iterator[str]:
+    """The URL of a server, by way of somebody who swallows its notifications.
+
+    He appends to `said` what the clients say, piece by piece as it comes.
+    """
     given = conninfo_to_dict(url)
     with (
         tempfile.TemporaryDirectory(prefix="rota-") as folder,
@@ -24,7 +27,7 @@ def swallowing(url: str, host: str, port: int) -> Iterator[str]:
     ):
         door.bind(str(Path(folder, ".s.PGSQL.5432")))
         door.listen()
-        Thread(target=_serve, args=(door, host, port), daemon=True).start()
+        Thread(target=_serve, args=(door, host, port, said), daemon=True).start()
         user = quote(str(given["user"]), safe="")
         if given.get("password"):
             user += ":" + quote(str(given["password"]), safe="")
@@ -34,7 +37,7 @@ def swallowing(url: str, host: str, port: int) -> Iterator[str]:
         )
 
 
-def _serve(door: socket.socket, host: str, port: int) -> None:
+def _serve(door: socket.socket, host: str, port: int, said: list[bytes] | None) -> None:
     with suppress(OSError):
         while True:
             client, _ = door.accept()
@@ -43,13 +46,15 @@ def _serve(door: socket.socket, host: str, port: int) -> None:
                 server.connect(f"{host}/.s.PGSQL.{port}")
             else:
                 server = socket.create_connection((host, port))
-            Thread(target=_pass, args=(client, server), daemon=True).start()
+            Thread(target=_pass, args=(client, server, said), daemon=True).start()
             Thread(target=_filter, args=(server, client), daemon=True).start()
 
 
-def _pass(client: socket.socket, server: socket.socket) -> None:
+def _pass(client: socket.socket, server: socket.socket, said: list[bytes] | None) -> None:
     with suppress(OSError), client, server:
         while block := client.recv(65536):
+            if said is not None:
+                said.append(block)
             server.sendall(block)
         server.shutdown(socket.SHUT_RDWR)
 

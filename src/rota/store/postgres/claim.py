@@ -23,7 +23,7 @@ jobs), which bounds one lane to some hundred thousand jobs a second.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from rota.errors import LeaseLost
@@ -56,6 +56,9 @@ FEW_LANES = 4
 FRESH = 0.5
 """Seconds for which a claim goes on with the lanes that the last probe has found."""
 
+EMPTY = 0.1
+"""Seconds for which a lane that gave nothing comes after those of keys beside it, or they after it."""
+
 
 class Part(NamedTuple):
     """What is claimed at once: a plain lane, or all lanes of keys of its queue and priority."""
@@ -74,6 +77,7 @@ class Claims:
         self._unique: set[int] = set()
         self._keyed = KeyedClaims()
         self._plain_first = False
+        self._empty: dict[Part, float] = {}
         self._queues: dict[int, str] = {}
 
     def claim(
@@ -123,7 +127,7 @@ class Claims:
         if any(part.keyed for part in parts):
             # Neither plain nor keyed lanes of a priority must always come first.
             self._plain_first = not self._plain_first
-            parts = sorted(parts, key=lambda part: (part.priority, part.keyed is self._plain_first))
+            parts = sorted(parts, key=self._place(time.monotonic()))
         if most and not self._queues.keys() >= {part.lane for part in parts}:
             # A lane never changes its queue, so this is asked once for each.
             [(self._queues,)] = yield Apart(lane_queues())
@@ -141,11 +145,10 @@ class Claims:
             else:
                 taken = yield from self._take(session, part.lane, size, wait=wait)
             wait = False
+            if not taken:
+                self._empty[part] = time.monotonic()
             if taken is None:
-                [(alive,)] = yield Apart(is_alive(session))
-                if not alive:
-                    message = f"session {session} was declared dead; its jobs were taken over"
-                    raise LeaseLost(message)
+                yield from _find_alive(session)
                 continue
             jobs += taken
             if queue in room:
@@ -153,6 +156,15 @@ class Claims:
             if len(jobs) >= limit:
                 break
         return jobs
+
+    def _place(self, now: float) -> Callable[[Part], tuple[int, bool, bool]]:
+        """The order of a claim, where there are keys.
+
+        A lane that is `ready` by another probe is another part than the one that gave nothing.
+        """
+        since = now - EMPTY
+        empty = self._empty = {part: at for part, at in self._empty.items() if at > since}
+        return lambda part: (part.priority, part in empty, part.keyed is self._plain_first)
 
     def _take(
         self, session: SessionId, lane: int, limit: int, *, wait: bool
@@ -250,6 +262,13 @@ def _claimed_keyed(found: Sequence[Rows]) -> Taken | None:
         for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, key in rows
     ]
     return Taken(jobs, keyed)
+
+
+def _find_alive(session: SessionId) -> Steps[None]:
+    [(alive,)] = yield Apart(is_alive(session))
+    if not alive:
+        message = f"session {session} was declared dead; its jobs were taken over"
+        raise LeaseLost(message)
 
 
 @operation(Begin.READING)

@@ -12,7 +12,8 @@ right last time, and once more if that was too few. The jobs come back as a work
 
 A claim commits without waiting for the disk, like every other. Undone by a crash of the server, it would
 set places free while their jobs run. So it is made durable before anybody is told of its jobs, with
-the turn given back already: nobody waits for a disk under it.
+the turn given back already: nobody waits for a disk under it. Where the last claim had such jobs, that
+goes along with the next one.
 
 Known weakness: one turn for all keyed lanes of a database. It lasts a millisecond and some
 microseconds for each lane that gives jobs.
@@ -24,12 +25,12 @@ from typing import NamedTuple
 
 from rota.job import ClaimedJob, SessionId
 from rota.store.operation import Apart, Begin, Rows, Steps, Together, operation
+from rota.store.postgres.at_once import FLUSH
 from rota.store.postgres.statements import sql
 
 KEYED_LOCK = sql("keyed_lock")
 KEYED_TRY_LOCK = sql("keyed_try_lock")
 CLAIM_LANES = sql("claim_lanes")
-CLAIM_FLUSH = sql("claim_flush")
 
 LANES = 200
 """So many lanes give jobs to one claim, about: it bounds how long others wait for their turn."""
@@ -50,13 +51,14 @@ class KeyedClaims:
     def __init__(self) -> None:
         self._after: dict[int, int] = {}
         self._giving: dict[int, int] = {}
+        self._limited: set[int] = set()
 
     def take(
         self, session: SessionId, lane: int, limit: int, *, wait: bool
     ) -> Steps[list[ClaimedJob] | None]:
         """Claim up to `limit` jobs of the keyed lanes beside a plain one; `None`: not our turn."""
         jobs: list[ClaimedJob] = []
-        limited = more = False
+        unsafe = more = False
         while not jobs or (more and len(jobs) < limit):
             left = limit - len(jobs)
             share = -(-left // self._giving.get(lane, LANES))
@@ -70,7 +72,8 @@ class KeyedClaims:
             )
             lock = KEYED_LOCK if wait else KEYED_TRY_LOCK
             queries = (lock(lane=lane, session=session), query)
-            [(taken,)] = yield Apart(Together("take_keyed", queries, _taken))
+            lasting = lane in self._limited
+            [(taken,)] = yield Apart(Together("take_keyed", queries, _taken, lasting))
             if taken is None:
                 if jobs:
                     break
@@ -84,9 +87,10 @@ class KeyedClaims:
             self._giving[lane] = min(len(given), LANES)
             # A lane that gave its whole share may have more, and nobody else wants the rest.
             more = max(given.values()) >= share
-            limited = limited or taken.limited
+            (self._limited.add if taken.limited else self._limited.discard)(lane)
+            unsafe = (unsafe or taken.limited) and not lasting
             jobs += taken.jobs
-        if limited:
+        if unsafe:
             yield Apart(flush())
         return jobs
 
@@ -124,4 +128,4 @@ def last_served(lanes: Sequence[int]) -> int:
 @operation(Begin.NOTHING)
 def flush() -> Steps[None]:
     """Return when everything that was committed before is on disk."""
-    yield CLAIM_FLUSH()
+    yield FLUSH()

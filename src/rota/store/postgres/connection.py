@@ -6,12 +6,14 @@ parts of Rota reach the database through a thread.
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any, LiteralString, NoReturn, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import psycopg
 from psycopg import errors as pg
+from psycopg.pq import TransactionStatus
 
 from rota.errors import (
     ConfigError,
@@ -20,7 +22,7 @@ from rota.errors import (
     StoreError,
     StoreUnavailable,
 )
-from rota.store.execute import drive
+from rota.store.execute import drive, resumed
 from rota.store.opening import shown
 from rota.store.operation import (
     Apart,
@@ -31,8 +33,10 @@ from rota.store.operation import (
     Request,
     Rows,
     Single,
+    Stepped,
     Together,
 )
+from rota.store.postgres.at_once import FLUSH, AtOnce, Raw
 
 T = TypeVar("T")
 
@@ -65,6 +69,8 @@ POOLED_BEGIN = {
     for begin, sql in {**BEGIN, Begin.READING: "BEGIN READ ONLY"}.items()
 }
 
+IN_TRANSACTION = {TransactionStatus.INTRANS, TransactionStatus.INERROR}
+
 APPLICATION = "rota"
 """The application name of Rota's own connections; `rota supervise` never ends them."""
 
@@ -90,7 +96,8 @@ class PostgresConnection:
         self._begin = POOLED_BEGIN if pooled else BEGIN
         # Needs the settings of PLANNER, and a libpq of version 14.
         self._pipelines = self._tuned and psycopg.Pipeline.is_supported()
-        self._raw: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._raw: Raw | None = None
+        self._at_once: AtOnce | None = None
         self._cursor: psycopg.Cursor[tuple[Any, ...]] | None = None
         self._pid = 0
 
@@ -102,13 +109,16 @@ class PostgresConnection:
             if isinstance(operation, Single):
                 result = operation.read(self._execute(operation.query))
             elif isinstance(operation, Together) and self._pipelines:
-                result = operation.read(self._at_once(raw, operation.queries))
+                rows = self._pieces(raw).run(operation.queries, lasting=operation.lasting)
+                result = operation.read(rows)
             elif (begin := self._begin.get(operation.begin)) is None:
                 result = drive(operation.steps, self._execute)
             else:
                 raw.execute(begin, prepare=False)
                 result = drive(operation.steps, self._execute)
                 raw.execute("COMMIT", prepare=False)
+                if isinstance(operation, Together) and operation.lasting:
+                    self._execute(FLUSH())
         except BaseException as error:
             self._recover(raw)
             if isinstance(error, psycopg.Error):
@@ -116,7 +126,27 @@ class PostgresConnection:
             raise
         return result
 
-    def raw(self) -> psycopg.Connection[tuple[Any, ...]]:
+    def send(self, operation: Operation[T]) -> Callable[[], T]:
+        """Have the server begin with what can go to it at once; the rest when its answer is asked for."""
+        if operation.begin is not Begin.NOTHING or not self._pipelines:
+            return partial(self.run, operation)
+        steps = operation.steps
+        raw = self.raw()
+        try:
+            request = next(steps)
+        except StopIteration as end:
+            return partial(_itself, end.value)
+        try:
+            if isinstance(request, Apart) and isinstance(first := request.operation, Together):
+                self._pieces(raw).send(first.queries, lasting=first.lasting)
+        except BaseException as error:
+            self._recover(raw)
+            if isinstance(error, psycopg.Error):
+                _raise(error, self.url)
+            raise
+        return partial(self.run, Stepped(operation.name, resumed(steps, request), operation.begin))
+
+    def raw(self) -> Raw:
         """The driver's connection, opened if need be.
 
         Raises:
@@ -172,17 +202,13 @@ class PostgresConnection:
         except psycopg.Error as error:
             _raise(error, self.url)
 
-    def _at_once(
-        self, raw: "psycopg.Connection[tuple[Any, ...]]", queries: Sequence[Query]
-    ) -> list[Rows]:
-        """Send all of them and wait once; the server makes one transaction of them."""
-        with raw.pipeline():
-            raw.execute(HASTY)
-            cursors = [raw.execute(query.statement.text, query.params) for query in queries]
-        return [cursor.fetchall() for cursor in cursors]
+    def _pieces(self, raw: Raw) -> AtOnce:
+        if self._at_once is None or self._at_once.raw is not raw:
+            self._at_once = AtOnce(raw)
+        return self._at_once
 
     def _apart(self, operation: Operation[Any]) -> Rows:
-        if self.raw().info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
+        if self.raw().info.transaction_status not in IN_TRANSACTION:
             return [(self.run(operation),)]
         other = PostgresConnection(self.url, pooled=self._pooled)
         try:
@@ -193,16 +219,18 @@ class PostgresConnection:
     def _recover(self, raw: psycopg.Connection[tuple[Any, ...]]) -> None:
         # After an interruption in mid-protocol only a new connection is known to be in order.
         status = raw.info.transaction_status
-        if status in {
-            psycopg.pq.TransactionStatus.INTRANS,
-            psycopg.pq.TransactionStatus.INERROR,
-        }:
+        if status in IN_TRANSACTION:
             with contextlib.suppress(psycopg.Error):
                 raw.execute("ROLLBACK", prepare=False)
                 return
-        elif status == psycopg.pq.TransactionStatus.IDLE:
+        elif status == TransactionStatus.IDLE:
             return
         self.close()
+
+
+def _itself(result: T) -> T:
+    """The result of an operation that has nothing to ask."""
+    return result
 
 
 def _raise(error: psycopg.Error, url: str) -> NoReturn:

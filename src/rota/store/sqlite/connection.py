@@ -13,6 +13,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Literal, TypeVar
 
 from rota.errors import StoreError, StoreUnavailable
@@ -85,6 +86,10 @@ class SqliteConnection:
         if operation.name in ENDS:
             ENDED.wake(self.path)
         return result
+
+    def send(self, operation: Operation[T]) -> Callable[[], T]:
+        """Nothing works on it meanwhile: SQLite is this thread."""
+        return partial(self.run, operation)
 
     def close(self) -> None:
         """End the connection; running another operation opens it again."""

@@ -1,0 +1,117 @@
+"""Several statements that go to the server in one piece, as one transaction.
+
+psycopg's own pipeline gives its statements to the network one after another. A client that is frozen
+between two of them leaves the server inside of a transaction, with its locks, and no timeout of the
+server counts there. These leave in one piece, with the word that ends the transaction (libpq's pipeline
+mode, by `psycopg.pq`). They need not be waited for at once, either: the client can do something else
+while the server works.
+
+Parameters go as text, of the types that the statement casts them to; rows come back in binary.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from psycopg import generators
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus, Format
+
+from rota.store.operation import Query, Rows, Statement
+from rota.store.postgres.statements import sql
+
+HASTY = Statement("hasty", "SET LOCAL synchronous_commit = off")
+FLUSH = sql("flush")
+
+Raw = psycopg.Connection[tuple[Any, ...]]
+
+
+class AtOnce:
+    """Sends statements over one connection; remembers which the server knows there already."""
+
+    def __init__(self, raw: Raw) -> None:
+        self.raw = raw
+        self._known: set[str] = set()
+        self._sent: Sequence[Query] | None = None
+        self._answers = 0
+
+    def run(self, queries: Sequence[Query], *, lasting: bool) -> list[Rows]:
+        """Send them, unless they are the ones that were sent before; the rows of each.
+
+        Raises:
+            psycopg.Error: That of the first one that failed; none of them has done anything.
+        """
+        if self._sent is not queries:
+            self.send(queries, lasting=lasting)
+        self._sent = None
+        found, failed = self._read()
+        if failed is not None:
+            raise failed
+        return found[1 : len(queries) + 1]
+
+    def send(self, queries: Sequence[Query], *, lasting: bool) -> None:
+        """Have the server begin with them; `run` has to be the next thing that is done.
+
+        A transaction that is `lasting` is followed by one that waits until it is on disk.
+        """
+        transactions = [[HASTY(), *queries], *([[FLUSH()]] if lasting else [])]
+        self._prepare([query.statement for every in transactions for query in every])
+        self._sent = queries
+        connection = self.raw.pgconn
+        connection.enter_pipeline_mode()
+        transformer = Transformer.from_context(self.raw)
+        for every in transactions:
+            for statement, params in every:
+                values = [params[name] for name in statement.order]
+                connection.send_query_prepared(
+                    _name(statement),
+                    transformer.dump_sequence(values, [PyFormat.TEXT] * len(values)),
+                    result_format=Format.BINARY,
+                )
+            connection.pipeline_sync()
+        self._depart(sum(map(len, transactions)) + len(transactions))
+
+    def _prepare(self, statements: Sequence[Statement]) -> None:
+        named = {statement.name: statement for statement in statements}
+        new = [name for name in named if name not in self._known]
+        if new:
+            connection = self.raw.pgconn
+            connection.enter_pipeline_mode()
+            for name in new:
+                text = named[name].numbered.encode(self.raw.info.encoding)
+                connection.send_prepare(_name(named[name]), text)
+            connection.pipeline_sync()
+            self._depart(len(new) + 1)
+            learnt, failed = self._read()
+            # Those before one that failed stay, although their transaction does not.
+            self._known.update(new[: len(learnt)])
+            if failed is not None:
+                raise failed
+
+    def _depart(self, answers: int) -> None:
+        self._answers = answers
+        self.raw.wait(generators.send(self.raw.pgconn))
+
+    def _read(self) -> tuple[list[Rows], psycopg.Error | None]:
+        """The rows of each statement that was sent, up to one that failed, and its error."""
+        connection = self.raw.pgconn
+        transformer = Transformer.from_context(self.raw)
+        found: list[Rows] = []
+        failed: psycopg.Error | None = None
+        for _ in range(self._answers):
+            result = self.raw.wait(generators.fetch_many(connection))[0]
+            match result.status:
+                case ExecStatus.TUPLES_OK:
+                    transformer.set_pgresult(result)
+                    found.append(transformer.load_rows(0, result.ntuples, tuple))
+                case ExecStatus.COMMAND_OK:
+                    found.append(())
+                case ExecStatus.FATAL_ERROR if failed is None:
+                    failed = error_from_result(result, encoding=self.raw.info.encoding)
+        connection.exit_pipeline_mode()
+        return found, failed
+
+
+def _name(statement: Statement) -> bytes:
+    return f"rota_{statement.name}".encode()

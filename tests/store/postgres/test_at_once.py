@@ -1,0 +1,156 @@
+"""Statements that leave in one piece, and what the client may do before it reads the answer."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from rota.errors import StoreError, StoreUnavailable
+from rota.store.operation import Statement, Together
+from rota.store.postgres import PostgresStore
+from rota.store.postgres.connection import PostgresConnection
+from tests.store.factories import claim, until
+from tests.store.keying import keys_of, limited
+from tests.store.postgres.database import Database, Later
+from tests.store.postgres.swallowing import swallowing
+
+SYNC = b"S\x00\x00\x00\x04"
+"""The message with which a client ends a transaction (PostgreSQL's manual, "Message Formats")."""
+
+ADD = Statement("add", "INSERT INTO numbers VALUES (%(number)s::int8) RETURNING number, 'x'::text")
+DIVIDE = Statement("divide", "SELECT 1 / %(number)s::int8")
+
+
+@pytest.fixture
+def numbers(db: Database) -> Database:
+    """A database with a table of numbers."""
+    db.sql("CREATE TABLE numbers (number int8)")
+    return db
+
+
+@pytest.fixture
+def said(db: Database) -> Iterator[tuple[PostgresConnection, list[bytes]]]:
+    """A connection, and what goes over it, piece by piece."""
+    pieces: list[bytes] = []
+    info = db.admin.info
+    with (
+        swallowing(db.url, info.host, info.port, said=pieces) as url,
+        closing(PostgresStore(url).connect()) as connection,
+    ):
+        yield connection, pieces
+
+
+def adding(*numbers: int, lasting: bool = False) -> Together[list[int]]:
+    """Add these, and give them back."""
+    queries = tuple(ADD(number=number) for number in numbers)
+    return Together("adding", queries, lambda found: [rows[0][0] for rows in found], lasting)
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+def test_in_one_piece(
+    numbers: Database, said: tuple[PostgresConnection, list[bytes]], *, lasting: bool
+) -> None:
+    """Nothing can come between the statements and the word that ends their transaction."""
+    connection, pieces = said
+    # The server learns them first.
+    assert connection.run(adding(1, lasting=lasting)) == [1]
+    del pieces[:]
+    assert connection.run(adding(2, 3, 4, lasting=lasting)) == [2, 3, 4]
+    assert len(pieces) <= 1 + lasting
+    assert all(piece.endswith(SYNC) for piece in pieces)
+    assert numbers.sql("SELECT * FROM numbers") == [(1,), (2,), (3,), (4,)]
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_claims_are_in_one_piece(
+    db: Database, said: tuple[PostgresConnection, list[bytes]], *, keyed: bool
+) -> None:
+    """Whoever is frozen in the middle of a claim keeps nobody from the lane, or from a turn."""
+    connection, pieces = said
+    if keyed:
+        limited(db.store, db.own, list("abcdefgh"))
+    else:
+        db.enqueue(8)
+    session = db.session()
+    store = PostgresStore(db.url)
+    for _ in range(4):
+        del pieces[:]
+        assert len(connection.run(store.claim(session, ["default"], 2, woken=True))) == 2
+    # The server has learnt all of them by now. With keys: the claim, and that it is on disk.
+    assert len(pieces) <= 1 + keyed
+    assert all(piece.endswith(SYNC) for piece in pieces)
+
+
+def test_an_answer_that_nobody_reads(db: Database) -> None:
+    """A claim is done without its client; others need not wait for it."""
+    limited(db.store, db.own, list("abcd"))
+    session = db.session()
+    # The second time all of it is sent at once.
+    assert len(claim(db.store, db.own, session, 1)) == 1
+    answer = db.own.send(db.store.claim(session, ["default"], 1, woken=True))
+    other = Later(db, db.store.claim(session, ["default"], 10))
+    found = keys_of(other.result())
+    assert sorted(found + keys_of(answer())) == list("bcd")
+
+
+def test_an_error_undoes_all(numbers: Database) -> None:
+    """Those before it, too; the connection stays in order."""
+    for _ in range(2):
+        for lasting in (False, True):
+            queries = (ADD(number=1), DIVIDE(number=0), ADD(number=2))
+            with pytest.raises(StoreError, match="division by zero"):
+                numbers.own.run(Together("dividing", queries, len, lasting))
+        assert numbers.sql("SELECT * FROM numbers") == []
+    assert numbers.own.run(adding(3)) == [3]
+
+
+def test_a_statement_that_cannot_be(numbers: Database) -> None:
+    """What the server does not understand is an error each time."""
+    nonsense = Statement("nonsense", "SELECT nothing FROM nowhere")
+    for _ in range(2):
+        with pytest.raises(StoreError, match="nowhere"):
+            numbers.own.run(Together("nonsense", (ADD(number=1), nonsense()), len))
+    assert numbers.own.run(adding(3)) == [3]
+
+
+def test_a_connection_that_is_lost_before_the_answer(db: Database) -> None:
+    """Nobody knows what came of it, and nothing is sent twice."""
+    db.enqueue(3)
+    session = db.session()
+    assert len(claim(db.store, db.own, session, 1)) == 1
+    holder = db.bare()
+    holder.execute("SELECT FROM rota.lane FOR UPDATE")
+    answer = db.own.send(db.store.claim(session, ["default"], 1, woken=True))
+    pid = db.own.raw().info.backend_pid
+    until(lambda: db.waits_for(pid, holder.info.backend_pid) or None)
+    assert db.one("SELECT pg_terminate_backend(%s, 5000)", pid)
+    holder.rollback()
+    with pytest.raises(StoreUnavailable):
+        answer()
+    assert db.one("SELECT sum(cardinality(jobs)) FROM rota.lease") == 1
+    assert len(claim(db.store, db.own, session, 5)) == 2
+
+
+def test_notifications_are_kept(numbers: Database) -> None:
+    """What is heard meanwhile is not lost to whoever listens on the same connection."""
+    raw = numbers.own.raw()
+    raw.execute("LISTEN there")
+    notify = Statement("notify", "SELECT pg_notify('there', %(word)s::text)")
+    numbers.own.run(Together("notify", (notify(word="own"),), len))
+    numbers.sql("NOTIFY there, 'other'")
+    numbers.own.run(adding(1))
+    heard: list[str] = []
+    while len(heard) < 2 and (found := list(raw.notifies(timeout=5, stop_after=1))):
+        heard += [one.payload for one in found]
+    assert heard == ["own", "other"]
+
+
+def test_where_statements_go_one_by_one(numbers: Database) -> None:
+    """Behind a pooler it is a transaction all the same, and on disk where it has to be."""
+    pooled = PostgresStore(f"{numbers.url}{'&' if '?' in numbers.url else '?'}pooler=transaction")
+    with closing(pooled.connect()) as connection:
+        assert connection.run(adding(1, 2)) == [1, 2]
+        before = numbers.one("SELECT pg_current_wal_flush_lsn()")
+        assert connection.run(adding(3, lasting=True)) == [3]
+        assert numbers.one("SELECT pg_current_wal_flush_lsn() > %s", before)
+        assert connection.send(adding(4))() == [4]
