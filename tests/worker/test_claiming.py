@@ -3,14 +3,17 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
 from rota import Rota, State
 from rota.config import WorkerConfig
+from rota.errors import StoreUnavailable
 from rota.events import JobsClaimed
+from rota.job import JobSpec, SessionInfo
 from rota.worker.claim import Claimer
 from rota.worker.leases import Leases
 from rota.worker.session import Session
@@ -189,40 +192,81 @@ def test_quick_jobs_are_claimed_in_batches(app: Rota) -> None:
 
 def test_what_was_found_at_the_stop(app: Rota) -> None:
     """A claimer that is stopped in the middle of a claim keeps nothing of it to itself."""
-    jobs: list[ClaimedJob] = []
+    jobs: list[list[ClaimedJob]] = []
 
     @app.task
     async def job() -> None: ...
 
     async def stopped_in_a_claim() -> None:
-        session = Session(
-            app.store, config, ("default",), app.events,
-            lost=ignore, cancel=ignore, learn=ignore, refused=ignore,
-        )  # fmt: skip
-        claimer = Claimer(
-            app.store, config, ("default",), events=app.events, session=session, leases=Leases(),
-            loop=asyncio.get_running_loop(), deliver=jobs.extend, woken=nothing, dry=nothing,
-            shared=ignore, refused=ignore,
-        )  # fmt: skip
-        stopper = threading.Thread(target=claimer.stop)
+        with claiming(app, jobs.append) as (claimer, _):
+            stopper = threading.Thread(target=claimer.stop)
 
-        def stop(_: JobsClaimed) -> None:
-            stopper.start()
-            until(claimer._stopping.is_set)
+            def stop(_: JobsClaimed) -> None:
+                stopper.start()
+                until(claimer._stopping.is_set)
 
-        app.events.subscribe(JobsClaimed, stop)
-        session.open()
-        claimer.start()
-        try:
+            app.events.subscribe(JobsClaimed, stop)
+            claimer.start()
             await asyncio.to_thread(until, lambda: jobs, "the jobs")
-        finally:
             await asyncio.to_thread(stopper.join)
-            session.close()
 
-    config = WorkerConfig(concurrency=3)
     job.enqueue_many([()] * 10)
     asyncio.run(stopped_in_a_claim())
-    assert len(jobs) == 3
+    assert [len(claim) for claim in jobs] == [3]
+
+
+@pytest.mark.parametrize("what", ["lost", "shared"])
+def test_what_was_found_is_not_kept_back(
+    app: Rota, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs although the database is away, and before what a new way of sharing lets through."""
+    told: list[object] = []
+
+    async def kept() -> None:
+        with claiming(app, told.append) as (claimer, session):
+            assert session.current is not None
+            claimer._found(session.current, [], full=True)
+            claimer._kept = jobs
+            if what == "shared":
+                claimer.share({"default": 1})
+            monkeypatch.setattr(claimer._connection, "send", away)
+            with pytest.raises(StoreUnavailable):
+                claimer._step()
+            await asyncio.sleep(0)
+            assert told[0] is jobs
+            assert len(told) == (2 if what == "shared" else 1)
+            claimer.stop()
+
+    [job] = app.run(app.store.enqueue(JobSpec("job"), ["{}"], copy=False))
+    session = app.run(app.store.open_session(SessionInfo("alpha", 4711, ("default",), 60.0)))
+    jobs = app.run(app.store.claim(session, ("default",), 1))
+    assert [one.id for one in jobs] == [job]
+    asyncio.run(kept())
+
+
+@contextmanager
+def claiming(app: Rota, told: Callable[[Any], None]) -> Iterator[tuple[Claimer, Session]]:
+    """A claimer for three jobs at a time, and its session; it tells what it would tell runners."""
+    config = WorkerConfig(concurrency=3)
+    session = Session(
+        app.store, config, ("default",), app.events,
+        lost=ignore, cancel=ignore, learn=ignore, refused=ignore,
+    )  # fmt: skip
+    claimer = Claimer(
+        app.store, config, ("default",), events=app.events, session=session, leases=Leases(),
+        loop=asyncio.get_running_loop(), deliver=told, woken=nothing, dry=nothing, shared=told,
+        refused=ignore,
+    )  # fmt: skip
+    session.open()
+    try:
+        yield claimer, session
+    finally:
+        session.close()
+
+
+def away(_: object) -> NoReturn:
+    """What a connection does while the database is away."""
+    raise StoreUnavailable("away")
 
 
 def nothing() -> None:

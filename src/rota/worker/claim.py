@@ -152,6 +152,7 @@ class Claimer:
     def _step(self) -> None:
         while self._new_turns:
             # The runners get them behind everything that was claimed before.
+            self._pass_on()
             self._turns = self._new_turns.popleft()
             self._loop.call_soon_threadsafe(self._shared, self._turns)
         self._freed = False
@@ -172,8 +173,10 @@ class Claimer:
         try:
             claim = self._store.claim(session, self._queues, want, woken=self._news, most=room)
             self._news = False
-            answer = self._connection.send(claim)
-            self._pass_on()
+            try:
+                answer = self._connection.send(claim)
+            finally:
+                self._pass_on()
             jobs = answer()
         except LeaseLost:
             # The session's own thread finds out and opens a new one.
