@@ -215,7 +215,7 @@ def test_what_was_found_at_the_stop(app: Rota) -> None:
     assert [len(claim) for claim in jobs] == [3]
 
 
-@pytest.mark.parametrize("what", ["lost", "shared"])
+@pytest.mark.parametrize("what", ["lost", "doubted", "shared"])
 def test_what_was_found_is_not_kept_back(
     app: Rota, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,11 +225,14 @@ def test_what_was_found_is_not_kept_back(
     async def kept() -> None:
         with claiming(app, told.append) as (claimer, session):
             assert session.current is not None
-            claimer._found(session.current, [], full=True)
+            claimer._found([], full=True)
             claimer._kept = jobs
             if what == "shared":
                 claimer.share({"default": 1})
-            monkeypatch.setattr(claimer._connection, "send", away)
+            elif what == "doubted":
+                claimer.doubt()
+            for asked in ("run", "send"):
+                monkeypatch.setattr(claimer._connection, asked, away)
             with pytest.raises(StoreUnavailable):
                 claimer._step()
             await asyncio.sleep(0)

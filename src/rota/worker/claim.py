@@ -1,8 +1,9 @@
 """The claimer: a thread that keeps the runners in work without hoarding it.
 
 It asks for as many jobs as may run at once and, beyond these, for about a tenth of a second's work
-at the rate of the moment: a worker with slow jobs holds none that others could run. Where batches
-are gathered it asks for what is missing in them, too.
+at the rate of the moment: a worker with slow jobs holds none that others could run. Half of this it
+asks for at a time, so that the database makes one claim while the jobs of the other one run. Where
+batches are gathered it asks for what is missing in them, too.
 """
 
 import asyncio
@@ -164,35 +165,41 @@ class Claimer:
             if session is None or self._want() <= 0:
                 self._room.wait(self._config.poll)
             return
-        if self._doubtful:
-            self._connection.run(self._store.release(session, self._leases.held(session)))
-            self._doubtful = False
-        turns = self._turns
-        room = None if turns is None else turns.room()
         began = time.monotonic()
         try:
-            claim = self._store.claim(session, self._queues, want, woken=self._news, most=room)
-            self._news = False
-            try:
-                answer = self._connection.send(claim)
-            finally:
-                self._pass_on()
-            jobs = answer()
+            jobs = self._claim(session, want)
         except LeaseLost:
             # The session's own thread finds out and opens a new one.
             self._stopping.wait(self._config.heartbeat)
             return
-        except RotaError:
+        except Exception:
             # Some of the claim may have been written all the same; nobody would run its jobs.
             self._doubtful = True
             raise
         self._tell(jobs, time.monotonic() - began)
-        if turns is not None and room is not None:
-            turns.took(jobs, room)
         if jobs:
-            self._found(session, jobs, full=len(jobs) >= want)
+            self._found(jobs, full=len(jobs) >= want)
         else:
             self._rest()
+
+    def _claim(self, session: SessionId, want: int) -> list[ClaimedJob]:
+        """Hand over what was found last while the database makes the next claim."""
+        turns = self._turns
+        room = None if turns is None else turns.room()
+        try:
+            if self._doubtful:
+                self._doubtful = False
+                self._connection.run(self._store.release(session, self._leases.held(session)))
+            claim = self._store.claim(session, self._queues, want, woken=self._news, most=room)
+            self._news = False
+            answer = self._connection.send(claim)
+        finally:
+            self._pass_on()
+        jobs = answer()
+        if turns is not None and room is not None:
+            turns.took(jobs, room)
+        self._leases.add(session, jobs)
+        return jobs
 
     def _tell(self, jobs: list[ClaimedJob], seconds: float) -> None:
         if self._events.wanted(JobsClaimed):
@@ -202,8 +209,7 @@ class Claimer:
             if reached:
                 self._events.emit(LimitsReached(reached))
 
-    def _found(self, session: SessionId, jobs: list[ClaimedJob], *, full: bool) -> None:
-        self._leases.add(session, jobs)
+    def _found(self, jobs: list[ClaimedJob], *, full: bool) -> None:
         self._claimed += len(jobs)
         self._nap = SHORTEST_NAP
         self._kept = jobs
@@ -240,10 +246,7 @@ class Claimer:
             self._nap = min(self._nap * 2, self._longest)
 
     def _want(self) -> int:
-        """How many jobs to claim now, up to a half of what may be held; nothing while more than that is.
-
-        So the database is at work on one half while the other one runs.
-        """
+        """How many jobs to claim now: what may run, and half of what is ahead, unless more is held."""
         now = time.monotonic()
         since, ended = self._measured
         if now - since >= self._window:

@@ -145,6 +145,40 @@ def test_notifications_are_kept(numbers: Database) -> None:
     assert heard == ["own", "other"]
 
 
+def test_no_flush_without_limits(
+    db: Database, said: tuple[PostgresConnection, list[bytes]]
+) -> None:
+    """Once a claim found no jobs with a limit, the next one waits for no disk."""
+    connection, pieces = said
+    limited(db.store, db.own, ["a", "b"])
+    session = db.session()
+    store = PostgresStore(db.url)
+
+    def flushed() -> bool:
+        del pieces[:]
+        connection.run(store.claim(session, ["default"], 1, woken=True))
+        return any(b"rota_flush" in piece for piece in pieces)
+
+    assert [flushed() for _ in range(5)] == [False, True, True, False, False]
+
+
+def test_no_warnings(numbers: Database) -> None:
+    """Nothing that the server would write into its log, too."""
+    warnings: list[str | None] = []
+    numbers.own.raw().add_notice_handler(lambda told: warnings.append(told.message_primary))
+    assert numbers.own.run(adding(1, lasting=True)) == [1]
+    assert warnings == []
+
+
+def test_an_interruption_before_anything_was_sent(numbers: Database) -> None:
+    """A connection that waits for statements in pieces is replaced, and fails once at most."""
+    numbers.own.raw().pgconn.enter_pipeline_mode()
+    with pytest.raises(StoreError):
+        numbers.own.run(numbers.store.queues())
+    assert numbers.own.run(numbers.store.queues()) == []
+    assert numbers.own.run(adding(1)) == [1]
+
+
 def test_where_statements_go_one_by_one(numbers: Database) -> None:
     """Behind a pooler it is a transaction all the same, and on disk where it has to be."""
     pooled = PostgresStore(f"{numbers.url}{'&' if '?' in numbers.url else '?'}pooler=transaction")

@@ -21,7 +21,8 @@ from psycopg.pq import ExecStatus, Format
 from rota.store.operation import Query, Rows, Statement
 from rota.store.postgres.statements import sql
 
-HASTY = Statement("hasty", "SET LOCAL synchronous_commit = off")
+# Not SET LOCAL: the server would warn, in its log too, that nobody said BEGIN.
+HASTY = Statement("hasty", "SELECT set_config('synchronous_commit', 'off', true)")
 FLUSH = sql("flush")
 
 Raw = psycopg.Connection[tuple[Any, ...]]
@@ -40,7 +41,8 @@ class AtOnce:
         """Send them, unless they are the ones that were sent before; the rows of each.
 
         Raises:
-            psycopg.Error: That of the first one that failed; none of them has done anything.
+            psycopg.Error: That of the first one that failed; none of them has done anything then.
+                Where the flush of a `lasting` one fails, or the connection, they may have.
         """
         if self._sent is not queries:
             self.send(queries, lasting=lasting)
@@ -53,11 +55,11 @@ class AtOnce:
     def send(self, queries: Sequence[Query], *, lasting: bool) -> None:
         """Have the server begin with them; `run` has to be the next thing that is done.
 
-        A transaction that is `lasting` is followed by one that waits until it is on disk.
+        A transaction that is `lasting` is followed by one that waits until it is on disk, in a piece
+        of its own.
         """
         transactions = [[HASTY(), *queries], *([[FLUSH()]] if lasting else [])]
         self._prepare([query.statement for every in transactions for query in every])
-        self._sent = queries
         connection = self.raw.pgconn
         connection.enter_pipeline_mode()
         transformer = Transformer.from_context(self.raw)
@@ -71,6 +73,7 @@ class AtOnce:
                 )
             connection.pipeline_sync()
         self._depart(sum(map(len, transactions)) + len(transactions))
+        self._sent = queries
 
     def _prepare(self, statements: Sequence[Statement]) -> None:
         named = {statement.name: statement for statement in statements}

@@ -146,6 +146,7 @@ class Claims:
                 taken = yield from self._take(session, part.lane, size, wait=wait)
             wait = False
             if not taken:
+                # If the next probe finds that it is ready, that is another part.
                 self._empty[part] = time.monotonic()
             if taken is None:
                 yield from _find_alive(session)
@@ -158,10 +159,7 @@ class Claims:
         return jobs
 
     def _place(self, now: float) -> Callable[[Part], tuple[int, bool, bool]]:
-        """The order of a claim, where there are keys.
-
-        A lane that is `ready` by another probe is another part than the one that gave nothing.
-        """
+        """The order of a claim, where there are keys."""
         since = now - EMPTY
         empty = self._empty = {part: at for part, at in self._empty.items() if at > since}
         return lambda part: (part.priority, part in empty, part.keyed is self._plain_first)

@@ -58,7 +58,9 @@ class KeyedClaims:
     ) -> Steps[list[ClaimedJob] | None]:
         """Claim up to `limit` jobs of the keyed lanes beside a plain one; `None`: not our turn."""
         jobs: list[ClaimedJob] = []
-        unsafe = more = False
+        limited = more = False
+        lasting = lane in self._limited
+        self._limited.discard(lane)
         while not jobs or (more and len(jobs) < limit):
             left = limit - len(jobs)
             share = -(-left // self._giving.get(lane, LANES))
@@ -72,7 +74,6 @@ class KeyedClaims:
             )
             lock = KEYED_LOCK if wait else KEYED_TRY_LOCK
             queries = (lock(lane=lane, session=session), query)
-            lasting = lane in self._limited
             [(taken,)] = yield Apart(Together("take_keyed", queries, _taken, lasting))
             if taken is None:
                 if jobs:
@@ -87,11 +88,12 @@ class KeyedClaims:
             self._giving[lane] = min(len(given), LANES)
             # A lane that gave its whole share may have more, and nobody else wants the rest.
             more = max(given.values()) >= share
-            (self._limited.add if taken.limited else self._limited.discard)(lane)
-            unsafe = (unsafe or taken.limited) and not lasting
+            limited = limited or taken.limited
             jobs += taken.jobs
-        if unsafe:
-            yield Apart(flush())
+        if limited:
+            self._limited.add(lane)
+            if not lasting:
+                yield Apart(flush())
         return jobs
 
 

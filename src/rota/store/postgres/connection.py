@@ -4,7 +4,6 @@ psycopg's blocking connections cost about half of its async ones per statement, 
 parts of Rota reach the database through a thread.
 """
 
-import contextlib
 import os
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import psycopg
 from psycopg import errors as pg
-from psycopg.pq import TransactionStatus
+from psycopg.pq import PipelineStatus, TransactionStatus
 
 from rota.errors import (
     ConfigError,
@@ -55,11 +54,12 @@ PLANNER = (
     # lane where a claim cannot go to the server at once; the server has to end it by itself.
     "SET idle_in_transaction_session_timeout = '5s'"
 )
-HASTY: LiteralString = "SET LOCAL synchronous_commit = off"
 BEGIN = {
     Begin.SNAPSHOT: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
     Begin.DURABLE: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
-    Begin.HASTY: f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {HASTY}",
+    Begin.HASTY: (
+        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = off"
+    ),
 }
 LOCAL_PLANNER: LiteralString = PLANNER.replace("SET ", "SET LOCAL ")
 # Behind a transaction pooler a plain SET would stay with somebody else, and even a single
@@ -219,13 +219,15 @@ class PostgresConnection:
     def _recover(self, raw: psycopg.Connection[tuple[Any, ...]]) -> None:
         # After an interruption in mid-protocol only a new connection is known to be in order.
         status = raw.info.transaction_status
-        if status in IN_TRANSACTION:
-            with contextlib.suppress(psycopg.Error):
+        if raw.info.pipeline_status != PipelineStatus.OFF:
+            self.close()
+        elif status in IN_TRANSACTION:
+            try:
                 raw.execute("ROLLBACK", prepare=False)
-                return
-        elif status == TransactionStatus.IDLE:
-            return
-        self.close()
+            except psycopg.Error:
+                self.close()
+        elif status != TransactionStatus.IDLE:
+            self.close()
 
 
 def _itself(result: T) -> T:
