@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from rota.errors import StoreError, StoreUnavailable
-from rota.store.operation import Statement, Together
+from rota.store.operation import Apart, Begin, Statement, Stepped, Steps, Together
 from rota.store.postgres import PostgresStore
 from rota.store.postgres.connection import PostgresConnection
 from tests.store.factories import claim, until
@@ -18,6 +18,7 @@ SYNC = b"S\x00\x00\x00\x04"
 """The message with which a client ends a transaction (PostgreSQL's manual, "Message Formats")."""
 
 ADD = Statement("add", "INSERT INTO numbers VALUES (%(number)s::int8) RETURNING number, 'x'::text")
+DOUBLE = Statement("double", "SELECT 2 * %(number)s::int8")
 DIVIDE = Statement("divide", "SELECT 1 / %(number)s::int8")
 
 
@@ -157,9 +158,44 @@ def test_no_flush_without_limits(
     def flushed() -> bool:
         del pieces[:]
         connection.run(store.claim(session, ["default"], 1, woken=True))
-        return any(b"rota_flush" in piece for piece in pieces)
+        return any(b"_flush" in piece for piece in pieces)
 
     assert [flushed() for _ in range(5)] == [False, True, True, False, False]
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("since", [False, True])
+def test_statements_that_were_forgotten(numbers: Database, *, ahead: bool, since: bool) -> None:
+    """As psycopg has the server forget them after a ROLLBACK, also where some were learnt since."""
+    connection = numbers.own
+    assert connection.run(adding(1, lasting=True)) == [1]
+    with pytest.raises(StoreError, match="division by zero"):
+        connection.run(Stepped("dividing", dividing(), Begin.DURABLE))
+    assert numbers.sql("SELECT * FROM numbers") == [(1,)]
+    queries = (ADD(number=2), *([DOUBLE(number=2)] if since else []))
+    lasting = Together("lasting", queries, len, lasting=True)
+    if ahead:
+        assert connection.send(Stepped("ahead", apart(lasting), Begin.NOTHING))() == len(queries)
+    else:
+        assert connection.run(lasting) == len(queries)
+    assert numbers.sql("SELECT * FROM numbers") == [(1,), (2,)]
+
+
+def dividing() -> Steps[None]:
+    """A transaction that fails, so that there is something to roll back."""
+    yield DIVIDE(number=0)
+
+
+def apart(together: Together[int]) -> Steps[int]:
+    """Statements that go at once, as the first thing that is asked."""
+    [(found,)] = yield Apart(together)
+    return int(found)
+
+
+def test_numbers_are_those_that_were_written(numbers: Database) -> None:
+    """Also where the column is a `real`, of which a fraction in binary would not be."""
+    real = Statement("real", "SELECT 0.2::real")
+    assert numbers.own.run(Together("real", (real(),), lambda found: found[0][0][0])) == 0.2
 
 
 def test_no_warnings(numbers: Database) -> None:

@@ -6,7 +6,11 @@ server counts there. These leave in one piece, with the word that ends the trans
 mode, by `psycopg.pq`). They need not be waited for at once, either: the client can do something else
 while the server works.
 
-Parameters go as text, of the types that the statement casts them to; rows come back in binary.
+Parameters go as text, of the types that the statement casts them to, and rows come back as text: as
+text a `real` is the number that was written.
+
+psycopg has the server forget all prepared statements when it sees a ROLLBACK, a DROP or an ALTER. The
+first of these that is unknown then has the others refused, so all can be prepared anew and sent again.
 """
 
 from collections.abc import Sequence
@@ -15,8 +19,8 @@ from typing import Any
 import psycopg
 from psycopg import generators
 from psycopg.adapt import PyFormat, Transformer
-from psycopg.errors import error_from_result
-from psycopg.pq import ExecStatus, Format
+from psycopg.errors import InvalidSqlStatementName, error_from_result
+from psycopg.pq import ExecStatus
 
 from rota.store.operation import Query, Rows, Statement
 from rota.store.postgres.statements import sql
@@ -34,6 +38,7 @@ class AtOnce:
     def __init__(self, raw: Raw) -> None:
         self.raw = raw
         self._known: set[str] = set()
+        self._generation = 0
         self._sent: Sequence[Query] | None = None
         self._answers = 0
 
@@ -48,6 +53,13 @@ class AtOnce:
             self.send(queries, lasting=lasting)
         self._sent = None
         found, failed = self._read()
+        if isinstance(failed, InvalidSqlStatementName) and not found:
+            # By other names: those that were prepared since then are still known.
+            self._generation += 1
+            self._known.clear()
+            self.send(queries, lasting=lasting)
+            self._sent = None
+            found, failed = self._read()
         if failed is not None:
             raise failed
         return found[1 : len(queries) + 1]
@@ -67,9 +79,8 @@ class AtOnce:
             for statement, params in every:
                 values = [params[name] for name in statement.order]
                 connection.send_query_prepared(
-                    _name(statement),
+                    self._name(statement),
                     transformer.dump_sequence(values, [PyFormat.TEXT] * len(values)),
-                    result_format=Format.BINARY,
                 )
             connection.pipeline_sync()
         self._depart(sum(map(len, transactions)) + len(transactions))
@@ -83,7 +94,7 @@ class AtOnce:
             connection.enter_pipeline_mode()
             for name in new:
                 text = named[name].numbered.encode(self.raw.info.encoding)
-                connection.send_prepare(_name(named[name]), text)
+                connection.send_prepare(self._name(named[name]), text)
             connection.pipeline_sync()
             self._depart(len(new) + 1)
             learnt, failed = self._read()
@@ -115,6 +126,5 @@ class AtOnce:
         connection.exit_pipeline_mode()
         return found, failed
 
-
-def _name(statement: Statement) -> bytes:
-    return f"rota_{statement.name}".encode()
+    def _name(self, statement: Statement) -> bytes:
+        return f"rota_{self._generation}_{statement.name}".encode()
