@@ -13,28 +13,20 @@ Given = TypeVar("Given")
 P = ParamSpec("P")
 
 
-def drive(steps: Generator[Asked, Given, T], execute: Callable[[Asked], Given]) -> T:
-    """Run the steps of an operation to their end; errors of `execute` are thrown into them."""
+def drive(
+    steps: Generator[Asked, Given, T],
+    execute: Callable[[Asked], Given],
+    taken: Asked | None = None,
+) -> T:
+    """Run the steps of an operation to their end; errors of `execute` are thrown into them.
+
+    Their first request can have been `taken` from them already.
+    """
     try:
-        request = next(steps)
+        request = next(steps) if taken is None else taken
         while True:
             try:
                 given = execute(request)
-            except BaseException as error:  # noqa: BLE001 - the steps decide what it means
-                request = steps.throw(error)
-            else:
-                request = steps.send(given)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-
-
-def resumed(steps: Generator[Asked, Given, T], request: Asked) -> Generator[Asked, Given, T]:
-    """These steps, with a request before them that was taken from them already."""
-    try:
-        while True:
-            try:
-                given = yield request
             except BaseException as error:  # noqa: BLE001 - the steps decide what it means
                 request = steps.throw(error)
             else:

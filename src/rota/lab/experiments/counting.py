@@ -13,7 +13,8 @@ CHUNK = 10_000
 """Jobs that are enqueued at once."""
 
 TRIES = 5
-"""So often each way is tried at each size, in turns; the quickest one counts: other work on the machine can only make it longer."""
+"""So often each way is tried at each size, in turns; the quickest one counts, since other work on the
+machine can only make it longer."""
 
 SECONDS_PER_MILLION = 60
 """What enqueueing takes at most on an ordinary machine, one strategy on one database."""

@@ -13,7 +13,8 @@ psycopg has the server forget all prepared statements when it sees a ROLLBACK, a
 first of these that is unknown then has the others refused, so all can be prepared anew and sent again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import psycopg
@@ -51,14 +52,12 @@ class AtOnce:
         """
         if self._sent is not queries:
             self.send(queries, lasting=lasting)
-        self._sent = None
         found, failed = self._read()
         if isinstance(failed, InvalidSqlStatementName) and not found:
             # By other names: those that were prepared since then are still known.
             self._generation += 1
             self._known.clear()
             self.send(queries, lasting=lasting)
-            self._sent = None
             found, failed = self._read()
         if failed is not None:
             raise failed
@@ -71,7 +70,7 @@ class AtOnce:
         of its own.
         """
         transactions = [[HASTY(), *queries], *([[FLUSH()]] if lasting else [])]
-        self._prepare([query.statement for every in transactions for query in every])
+        self._prepare(query.statement for every in transactions for query in every)
         connection = self.raw.pgconn
         connection.enter_pipeline_mode()
         transformer = Transformer.from_context(self.raw)
@@ -86,20 +85,19 @@ class AtOnce:
         self._depart(sum(map(len, transactions)) + len(transactions))
         self._sent = queries
 
-    def _prepare(self, statements: Sequence[Statement]) -> None:
-        named = {statement.name: statement for statement in statements}
-        new = [name for name in named if name not in self._known]
+    def _prepare(self, statements: Iterable[Statement]) -> None:
+        new = {one.name: one for one in statements if one.name not in self._known}
         if new:
             connection = self.raw.pgconn
             connection.enter_pipeline_mode()
-            for name in new:
-                text = named[name].numbered.encode(self.raw.info.encoding)
-                connection.send_prepare(self._name(named[name]), text)
+            for one in new.values():
+                text = one.numbered.encode(self.raw.info.encoding)
+                connection.send_prepare(self._name(one), text)
             connection.pipeline_sync()
             self._depart(len(new) + 1)
             learnt, failed = self._read()
             # Those before one that failed stay, although their transaction does not.
-            self._known.update(new[: len(learnt)])
+            self._known.update(islice(new, len(learnt)))
             if failed is not None:
                 raise failed
 
@@ -109,6 +107,7 @@ class AtOnce:
 
     def _read(self) -> tuple[list[Rows], psycopg.Error | None]:
         """The rows of each statement that was sent, up to one that failed, and its error."""
+        self._sent = None
         connection = self.raw.pgconn
         transformer = Transformer.from_context(self.raw)
         found: list[Rows] = []

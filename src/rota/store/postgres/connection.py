@@ -5,7 +5,8 @@ parts of Rota reach the database through a thread.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, LiteralString, NoReturn, TypeVar
 from urllib.parse import parse_qs, urlsplit
@@ -21,7 +22,7 @@ from rota.errors import (
     StoreError,
     StoreUnavailable,
 )
-from rota.store.execute import drive, resumed
+from rota.store.execute import drive
 from rota.store.opening import shown
 from rota.store.operation import (
     Apart,
@@ -32,7 +33,7 @@ from rota.store.operation import (
     Request,
     Rows,
     Single,
-    Stepped,
+    Steps,
     Together,
 )
 from rota.store.postgres.at_once import FLUSH, AtOnce, Raw
@@ -103,8 +104,7 @@ class PostgresConnection:
 
     def run(self, operation: Operation[T]) -> T:
         """Run an operation in the kind of transaction it asks for."""
-        raw = self.raw()
-        try:
+        with self._in_order() as raw:
             result: T
             if isinstance(operation, Single):
                 result = operation.read(self._execute(operation.query))
@@ -119,11 +119,6 @@ class PostgresConnection:
                 raw.execute("COMMIT", prepare=False)
                 if isinstance(operation, Together) and operation.lasting:
                     self._execute(FLUSH())
-        except BaseException as error:
-            self._recover(raw)
-            if isinstance(error, psycopg.Error):
-                _raise(error, self.url)
-            raise
         return result
 
     def send(self, operation: Operation[T]) -> Callable[[], T]:
@@ -131,20 +126,18 @@ class PostgresConnection:
         if operation.begin is not Begin.NOTHING or not self._pipelines:
             return partial(self.run, operation)
         steps = operation.steps
-        raw = self.raw()
-        try:
-            request = next(steps)
-        except StopIteration as end:
-            return partial(_itself, end.value)
-        try:
+        with self._in_order() as raw:
+            try:
+                request = next(steps)
+            except StopIteration as end:
+                return partial(_itself, end.value)
             if isinstance(request, Apart) and isinstance(first := request.operation, Together):
                 self._pieces(raw).send(first.queries, lasting=first.lasting)
-        except BaseException as error:
-            self._recover(raw)
-            if isinstance(error, psycopg.Error):
-                _raise(error, self.url)
-            raise
-        return partial(self.run, Stepped(operation.name, resumed(steps, request), operation.begin))
+        return partial(self._go_on, steps, request)
+
+    def _go_on(self, steps: Steps[T], request: Request) -> T:
+        with self._in_order():
+            return drive(steps, self._execute, request)
 
     def raw(self) -> Raw:
         """The driver's connection, opened if need be.
@@ -216,7 +209,19 @@ class PostgresConnection:
         finally:
             other.close()
 
-    def _recover(self, raw: psycopg.Connection[tuple[Any, ...]]) -> None:
+    @contextmanager
+    def _in_order(self) -> Iterator[Raw]:
+        """The driver's connection; an error leaves it in order or closed, and is one of Rota's then."""
+        raw = self.raw()
+        try:
+            yield raw
+        except BaseException as error:
+            self._recover(raw)
+            if isinstance(error, psycopg.Error):
+                _raise(error, self.url)
+            raise
+
+    def _recover(self, raw: Raw) -> None:
         # After an interruption in mid-protocol only a new connection is known to be in order.
         status = raw.info.transaction_status
         if raw.info.pipeline_status != PipelineStatus.OFF:
