@@ -125,10 +125,11 @@ def test_latency(where: str) -> None:
     figures = report["figures"]
     assert figures["idle"]["jobs"] == 5
     assert 0 < figures["idle"]["p50_ms"] <= figures["idle"]["p99_ms"]
+    assert figures["idle_after_call"]["p50_ms"] < figures["idle"]["p50_ms"]
     assert figures["loaded"]["offered_rate"] == pytest.approx(figures["flood"]["rate"] / 2, abs=1)
     assert figures["loaded"]["jobs"] > 0
     assert figures["loaded"]["p99_ms"] > 0
-    assert {"idle", "under load"} == set(report["series"])
+    assert {"idle", "idle, after the call", "under load"} == set(report["series"])
 
 
 def test_hold(where: str) -> None:
