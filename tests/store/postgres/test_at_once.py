@@ -165,12 +165,21 @@ def test_no_flush_without_limits(
 
 @pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize("since", [False, True])
-def test_statements_that_were_forgotten(numbers: Database, *, ahead: bool, since: bool) -> None:
+@pytest.mark.parametrize("flushed", [False, True])
+def test_statements_that_were_forgotten(
+    numbers: Database, *, ahead: bool, since: bool, flushed: bool
+) -> None:
     """As psycopg has the server forget them after a ROLLBACK, also where some were learnt since."""
     connection = numbers.own
-    assert connection.run(adding(1, lasting=True)) == [1]
+    assert connection.run(adding(1, lasting=flushed)) == [1]
+    # It only does so where it has prepared one itself.
+    raw = connection.raw()
+    raw.execute("SELECT", prepare=True)
+    known = "SELECT count(*) FROM pg_prepared_statements"
+    assert raw.execute(known, prepare=False).fetchone() == (3 + flushed,)
     with pytest.raises(StoreError, match="division by zero"):
         connection.run(Stepped("dividing", dividing(), Begin.DURABLE))
+    assert raw.execute(known, prepare=False).fetchone() == (0,)
     assert numbers.sql("SELECT * FROM numbers") == [(1,)]
     queries = (ADD(number=2), *([DOUBLE(number=2)] if since else []))
     lasting = Together("lasting", queries, len, lasting=True)

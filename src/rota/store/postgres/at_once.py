@@ -115,10 +115,11 @@ class AtOnce:
         for _ in range(self._answers):
             result = self.raw.wait(generators.fetch_many(connection))[0]
             match result.status:
-                case ExecStatus.TUPLES_OK:
+                # A flush behind what failed is a transaction of its own and succeeds.
+                case ExecStatus.TUPLES_OK if failed is None:
                     transformer.set_pgresult(result)
                     found.append(transformer.load_rows(0, result.ntuples, tuple))
-                case ExecStatus.COMMAND_OK:
+                case ExecStatus.COMMAND_OK if failed is None:
                     found.append(())
                 case ExecStatus.FATAL_ERROR if failed is None:
                     failed = error_from_result(result, encoding=self.raw.info.encoding)
