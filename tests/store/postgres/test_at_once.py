@@ -2,17 +2,29 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from typing import TypeVar
 
 import pytest
 
 from rota.errors import StoreError, StoreUnavailable
-from rota.store.operation import Apart, Begin, Statement, Stepped, Steps, Together
+from rota.store.operation import (
+    Apart,
+    Begin,
+    Rows,
+    Single,
+    Statement,
+    Stepped,
+    Steps,
+    Together,
+)
 from rota.store.postgres import PostgresStore
 from rota.store.postgres.connection import PostgresConnection
 from tests.store.factories import claim, until
 from tests.store.keying import keys_of, limited
 from tests.store.postgres.database import Database, Later
 from tests.store.postgres.swallowing import swallowing
+
+T = TypeVar("T")
 
 SYNC = b"S\x00\x00\x00\x04"
 """The message with which a client ends a transaction (PostgreSQL's manual, "Message Formats")."""
@@ -114,6 +126,31 @@ def test_a_statement_that_cannot_be(numbers: Database) -> None:
     assert numbers.own.run(adding(3)) == [3]
 
 
+@pytest.mark.parametrize("following", ["single", "together", "sent"])
+def test_an_answer_that_nobody_wants(numbers: Database, following: str) -> None:
+    """It is not taken for that of the next request, and comes no more."""
+    own = numbers.own
+    for lasting in (False, True):
+        ahead = own.send(Stepped("ahead", apart(adding(1, lasting=lasting)), Begin.NOTHING))
+        match following:
+            case "single":
+                assert own.run(Single("double", DOUBLE(number=2), value)) == 4
+            case "together":
+                assert own.run(adding(2)) == [2]
+            case _:
+                again = Stepped("again", apart(adding(3)), Begin.NOTHING)
+                assert own.send(again)() == [3]
+        with pytest.raises(StoreUnavailable, match="lost with an answer"):
+            ahead()
+        assert own.run(adding(4)) == [4]
+
+
+def value(rows: Rows) -> int:
+    """The one number of an answer."""
+    [(found,)] = rows
+    return int(found)
+
+
 def test_a_connection_that_is_lost_before_the_answer(db: Database) -> None:
     """Nobody knows what came of it, and nothing is sent twice."""
     db.enqueue(3)
@@ -121,8 +158,8 @@ def test_a_connection_that_is_lost_before_the_answer(db: Database) -> None:
     assert len(claim(db.store, db.own, session, 1)) == 1
     holder = db.bare()
     holder.execute("SELECT FROM rota.lane FOR UPDATE")
-    answer = db.own.send(db.store.claim(session, ["default"], 1, woken=True))
     pid = db.own.raw().info.backend_pid
+    answer = db.own.send(db.store.claim(session, ["default"], 1, woken=True))
     until(lambda: db.waits_for(pid, holder.info.backend_pid) or None)
     assert db.one("SELECT pg_terminate_backend(%s, 5000)", pid)
     holder.rollback()
@@ -195,10 +232,11 @@ def dividing() -> Steps[None]:
     yield DIVIDE(number=0)
 
 
-def apart(together: Together[int]) -> Steps[int]:
+def apart(together: Together[T]) -> Steps[T]:
     """Statements that go at once, as the first thing that is asked."""
     [(found,)] = yield Apart(together)
-    return int(found)
+    result: T = found
+    return result
 
 
 def test_numbers_are_those_that_were_written(numbers: Database) -> None:

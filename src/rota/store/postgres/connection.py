@@ -5,8 +5,7 @@ parts of Rota reach the database through a thread.
 """
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import Any, LiteralString, NoReturn, TypeVar
 from urllib.parse import parse_qs, urlsplit
@@ -101,10 +100,12 @@ class PostgresConnection:
         self._at_once: AtOnce | None = None
         self._cursor: psycopg.Cursor[tuple[Any, ...]] | None = None
         self._pid = 0
+        self._awaited = False
 
     def run(self, operation: Operation[T]) -> T:
         """Run an operation in the kind of transaction it asks for."""
-        with self._in_order() as raw:
+        raw = self.raw()
+        try:
             result: T
             if isinstance(operation, Single):
                 result = operation.read(self._execute(operation.query))
@@ -119,25 +120,39 @@ class PostgresConnection:
                 raw.execute("COMMIT", prepare=False)
                 if isinstance(operation, Together) and operation.lasting:
                     self._execute(FLUSH())
+        except BaseException as error:
+            self._give_up(raw, error)
+            raise
         return result
 
     def send(self, operation: Operation[T]) -> Callable[[], T]:
         """Have the server begin with what can go to it at once; the rest when its answer is asked for."""
         if operation.begin is not Begin.NOTHING or not self._pipelines:
             return partial(self.run, operation)
+        raw = self.raw()
         steps = operation.steps
-        with self._in_order() as raw:
-            try:
-                request = next(steps)
-            except StopIteration as end:
-                return partial(_itself, end.value)
+        try:
+            request = next(steps)
             if isinstance(request, Apart) and isinstance(first := request.operation, Together):
                 self._pieces(raw).send(first.queries, lasting=first.lasting)
-        return partial(self._go_on, steps, request)
+                self._awaited = True
+        except StopIteration as end:
+            return partial(_itself, end.value)
+        except BaseException as error:
+            self._give_up(raw, error)
+            raise
+        return partial(self._go_on, raw, steps, request)
 
-    def _go_on(self, steps: Steps[T], request: Request) -> T:
-        with self._in_order():
+    def _go_on(self, sent: Raw, steps: Steps[T], request: Request) -> T:
+        self._awaited = False
+        raw = self.raw()
+        if raw is not sent:
+            raise StoreUnavailable(f"the connection to {shown(self.url)} was lost with an answer")
+        try:
             return drive(steps, self._execute, request)
+        except BaseException as error:
+            self._give_up(raw, error)
+            raise
 
     def raw(self) -> Raw:
         """The driver's connection, opened if need be.
@@ -149,6 +164,9 @@ class PostgresConnection:
         if self._raw is not None and self._pid != os.getpid():
             # Inherited by a fork: the parent goes on using it, so it must not even be closed here.
             self._raw = None
+        if self._awaited:
+            # Nobody has read what was sent: its rows would be taken for those of the next request.
+            self.close()
         if self._raw is None or self._raw.closed:
             try:
                 self._raw = psycopg.connect(self.url, autocommit=True, **self._parameters())
@@ -173,6 +191,7 @@ class PostgresConnection:
         if self._raw is not None and self._pid == os.getpid():
             self._raw.close()
         self._raw = None
+        self._awaited = False
 
     def _execute(self, request: Request) -> Rows:
         try:
@@ -209,17 +228,11 @@ class PostgresConnection:
         finally:
             other.close()
 
-    @contextmanager
-    def _in_order(self) -> Iterator[Raw]:
-        """The driver's connection; an error leaves it in order or closed, and is one of Rota's then."""
-        raw = self.raw()
-        try:
-            yield raw
-        except BaseException as error:
-            self._recover(raw)
-            if isinstance(error, psycopg.Error):
-                _raise(error, self.url)
-            raise
+    def _give_up(self, raw: Raw, error: BaseException) -> None:
+        """Leave the connection in order or closed; raises what an error of the driver means."""
+        self._recover(raw)
+        if isinstance(error, psycopg.Error):
+            _raise(error, self.url)
 
     def _recover(self, raw: Raw) -> None:
         # After an interruption in mid-protocol only a new connection is known to be in order.
