@@ -4,9 +4,10 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import psycopg
 import pytest
 
 from rota import Rota, State
@@ -14,6 +15,9 @@ from rota.config import WorkerConfig
 from rota.errors import StoreUnavailable
 from rota.events import JobsClaimed
 from rota.job import JobSpec, SessionInfo
+from rota.store.migrate import migrate
+from rota.store.operation import Operation
+from rota.store.postgres.connection import PostgresConnection
 from rota.worker.claim import Claimer
 from rota.worker.leases import Leases
 from rota.worker.session import Session
@@ -231,6 +235,12 @@ def test_what_was_found_is_not_kept_back(
                 claimer.share({"default": 1})
             elif what == "doubted":
                 claimer.doubt()
+
+            def away(operation: Operation[object]) -> NoReturn:
+                # A release can take as long as it takes to reach the database.
+                assert operation.name != "release" or not claimer._kept
+                raise StoreUnavailable("away")
+
             for asked in ("run", "send"):
                 monkeypatch.setattr(claimer._connection, asked, away)
             with pytest.raises(StoreUnavailable):
@@ -245,6 +255,32 @@ def test_what_was_found_is_not_kept_back(
     jobs = app.run(app.store.claim(session, ("default",), 1))
     assert [one.id for one in jobs] == [job]
     asyncio.run(kept())
+
+
+def test_what_was_found_waits_for_no_connection(postgres_url: str) -> None:
+    """Where the connection is found lost right after a claim, its jobs are handed over first."""
+    told: list[object] = []
+
+    async def lost() -> None:
+        with claiming(app, told.append) as (claimer, _):
+            claimer._waker.wait(0.0)
+            assert isinstance(claimer._connection, PostgresConnection)
+            raw = claimer._connection.raw()
+            with psycopg.connect(postgres_url, autocommit=True) as admin:
+                admin.execute("SELECT pg_terminate_backend(%s, 5000)", [raw.info.backend_pid])
+            claimer._found(jobs, full=True)
+            await asyncio.sleep(0)
+            assert told == [jobs]
+            claimer.stop()
+
+    with Rota(postgres_url) as app:
+        with closing(app.store.connect()) as connection:
+            migrate(app.store, connection)
+        [job] = app.run(app.store.enqueue(JobSpec("job"), ["{}"], copy=False))
+        session = app.run(app.store.open_session(SessionInfo("alpha", 4711, ("default",), 60.0)))
+        jobs = app.run(app.store.claim(session, ("default",), 1))
+        assert [one.id for one in jobs] == [job]
+        asyncio.run(lost())
 
 
 @contextmanager
@@ -265,11 +301,6 @@ def claiming(app: Rota, told: Callable[[Any], None]) -> Iterator[tuple[Claimer, 
         yield claimer, session
     finally:
         session.close()
-
-
-def away(_: object) -> NoReturn:
-    """What a connection does while the database is away."""
-    raise StoreUnavailable("away")
 
 
 def nothing() -> None:

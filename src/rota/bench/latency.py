@@ -85,7 +85,7 @@ def latency(scratch: Scratch, jobs: int, loaded: Loaded, progress: Progress) -> 
         series[name] = Series("% of jobs", tuple(x[:-1]), tuple(y[:-1]), "ms")
     charts = (
         Lines("How soon jobs start: the further left and the steeper, the better",
-              "milliseconds from the call of enqueue to the start of the handler",
+              "milliseconds from the call of enqueue, or its return, to the start of the handler",
               "% of jobs that have started", tuple(series)),
     )  # fmt: skip
     return Result(figures=figures, series=series, charts=charts, notes=NOTES, stopped_by=stopped_by)
@@ -125,7 +125,7 @@ def _idle(url: str, jobs: int, progress: Progress) -> tuple[list[float], list[fl
         while len(starts) < jobs and time.time() < deadline:
             time.sleep(LOOK)
             for one in crew.tell():
-                starts |= {called: at for called, at in one.starts if called}
+                starts = {called: at for called, at in one.starts if called} | starts
         crew.stop()
     app.close()
     from_call = [at - called for called, at in starts.items()]

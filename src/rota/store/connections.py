@@ -82,8 +82,11 @@ class Waker(Protocol):
         """
         ...
 
-    def busy(self) -> None:
-        """There is work in plenty: nobody needs to wake this worker until it waits again."""
+    def busy(self) -> bool:
+        """There is work in plenty: nobody needs to wake this worker until it waits again.
+
+        False where the connection was lost.
+        """
         ...
 
     def wake(self) -> None:

@@ -151,12 +151,12 @@ class Claimer:
         return self._claimed - self._ended
 
     def _step(self) -> None:
+        self._freed = False
         while self._new_turns:
             # The runners get them behind everything that was claimed before.
             self._pass_on()
             self._turns = self._new_turns.popleft()
             self._loop.call_soon_threadsafe(self._shared, self._turns)
-        self._freed = False
         session = self._session.current
         want = self._want()
         if session is None or want <= 0:
@@ -188,6 +188,7 @@ class Claimer:
         room = None if turns is None else turns.room()
         try:
             if self._doubtful:
+                self._pass_on()
                 self._doubtful = False
                 self._connection.run(self._store.release(session, self._leases.held(session)))
             claim = self._store.claim(session, self._queues, want, woken=self._news, most=room)
@@ -218,7 +219,9 @@ class Claimer:
         if full:
             # Where so many were, there are more: the next claim need not look first.
             self._news = True
-            self._waker.busy()
+            if not self._waker.busy():
+                # The next claim has to wait for another connection; they need not.
+                self._pass_on()
         else:
             self._pass_on()
             # Else this thread would keep the interpreter while the loop's wants to start the jobs.

@@ -99,7 +99,7 @@ class PostgresWaker:
                     self._later = time.monotonic() + LATER
         return False
 
-    def busy(self) -> None:
+    def busy(self) -> bool:
         """There is work in plenty: producers need not notify this worker for now."""
         # What has been closed meanwhile listens no more, and need not be opened for that.
         if self._listening is not None and not self._listening.closed:
@@ -107,7 +107,9 @@ class PostgresWaker:
                 self.connection.run(_awake())
             except RotaError:
                 self._forget()
+                return False
         self._listening = None
+        return True
 
     def wake(self) -> None:
         """Wake the sleeper from another thread of this process."""

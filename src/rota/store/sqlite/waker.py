@@ -58,8 +58,9 @@ class SqliteWaker:
         self._nap = SHORTEST
         return True
 
-    def busy(self) -> None:
+    def busy(self) -> bool:
         """Nothing to do: waking a worker that does not sleep costs next to nothing."""
+        return True
 
     def wake(self) -> None:
         """Wake the sleeper from another thread of this process."""
