@@ -1,12 +1,13 @@
 """Statements that leave in one piece, and what the client may do before it reads the answer."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import TypeVar
 
 import pytest
 
 from rota.errors import StoreError, StoreUnavailable
+from rota.job import ClaimedJob, JobId, JobSpec, SessionId
 from rota.store.operation import (
     Apart,
     Begin,
@@ -17,17 +18,20 @@ from rota.store.operation import (
     Steps,
     Together,
 )
-from rota.store.postgres import PostgresStore
+from rota.store.postgres import PostgresStore, sessions
 from rota.store.postgres.connection import PostgresConnection
 from tests.store.factories import claim, until
 from tests.store.keying import keys_of, limited
-from tests.store.postgres.database import Database, Later
+from tests.store.postgres.database import Database, Later, ids
 from tests.store.postgres.swallowing import swallowing
 
 T = TypeVar("T")
 
 SYNC = b"S\x00\x00\x00\x04"
 """The message with which a client ends a transaction (PostgreSQL's manual, "Message Formats")."""
+
+NOBODY = "SELECT WHERE %(locked)s::int8[] IS NULL"
+SINCE = "SELECT now() - xact_start > '0.1 s' FROM pg_stat_activity WHERE pid = %s"
 
 ADD = Statement("add", "INSERT INTO numbers VALUES (%(number)s::int8) RETURNING number, 'x'::text")
 DOUBLE = Statement("double", "SELECT 2 * %(number)s::int8")
@@ -104,6 +108,62 @@ def test_an_answer_that_nobody_reads(db: Database) -> None:
     other = Later(db, db.store.claim(session, ["default"], 10))
     found = keys_of(other.result())
     assert sorted(found + keys_of(answer())) == list("bcd")
+
+
+def test_a_worker_that_is_frozen_while_it_reads(db: Database) -> None:
+    """A rescue ends what holds its session and the lane."""
+    jobs = large(db)
+    session, other = db.session(timeout=0.5), db.session()
+    assert ids(claim(db.store, db.own, session, 1)) == jobs[:1]
+    pid, answer = half_read(db, session)
+    claimed = Later(db, db.store.claim(other, ["default"], len(jobs), woken=True))
+    until(lambda: db.waits_for(claimed.pid, pid) or None)
+    rescuer = db.connect()
+    [rescue] = until(lambda: rescuer.run(db.store.rescue()) or None)
+    assert (rescue.session, list(rescue.available)) == (session, jobs[:1])
+    assert ids(claimed.result()) == jobs[1:]
+    with pytest.raises(StoreUnavailable):
+        answer()
+
+
+def test_a_worker_that_is_left_frozen(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mutant: without that end it keeps what it has, however long."""
+    monkeypatch.setattr(sessions, "RESCUE_END", Statement("rescue_end", NOBODY))
+    jobs = large(db)
+    session = db.session(timeout=0.001)
+    assert ids(claim(db.store, db.own, session, 1)) == jobs[:1]
+    pid, answer = half_read(db, session)
+    until(lambda: db.one(SINCE, pid) or None)
+    assert db.connect().run(db.store.rescue()) == []
+    assert ids(answer()) == jobs[1:]
+
+
+def test_a_worker_that_reads_slowly(db: Database) -> None:
+    """One that is alive is left alone, whoever else is dead."""
+    jobs = large(db)
+    dead, session = db.session(timeout=0.001), db.session(timeout=600.0)
+    assert ids(claim(db.store, db.own, dead, 1)) == jobs[:1]
+    _, answer = half_read(db, session)
+    rescuer = db.connect()
+    [rescue] = until(lambda: rescuer.run(db.store.rescue()) or None)
+    assert (rescue.session, list(rescue.available)) == (dead, jobs[:1])
+    assert rescuer.run(db.store.rescue()) == []
+    assert ids(answer()) == jobs[1:]
+
+
+def large(db: Database) -> list[JobId]:
+    """Jobs of which no buffer between server and client holds all."""
+    args = [f'"{"x" * 1_000_000}"'] * 16
+    return db.own.run(db.store.enqueue(JobSpec("large"), args, copy=False))
+
+
+def half_read(db: Database, session: SessionId) -> tuple[int, Callable[[], list[ClaimedJob]]]:
+    """The server's process that waits for its client to take a claim in; and the claim."""
+    pid = db.own.raw().info.backend_pid
+    answer = db.own.send(db.store.claim(session, ["default"], 100, woken=True))
+    waits = "SELECT wait_event = 'ClientWrite' FROM pg_stat_activity WHERE pid = %s"
+    until(lambda: db.one(waits, pid) or None)
+    return pid, answer
 
 
 def test_an_error_undoes_all(numbers: Database) -> None:

@@ -6,6 +6,9 @@ server counts there. These leave in one piece, with the word that ends the trans
 mode, by `psycopg.pq`). They need not be waited for at once, either: the client can do something else
 while the server works.
 
+Known weakness: rows that do not fit into the buffers on the way keep the server inside of the transaction
+until the client reads them. Where that is frozen, the rescue ends the connection (`sql/rescue_end.sql`).
+
 Parameters go as text, of the types that the statement casts them to, and rows come back as text: as
 text a `real` is the number that was written.
 

@@ -24,6 +24,7 @@ SESSION_LEAVE = sql("session_leave")
 SESSION_END_LOCK = sql("session_end_lock")
 SESSION_FORGET = sql("session_forget")
 RESCUE_LOCK = sql("rescue_lock")
+RESCUE_END = sql("rescue_end")
 RESCUE_TAKE = sql("rescue_take")
 RESCUE_JOBS = sql("rescue_jobs")
 WAKE = sql("wake")
@@ -91,10 +92,12 @@ def _take_back(session: SessionId, held: Sequence[LeaseId]) -> Steps[tuple[list[
 @operation(Begin.DURABLE)
 def rescue(keep: Mapping[str, float] | None = None) -> Steps[list[Rescue]]:
     """Take the jobs of dead sessions back."""
-    silent = yield RESCUE_LOCK()
+    silent = [session for (session,) in (yield RESCUE_LOCK())]
+    if (yield RESCUE_END(locked=silent)):
+        silent = [session for (session,) in (yield RESCUE_LOCK())]
     if not silent:
         return []
-    return (yield from take_over([row[0] for row in silent], keep or {}))
+    return (yield from take_over(silent, keep or {}))
 
 
 def take_over(sessions: Sequence[int], keep: Mapping[str, float]) -> Steps[list[Rescue]]:

@@ -1,0 +1,21 @@
+-- End the connections of workers that were frozen while they took in what they had claimed. What does
+-- not fit into the buffers on the way waits for them inside of the transaction, which holds the session's
+-- row, so that nobody can rescue it, and the lane; no timeout of the server counts there.
+-- Only where a session is silent that nobody can lock, and of transactions older than its timeout; not
+-- those of a role that this one may not end.
+SELECT pg_terminate_backend(pid, 1000)
+FROM (
+    SELECT DISTINCT activity.pid
+    FROM rota.session
+    JOIN pg_stat_activity AS activity
+        ON activity.wait_event = 'ClientWrite' AND pg_has_role(activity.usesysid, 'USAGE')
+       AND activity.xact_start < clock_timestamp() - session.timeout
+    JOIN pg_locks AS held
+        ON held.pid = activity.pid AND held.relation = 'rota.session'::regclass
+       AND held.mode = 'RowShareLock' AND held.granted
+       AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    WHERE session.id <> ALL (%(locked)s::int8[]) AND NOT EXISTS (
+        SELECT FROM rota.heartbeat
+        WHERE heartbeat.session = session.id
+          AND heartbeat.at > clock_timestamp() - session.timeout)
+) AS stuck
