@@ -11,6 +11,7 @@ is locked for a moment only.
 """
 
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from enum import Enum
 from functools import partial
 from inspect import isawaitable
@@ -63,7 +64,7 @@ class Completion:
         session: SessionId,
         task: "Task[..., Any, Any]",
         *,
-        moved: Callable[[LeaseId, LeaseId], None],
+        moving: Callable[[], AbstractContextManager[Callable[[LeaseId, LeaseId], None]]],
         doubtful: Callable[[], None],
     ) -> None:
         self.job = job
@@ -72,7 +73,7 @@ class Completion:
         self.stage = Stage.NONE
         self.settlement: Settlement | None = None
         self.failed_late = False
-        self._moved = moved
+        self._moving = moving
         self._doubtful = doubtful
 
     @property
@@ -102,15 +103,16 @@ class Completion:
             StoreUnavailable: Nobody knows; the worker looks for leases that it does not know.
         """
         job = self.job
-        try:
-            lease = app.run(app.store.single_out(self.session, job.id, job.lease))
-        except StoreUnavailable:
-            self._doubtful()
-            raise
+        with self._moving() as moved:
+            try:
+                lease = app.run(app.store.single_out(self.session, job.id, job.lease))
+            except StoreUnavailable:
+                self._doubtful()
+                raise
+            if lease is not None and lease != job.lease:
+                moved(job.lease, lease)
+                self.job = job._replace(lease=lease)
         self.require(held=lease is not None)
-        if lease is not None and lease != job.lease:
-            self._moved(job.lease, lease)
-            self.job = job._replace(lease=lease)
 
     def require(self, *, held: bool) -> None:
         """Refuse to go on where the fence has refused.

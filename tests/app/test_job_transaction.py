@@ -2,14 +2,14 @@
 
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, nullcontext
 from typing import Any
 
 import psycopg
 import pytest
 
 from rota import ConfigError, Context, LeaseLost, Rota, State, StoreError, Task
-from rota.job import ClaimedJob, JobSpec
+from rota.job import ClaimedJob, JobSpec, LeaseId
 from rota.job_transaction import Completion, JobTransaction, Stage
 from tests.app.callers import KINDS, POSTGRES, AsyncAlchemy, Awaiting, Caller, Observer, calling
 
@@ -53,8 +53,12 @@ def completion(app: Rota, send: Task[..., Any, Any], observer: Observer) -> Comp
         observer.store.claim(observer.session, ["default"], 10)
     )
     return Completion(
-        jobs[0], observer.session, send, moved=lambda _, __: None, doubtful=lambda: None
+        jobs[0], observer.session, send, moving=lambda: nullcontext(forget), doubtful=lambda: None
     )
+
+
+def forget(_: LeaseId, __: LeaseId) -> None:
+    """What a worker would do with the old lease and the new one."""
 
 
 @asynccontextmanager

@@ -14,7 +14,10 @@ from rota import Rota, State
 from rota.config import WorkerConfig
 from rota.errors import StoreUnavailable
 from rota.events import JobsClaimed
-from rota.job import JobSpec, SessionInfo
+from rota.job import JobSpec, LeaseId, SessionInfo
+from rota.job_transaction import Completion
+from rota.settlement import Settlement
+from rota.states import Move
 from rota.store.migrate import migrate
 from rota.store.operation import Operation
 from rota.store.postgres.connection import PostgresConnection
@@ -273,14 +276,70 @@ def test_what_was_found_waits_for_no_connection(postgres_url: str) -> None:
             assert told == [jobs]
             claimer.stop()
 
-    with Rota(postgres_url) as app:
-        with closing(app.store.connect()) as connection:
-            migrate(app.store, connection)
+    with migrated(postgres_url) as app:
         [job] = app.run(app.store.enqueue(JobSpec("job"), ["{}"], copy=False))
         session = app.run(app.store.open_session(SessionInfo("alpha", 4711, ("default",), 60.0)))
         jobs = app.run(app.store.claim(session, ("default",), 1))
         assert [one.id for one in jobs] == [job]
         asyncio.run(lost())
+
+
+def test_a_job_that_moves_is_not_given_back(postgres_url: str) -> None:
+    """Its new lease is one that the worker does not know of yet, where it looks for those."""
+    told: list[list[ClaimedJob]] = []
+    singled, on = threading.Event(), threading.Event()
+
+    async def moving() -> None:
+        with claiming(app, told.append) as (claimer, session):
+            leases = claimer._leases
+
+            @contextmanager
+            def slowly() -> Iterator[Callable[[LeaseId, LeaseId], None]]:
+                def moved(old: LeaseId, new: LeaseId) -> None:
+                    singled.set()
+                    until(on.is_set)
+                    known(old, new)
+
+                with leases.moving() as known:
+                    yield moved
+
+            claimer._step()
+            await asyncio.sleep(0)
+            [[one, *_]] = told
+            assert session.current is not None
+            completion = Completion(
+                one, session.current, app.tasks[one.task], moving=slowly, doubtful=claimer.doubt
+            )
+            singling = asyncio.create_task(asyncio.to_thread(completion.single_out, app))
+            await asyncio.to_thread(until, singled.is_set)
+            claimer.doubt()
+            step = asyncio.create_task(asyncio.to_thread(claimer._step))
+            await asyncio.to_thread(until, lambda: leases._counting or step.done())
+            on.set()
+            await singling
+            await step
+            moved = completion.job.lease
+            assert moved != one.lease
+            done = [Settlement(one.id, moved, Move.COMPLETE)]
+            assert app.run(app.store.settle(session.current, done)) == []
+            claimer.stop()
+
+    with migrated(postgres_url) as app:
+
+        @app.task
+        def job() -> None: ...
+
+        job.enqueue_many([()] * 2)
+        asyncio.run(moving())
+
+
+@contextmanager
+def migrated(url: str) -> Iterator[Rota]:
+    """An app on an empty database."""
+    with Rota(url) as app:
+        with closing(app.store.connect()) as connection:
+            migrate(app.store, connection)
+        yield app
 
 
 @contextmanager

@@ -190,7 +190,8 @@ class Claimer:
             if self._doubtful:
                 self._pass_on()
                 self._doubtful = False
-                self._connection.run(self._store.release(session, self._leases.held(session)))
+                with self._leases.held(session) as held:
+                    self._connection.run(self._store.release(session, held))
             claim = self._store.claim(session, self._queues, want, woken=self._news, most=room)
             self._news = False
             answer = self._connection.send(claim)

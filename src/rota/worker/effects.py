@@ -57,7 +57,7 @@ class Effects:
                 job,
                 session,
                 self._app.tasks[job.task],
-                moved=self._leases.moved,
+                moving=self._leases.moving,
                 doubtful=self._claimer.doubt,
             )
         return JobTransaction(self._app, completion, conn, commit=commit)

@@ -6,6 +6,8 @@ for each bit; the settler therefore waits a moment for leases that are nearly do
 
 import threading
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from operator import attrgetter
 
 from rota.job import ClaimedJob, LeaseId, SessionId
@@ -22,6 +24,9 @@ class Leases:
         self._left: dict[LeaseId, int] = {}
         self._session: dict[LeaseId, SessionId] = {}
         self._limited: set[LeaseId] = set()
+        self._calm = threading.Condition(self._lock)
+        self._moving = 0
+        self._counting = False
 
     def add(self, session: SessionId, jobs: list[ClaimedJob]) -> None:
         """Remember a claim."""
@@ -41,17 +46,41 @@ class Leases:
         """How many jobs of a lease have not been settled."""
         return self._left.get(lease, 0)
 
-    def held(self, session: SessionId) -> list[LeaseId]:
-        """The leases of a session that have not been settled whole."""
-        with self._lock:
-            return [lease for lease, owner in self._session.items() if owner == session]
+    @contextmanager
+    def held(self, session: SessionId) -> Iterator[list[LeaseId]]:
+        """The leases of a session that have not been settled whole; no job moves while this lasts.
+
+        A job that has its new lease already, while that is not known here, would be given back.
+        """
+        with self._calm:
+            self._counting = True
+            self._calm.wait_for(lambda: not self._moving)
+            held = [lease for lease, owner in self._session.items() if owner == session]
+        try:
+            yield held
+        finally:
+            with self._calm:
+                self._counting = False
+                self._calm.notify_all()
+
+    @contextmanager
+    def moving(self) -> Iterator[Callable[[LeaseId, LeaseId], None]]:
+        """While a job of a lease is given one of its own; say which, by what this gives."""
+        with self._calm:
+            self._calm.wait_for(lambda: not self._counting)
+            self._moving += 1
+        try:
+            yield self._moved
+        finally:
+            with self._calm:
+                self._moving -= 1
+                self._calm.notify_all()
 
     def session(self, lease: LeaseId) -> SessionId:
         """The session that claimed a lease."""
         return self._session[lease]
 
-    def moved(self, old: LeaseId, new: LeaseId) -> None:
-        """One job of a lease has a lease of its own now."""
+    def _moved(self, old: LeaseId, new: LeaseId) -> None:
         with self._lock:
             self._left[new] = 1
             self._session[new] = self._session[old]
