@@ -2,13 +2,15 @@
 
 import math
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from rota.errors import ConfigError
 
 LONGEST = 100 * 366 * 86400.0
 """A century, in seconds: more than any wait that is meant, less than a database's time can hold."""
 
+EARLIEST = datetime.fromtimestamp(0, UTC)
+"""Stands for every moment before it: all of them are past, and a database's time holds not all."""
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 """What the letters behind a number mean, in seconds."""
@@ -62,7 +64,7 @@ def written(duration: float) -> str:
     return f"{duration:f}".rstrip("0").rstrip(".") + "s"
 
 
-def moment(value: datetime, what: str) -> datetime:
+def aware(value: datetime, what: str) -> datetime:
     """Check that a moment names its time zone.
 
     Raises:
@@ -78,3 +80,15 @@ def moment(value: datetime, what: str) -> datetime:
         )
         raise ConfigError(message)
     return value
+
+
+def moment(value: datetime, what: str) -> datetime:
+    """Check the moment at which something is to start; one before 1970 becomes that.
+
+    Raises:
+        ConfigError: It is naive, not a datetime, or more than a century ahead.
+    """
+    if (aware(value, what) - datetime.now(UTC)).total_seconds() > LONGEST:
+        message = f"{what}: at most a century from now is possible, not {value}"
+        raise ConfigError(message)
+    return max(value, EARLIEST)

@@ -66,7 +66,7 @@ class JobOptions:
         if self.delay is not None:
             seconds(self.delay, "delay")
         if self.at is not None:
-            moment(self.at, "at")
+            object.__setattr__(self, "at", moment(self.at, "at"))
         if self.timeout is not None and seconds(self.timeout, "timeout") == 0:
             message = "timeout: more than 0 seconds are needed; leave it out for no limit"
             raise ConfigError(message)

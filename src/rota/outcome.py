@@ -29,7 +29,8 @@ class Again(Outcome):
     the errors of this round are forgotten.
 
     Raises:
-        ConfigError: Not exactly one of the two is given, or `at` names no time zone.
+        ConfigError: Not exactly one of the two is given, `at` names no time zone, or one
+            of them is more than a century ahead.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from rota import (
     TaskAlreadyRegistered,
     TaskNotFound,
 )
+from rota.durations import EARLIEST
 from rota.job import JobFilter
 
 
@@ -243,6 +244,15 @@ def test_a_naive_time(app: Rota, send: Any) -> None:
     with pytest.raises(ConfigError, match="no time zone"):
         send.using(at=datetime(2030, 1, 1))  # noqa: DTZ001 - that is the point
     assert jobs(app) == []
+
+
+def test_times_at_the_ends_of_the_calendar(app: Rota, send: Any) -> None:
+    """The latest ones are refused; the earliest ones are past, and jobs that have them are shown."""
+    with pytest.raises(ConfigError, match="at most a century"):
+        send.using(at=datetime.max.replace(tzinfo=UTC))
+    send.using(at=datetime.min.replace(tzinfo=timezone(timedelta(hours=14)))).enqueue(1)
+    [job] = jobs(app)
+    assert job.scheduled_at == EARLIEST
 
 
 def test_delay_and_at(app: Rota, send: Any) -> None:

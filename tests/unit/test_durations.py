@@ -1,8 +1,10 @@
-"""Durations as people write them."""
+"""Durations and moments as people write them."""
+
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from rota.durations import parse
+from rota.durations import EARLIEST, moment, parse
 from rota.errors import ConfigError
 
 
@@ -29,3 +31,17 @@ def test_a_number_without_a_unit_may_be_refused(text: str) -> None:
         parse(text, "--older-than", unit=True)
     assert parse(f"{text}m", "--older-than", unit=True) == 60 * float(text)
     assert parse("0", "--older-than", unit=True) == 0
+
+
+@pytest.mark.parametrize("hours", [-23, 0, 23])
+def test_moments(hours: int) -> None:
+    """As late as a duration from now may end; what is long past is past, in any time zone."""
+    zone = timezone(timedelta(hours=hours))
+    soon = datetime.now(zone) + timedelta(days=99 * 365)
+    assert moment(soon, "at") == soon
+    for far in (soon + timedelta(days=2 * 366), datetime.max.replace(tzinfo=zone)):
+        with pytest.raises(ConfigError, match="at: at most a century from now"):
+            moment(far, "at")
+    past = datetime(1999, 1, 1, tzinfo=zone)
+    assert moment(past, "at") == past
+    assert moment(datetime.min.replace(tzinfo=zone), "at") == EARLIEST

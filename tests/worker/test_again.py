@@ -57,13 +57,15 @@ def test_rounds_in_a_child(app: Rota, *, by_raising: bool) -> None:
 
 
 def test_bad_rounds() -> None:
-    """One of the two must be given, and a time must name its zone."""
+    """One of the two must be given, and a time must name its zone and be one that comes."""
     with pytest.raises(ConfigError, match="either after"):
         Again()
     with pytest.raises(ConfigError, match="either after"):
         Again(after=1, at=datetime.now(UTC))
     with pytest.raises(ConfigError, match="no time zone"):
         Again(at=datetime(2026, 1, 1))  # noqa: DTZ001 - that is the point
+    with pytest.raises(ConfigError, match=r"Again\(at=…\): at most a century"):
+        Again(at=datetime.max.replace(tzinfo=UTC))
     assert Again(after=timedelta(hours=1)).after == 3600.0
 
 
