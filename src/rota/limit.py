@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from rota.errors import ConfigError
 
+MOST = 2**31 - 1
+"""The highest number that every database holds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limit:
@@ -19,7 +22,7 @@ class Limit:
         per_hour: At most so many start within any hour.
 
     Raises:
-        ConfigError: Nothing is limited, or a number is not a whole one of at least 1.
+        ConfigError: Nothing is limited, or a number is not a whole one from 1 to 2147483647.
     """
 
     key: str | None = None
@@ -40,9 +43,10 @@ class Limit:
             message = f"Limit: nothing is limited; give one of {', '.join(numbers)}"
             raise ConfigError(message)
         for name, number in given.items():
-            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            whole = isinstance(number, int) and not isinstance(number, bool)
+            if not whole or not 1 <= number <= MOST:
                 message = (
-                    f"Limit({name}=…): a whole number of at least 1 is needed, not {number!r}; "
+                    f"Limit({name}=…): a whole number from 1 to {MOST} is needed, not {number!r}; "
                     "to let nothing run, pause the queue"
                 )
                 raise ConfigError(message)

@@ -50,19 +50,19 @@ class Unique:
     cap: float | timedelta | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.by, str) or not all(isinstance(name, str) for name in self.by):
+        if not _names(self.by):
             message = f"Unique(by=…): a tuple of argument names is needed, not {self.by!r}"
             raise ConfigError(message)
         if self.by and self.key is not None:
             message = "Unique: by and key exclude each other; give one of them"
             raise ConfigError(message)
-        if isinstance(self.while_, str) or set(self.while_) not in ({"waiting"}, set(STATES)):
+        if not _names(self.while_) or set(self.while_) not in ({"waiting"}, set(STATES)):
             message = (
                 "Unique(while_=…): ('waiting',) or ('waiting', 'running') is possible, "
                 f"not {self.while_!r}"
             )
             raise ConfigError(message)
-        if self.on_conflict not in set(OnConflict):
+        if self.on_conflict not in tuple(OnConflict):
             kinds = ", ".join(OnConflict)
             message = f"Unique(on_conflict=…): one of {kinds}, not {self.on_conflict!r}"
             raise ConfigError(message)
@@ -110,3 +110,8 @@ class Unique:
         suffix = f" {began:%Y-%m-%dT%H:%M:%S.%f}".rstrip("0").rstrip(".")
         until = datetime.fromtimestamp((number + 1) * length, UTC)
         return [key + suffix for key in keys], until
+
+
+def _names(value: object) -> bool:
+    """Whether it is a tuple or a list of text; a set would have another order in each process."""
+    return isinstance(value, tuple | list) and all(isinstance(name, str) for name in value)

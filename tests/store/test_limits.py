@@ -7,6 +7,7 @@ import pytest
 
 from rota import Limit, Unique
 from rota.job import ClaimedJob, JobId, Keys, SessionId
+from rota.limit import MOST
 from rota.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
@@ -174,6 +175,14 @@ def test_the_code_says_the_numbers(store: Store, connection: Connection) -> None
     assert len(claim(store, connection, session)) == 2
     limited(store, connection, "a", ONE)
     assert claim(store, connection, session) == []
+
+
+def test_the_highest_numbers(store: Store, connection: Connection) -> None:
+    """Each database holds them, and counts with them."""
+    limited(store, connection, "aa", Limit(key="{key}", running=MOST, per_hour=MOST))
+    session = open_session(store, connection)
+    assert len(claim(store, connection, session, 1)) == 1
+    assert len(claim(store, connection, session)) == 1
 
 
 def test_a_rate(store: Store, connection: Connection) -> None:

@@ -7,7 +7,9 @@ import pytest
 
 from rota.config import WorkerConfig
 from rota.errors import ConfigError
+from rota.limit import MOST, Limit
 from rota.options import JobOptions
+from rota.unique import Unique
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -38,6 +40,43 @@ def test_refused(wrong: dict[str, Any]) -> None:
     """What cannot be meant is refused where it is said."""
     with pytest.raises(ConfigError):
         JobOptions(**wrong)
+
+
+@pytest.mark.parametrize("name", ["running", "per_second", "per_minute", "per_hour"])
+def test_limits(name: str) -> None:
+    """Numbers that both databases hold are possible."""
+    for number in (1, MOST):
+        assert getattr(Limit(**{name: number}), name) == number  # type: ignore[arg-type]
+    for wrong in (0, 1.5, True, "1", MOST + 1, 2**70):
+        with pytest.raises(ConfigError, match=rf"Limit\({name}=…\): a whole number from 1 to"):
+            Limit(**{name: wrong})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("by", None),
+        ("by", 5),
+        ("by", "order"),
+        ("by", (1,)),
+        ("by", {"order"}),
+        ("while_", None),
+        ("while_", 5),
+        ("while_", "waiting"),
+        ("while_", ()),
+        ("while_", ("running",)),
+        ("while_", [["waiting"]]),
+        ("on_conflict", None),
+        ("on_conflict", []),
+        ("on_conflict", "wait"),
+        ("period", 0),
+        ("cap", 5),
+    ],
+)
+def test_bad_unique(name: str, value: Any) -> None:
+    """What cannot be meant is refused by name, of whatever type it is."""
+    with pytest.raises(ConfigError, match=rf"Unique\({name}=…\)"):
+        Unique(**{name: value})
 
 
 def test_using() -> None:
