@@ -20,6 +20,8 @@ from rota.unique import OnConflict, Unique
 LONGEST_KEY = 500
 """Characters a key may have."""
 
+_UNSTORABLE = "which no database can hold; remove it"
+
 
 class KeyTemplate:
     """Makes the keys of one task's jobs.
@@ -33,7 +35,8 @@ class KeyTemplate:
             something else is written as JSON.
 
     Raises:
-        ConfigError: It is empty or cannot be read, or names something that is no single argument.
+        ConfigError: It is empty, cannot be read or stored, or names something that is no single
+            argument.
     """
 
     __slots__ = ("_defaults", "_exact", "_parts", "names", "text", "what")
@@ -49,6 +52,9 @@ class KeyTemplate:
     ) -> None:
         if not isinstance(text, str) or not text.strip():
             message = f"{what}: a key such as 'tenant:{{tenant}}' is needed, not {text!r}"
+            raise ConfigError(message)
+        if not _storable(text):
+            message = f"{what}: {text!r} has a NUL or a lone surrogate in it, {_UNSTORABLE}"
             raise ConfigError(message)
         self.text = text
         self.what = what
@@ -74,7 +80,8 @@ class KeyTemplate:
         """The key of a job with these args (JSON text).
 
         Raises:
-            ArgsError: A named argument is a list or an object, or the key is empty or too long.
+            ArgsError: A named argument is a list or an object, or the key is empty, too long or
+                cannot be stored.
         """
         if not self.names:
             return self._checked("".join(fixed for fixed, _ in self._parts))
@@ -107,10 +114,19 @@ class KeyTemplate:
                 f"1 to {LONGEST_KEY} are possible"
             )
             raise ArgsError(message)
-        if "\0" in key:
-            message = f"{self.what}: the key {key!r} has a NUL in it, which no database can hold"
+        if not _storable(key):
+            message = (
+                f"{self.what}: the key {key!r} has a NUL or a lone surrogate in it, {_UNSTORABLE}"
+            )
             raise ArgsError(message)
         return key
+
+
+def _storable(text: str) -> bool:
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def _quoted(value: str) -> str:

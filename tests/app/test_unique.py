@@ -10,6 +10,7 @@ from rota import (
     Context,
     Enqueued,
     JobExists,
+    Limit,
     Placing,
     Rota,
     Unique,
@@ -83,6 +84,23 @@ def test_the_context_is_no_argument(app: Rota) -> None:
 
     with pytest.raises(ConfigError, match=r"'ctx', which is no argument .*its arguments: order\)"):
         app.task(name="a", unique="{ctx}")(send)
+
+
+@pytest.mark.parametrize("text", ["a\0", "\ud800"])
+@pytest.mark.parametrize("option", ["unique", "limit", "fair"])
+def test_text_that_no_database_holds(app: Rota, option: str, text: str) -> None:
+    """It is refused in a declaration, and where a default brings it into a key."""
+
+    def send(order: str = text) -> None: ...
+
+    def keyed(key: str) -> dict[str, Any]:
+        return {option: Limit(key, running=1) if option == "limit" else key}
+
+    with pytest.raises(ConfigError, match=f"^{option} of task 'send': .* no database can hold"):
+        app.task(name="send", **keyed(text))(send)
+    task = app.task(name="send", **keyed("{order}"))(send)
+    with pytest.raises(ArgsError, match="no database can hold"):
+        task.enqueue()
 
 
 def test_bad_keys(app: Rota) -> None:
