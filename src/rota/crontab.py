@@ -15,6 +15,7 @@ from rota import entries
 from rota.entries import Args
 from rota.errors import ConfigError, CronEntryExists, CronEntryNotFound
 from rota.handle import JobHandle
+from rota.options import check_name
 from rota.task import Task
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ class Crontab:
         changes = entries.changes(expression, timezone, missed, jitter, nothing=args is None)
         if args is not None:
             changes |= self._args(name, self.entries(), args)
-        _must(name, self._run(conn, self._app.store.cron.change(name, changes)))
+        _must(name, self._run(conn, self._app.store.cron.change(_sought(name), changes)))
 
     async def achange(
         self,
@@ -210,7 +211,7 @@ class Crontab:
         changes = entries.changes(expression, timezone, missed, jitter, nothing=args is None)
         if args is not None:
             changes |= self._args(name, await self.aentries(), args)
-        _must(name, await self._arun(conn, self._app.store.cron.change(name, changes)))
+        _must(name, await self._arun(conn, self._app.store.cron.change(_sought(name), changes)))
 
     def remove(self, name: str, *, conn: object = None) -> None:
         """Remove an entry. One that is still in the code comes back when a worker starts.
@@ -218,11 +219,11 @@ class Crontab:
         Raises:
             CronEntryNotFound: There is no entry of that name.
         """
-        _must(name, self._run(conn, self._app.store.cron.remove(name)))
+        _must(name, self._run(conn, self._app.store.cron.remove(_sought(name))))
 
     async def aremove(self, name: str, *, conn: object = None) -> None:
         """`remove` for async code."""
-        _must(name, await self._arun(conn, self._app.store.cron.remove(name)))
+        _must(name, await self._arun(conn, self._app.store.cron.remove(_sought(name))))
 
     def pause(self, name: str, *, conn: object = None) -> bool:
         """Make no jobs of an entry until it is resumed; false if it was paused already.
@@ -230,11 +231,11 @@ class Crontab:
         Raises:
             CronEntryNotFound: There is no entry of that name.
         """
-        return _found(name, self._run(conn, self._app.store.cron.pause(name)))
+        return _found(name, self._run(conn, self._app.store.cron.pause(_sought(name))))
 
     async def apause(self, name: str, *, conn: object = None) -> bool:
         """`pause` for async code."""
-        return _found(name, await self._arun(conn, self._app.store.cron.pause(name)))
+        return _found(name, await self._arun(conn, self._app.store.cron.pause(_sought(name))))
 
     def resume(self, name: str, *, conn: object = None) -> bool:
         """Make jobs of an entry again; false if it was not paused.
@@ -244,11 +245,11 @@ class Crontab:
         Raises:
             CronEntryNotFound: There is no entry of that name.
         """
-        return _found(name, self._run(conn, self._app.store.cron.resume(name)))
+        return _found(name, self._run(conn, self._app.store.cron.resume(_sought(name))))
 
     async def aresume(self, name: str, *, conn: object = None) -> bool:
         """`resume` for async code."""
-        return _found(name, await self._arun(conn, self._app.store.cron.resume(name)))
+        return _found(name, await self._arun(conn, self._app.store.cron.resume(_sought(name))))
 
     def run(self, name: str, *, conn: object = None) -> JobHandle[Any]:
         """Enqueue a job of an entry now, paused or not; its due times stay as they are.
@@ -259,11 +260,11 @@ class Crontab:
         Raises:
             CronEntryNotFound: There is no entry of that name.
         """
-        return self._handle(name, self._run(conn, self._app.store.cron.run(name)))
+        return self._handle(name, self._run(conn, self._app.store.cron.run(_sought(name))))
 
     async def arun(self, name: str, *, conn: object = None) -> JobHandle[Any]:
         """`run` for async code."""
-        return self._handle(name, await self._arun(conn, self._app.store.cron.run(name)))
+        return self._handle(name, await self._arun(conn, self._app.store.cron.run(_sought(name))))
 
     # What they share -------------------------------------------------------------------------
 
@@ -298,6 +299,14 @@ class Crontab:
             message = f"cron: a task of this app or its name is needed, not {task!r}"
             raise ConfigError(message)
         return entries.built(name, expression, known, **options)
+
+
+def _sought(name: str) -> str:
+    """A name that an entry may have; others are not even asked for, since no database has them."""
+    try:
+        return check_name(name, "cron")
+    except ConfigError:
+        raise _not_found(name) from None
 
 
 def _added(name: str, done: bool) -> None:  # noqa: FBT001 - what the store said

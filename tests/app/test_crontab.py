@@ -1,6 +1,7 @@
 """Cron entries as users write them: declared in code, and added while the app runs."""
 
 import json
+import re
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -167,15 +168,16 @@ async def test_at_run_time_in_async_code(app: Rota, send: Send) -> None:
             await call("e")
 
 
-def test_unknown_entries(app: Rota) -> None:
+@pytest.mark.parametrize("name", ["none", "", "a\0", "\ud800"])
+def test_unknown_entries(app: Rota, name: str) -> None:
     """Each method says that there is none of that name, and how to see those there are."""
-    said = "'none'; `rota cron list`"
+    said = re.escape(f"{name!r}; `rota cron list`")
     for method in ("remove", "pause", "resume", "run"):
         with pytest.raises(CronEntryNotFound, match=said):
-            getattr(app.cron, method)("none")
+            getattr(app.cron, method)(name)
     for changes in ({"jitter": 1}, {"args": (1,)}):
         with pytest.raises(CronEntryNotFound, match=said):
-            app.cron.change("none", **changes)
+            app.cron.change(name, **changes)
 
 
 def test_bad_changes(app: Rota, send: Send) -> None:
