@@ -30,6 +30,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import msgspec
 from cronsim import CronSim, CronSimError
 
+from rota.durations import aware
 from rota.errors import ConfigError
 from rota.job import MAX_ATTEMPTS
 
@@ -187,8 +188,9 @@ def due_times(expression: str, timezone: str, after: datetime) -> Iterator[datet
     """All due times after a moment, in their order, each once; in that time zone.
 
     Raises:
-        ConfigError: The expression cannot be read, or the time zone is not known.
+        ConfigError: The expression cannot be read, the time zone is not known, or `after` names none.
     """
+    aware(after, "after")
     zone = _zone(timezone)
     return (due.astimezone(zone) for due in _due_times(expression, zone, after))
 

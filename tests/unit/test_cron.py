@@ -128,6 +128,12 @@ def test_unknown_zones(timezone: str, said: str) -> None:
         check_timezone(timezone)
 
 
+def test_a_naive_moment() -> None:
+    """It is refused before the first due time is asked for."""
+    with pytest.raises(ConfigError, match="after: this datetime has no time zone"):
+        due_times("@daily", ROME, at("2026-01-01T00:00"))
+
+
 def test_missed_is_one_of_three_words() -> None:
     """Another one is refused."""
     assert check_missed("all") is Missed.ALL
