@@ -185,6 +185,19 @@ def test_stop_before_the_start(app: Rota) -> None:
     asyncio.run(asyncio.wait_for(worker.arun(signals=False), 10))
 
 
+def test_run_in_a_thread(app: Rota) -> None:
+    """It works where no signal can reach it, and ends by `stop`."""
+    ran = threading.Event()
+    app.task(name="job")(ran.set).enqueue()
+    worker = Worker(app)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    assert ran.wait(20)
+    worker.stop()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
 def test_stop_after_the_end(app: Rota) -> None:
     """Stopping a worker that has ended is nothing to complain about."""
     app.task(name="job")(lambda: None)

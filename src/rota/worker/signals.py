@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import signal
+import threading
 from collections.abc import Callable, Iterator
 
 
@@ -10,7 +11,13 @@ from collections.abc import Callable, Iterator
 def on_signals(
     loop: asyncio.AbstractEventLoop, first: Callable[[], None], second: Callable[[], None]
 ) -> Iterator[None]:
-    """Call `first` at the first signal and `second` at each further one, on the event loop."""
+    """Call `first` at the first signal and `second` at each further one, on the event loop.
+
+    In another thread than the main one nothing is called: Python tells only that one of signals.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     calls = [second, first]
 
     def handle() -> None:

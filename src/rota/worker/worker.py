@@ -76,7 +76,8 @@ class Worker:
         """Run until SIGTERM or SIGINT, or until `stop`. Blocks.
 
         The first signal stops claiming, lets running jobs finish within the grace period and gives
-        back what was not started; the second one gives back everything at once.
+        back what was not started; the second one gives back everything at once. Signals reach the main
+        thread alone: a worker in another one runs until `stop`.
 
         Raises:
             StoreError: The database cannot be used at the start.
@@ -85,7 +86,7 @@ class Worker:
         asyncio.run(self.arun())
 
     async def arun(self, *, signals: bool = True) -> None:
-        """`run` on a running event loop; `signals` says whether SIGTERM and SIGINT stop it."""
+        """`run` on a running event loop; `signals`: SIGTERM and SIGINT stop it, in the main thread."""
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         self._abort = asyncio.Event()
