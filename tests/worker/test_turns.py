@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 
 import pytest
@@ -296,8 +296,6 @@ def claimed(number: int, queue: str = "slow") -> ClaimedJob:
 
 def test_no_room_before_the_runners_know() -> None:
     """What was claimed before has to be counted first."""
-    from collections import deque
-
     turns = Turns({"slow": 2}, 10, lambda: None)
     assert turns.room() == {"slow": 0}
     inbox = deque([claimed(2), claimed(3, "free"), claimed(4)])
@@ -312,8 +310,6 @@ def test_no_room_before_the_runners_know() -> None:
 
 def test_who_had_too_little_is_told() -> None:
     """The end of a job wakes the claimer where it could have claimed more, and only there."""
-    from collections import deque
-
     told: list[int] = []
     turns = Turns({"slow": 1, "calm": 1}, 10, lambda: told.append(1))
     turns.adopt(deque(), [])
@@ -325,3 +321,19 @@ def test_who_had_too_little_is_told() -> None:
     turns.took([], turns.room())
     turns.give(claimed(9, "calm"))
     assert len(told) == 1
+
+
+@pytest.mark.parametrize("span", [0.001, 0.1])
+def test_jobs_that_end_together_are_not_quick(span: float) -> None:
+    """They may have run for hours beside each other; those that follow them have not."""
+    turns = Turns({"slow": 2}, 1000, lambda: None)
+    turns.adopt(deque(), [])
+    turns.took([claimed(number) for number in range(7)], turns.room())
+    for number in range(2):
+        turns.give(claimed(number))
+    turns.measure(span, 0.1)
+    for number in range(2, 7):
+        turns.give(claimed(number))
+    assert turns.room() == {"slow": 2}
+    turns.measure(0.1, 0.1)
+    assert turns.room() == {"slow": 2 + 5 - 2}

@@ -254,8 +254,9 @@ class Claimer:
         now = time.monotonic()
         since, ended = self._measured
         if now - since >= self._window:
-            rate = (self._ended - ended) / (now - since)
-            self._ahead = rate * PREFETCH_TIME
+            # The first ones to end in this time may have run for long: they say nothing of a rate.
+            quick = max(0, self._ended - ended - self._config.concurrency)
+            self._ahead = quick / (now - since) * PREFETCH_TIME
             if self._turns is not None:
                 self._turns.measure(now - since, PREFETCH_TIME)
             self._measured = (now, self._ended)

@@ -64,9 +64,10 @@ class Turns:
     def measure(self, span: float, time_ahead: float) -> None:
         """Claim ahead what is done in `time_ahead` seconds, as fast as in the last `span`."""
         for queue in self.most:
-            rate = (self._ended[queue] - self._measured[queue]) / span
+            # The first ones to end in this time may have run for long: they say nothing of a rate.
+            quick = max(0, self._ended[queue] - self._measured[queue] - self.most[queue])
             self._measured[queue] = self._ended[queue]
-            self._ahead[queue] = min(int(rate * time_ahead), self._prefetch)
+            self._ahead[queue] = min(int(quick / span * time_ahead), self._prefetch)
 
     def _room(self, queue: str) -> int:
         if not self._adopted:
