@@ -1,8 +1,11 @@
 """Looking at jobs that move on meanwhile."""
 
-from rota.job import JobFilter
+import pytest
+
+from rota.job import JobFilter, Keys
 from rota.states import State
-from tests.store.factories import until
+from rota.unique import Unique
+from tests.store.factories import spec_of, until
 from tests.store.postgres.database import KEEP, Database, Later
 
 
@@ -17,3 +20,23 @@ def test_a_list_shows_one_moment(db: Database) -> None:
     assert db.settle(session, db.claim(session), keep=KEEP) == []
     third.rollback()
     assert [(one.id, one.state) for one in listing.result()] == [(job, State.AVAILABLE)]
+
+
+@pytest.mark.parametrize("moment", ["20000-01-01 00:00+00", "9999-12-31 23:00+00", "0044-03-15 BC"])
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Lima"])
+def test_a_time_that_python_cannot_hold(db: Database, moment: str, zone: str) -> None:
+    """A job with such a time is shown like others, and hides none of them, in every time zone."""
+    spec = spec_of(delay=3600.0, unique=Unique(key="x"))
+    [far] = db.own.run(db.store.enqueue_keyed(spec, ["{}"], Keys(unique=["one"])))
+    [near] = db.enqueue(delay=3600.0)
+    [free] = db.enqueue()
+    db.sql("UPDATE rota.timer SET run_at = %s WHERE id = %s", moment, far.job)
+    db.sql(f"ALTER DATABASE {db.admin.info.dbname} SET timezone = '{zone}'")
+    own = db.connect()
+    assert {one.id for one in own.run(db.store.list_jobs(JobFilter()))} == {far.job, near, free}
+    [shown] = own.run(db.store.list_jobs(JobFilter(subject="one")))
+    assert shown.scheduled_at is not None
+    assert shown.scheduled_at.astimezone() == shown.scheduled_at
+    assert own.run(db.store.get([far.job])) == [shown]
+    [waiting] = own.run(db.store.get([free]))
+    assert waiting.scheduled_at is None

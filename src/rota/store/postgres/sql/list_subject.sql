@@ -1,8 +1,11 @@
 -- Jobs that hold a unique key and have not ended, of the keys from `first` to `last`, newest first; a
 -- null filter means any. Locks nothing. Walks unique_key's primary key, then each job by its id.
+-- A time that Python cannot hold, in any time zone, is shown as the last or the first that it can.
 SELECT job.id, job.task, job.args::text, job.queue, job.priority, job.state, job.attempt,
-       job.max_attempts, job.timeout, job.enqueued_at, job.scheduled_at, job.finished_at,
-       job.result::text, job.errors::text, job.worker,
+       job.max_attempts, job.timeout, job.enqueued_at,
+       CASE WHEN job.scheduled_at IS NOT NULL
+            THEN greatest(least(job.scheduled_at, '9999-12-30 00:00+00'), '0001-01-02 00:00+00') END,
+       job.finished_at, job.result::text, job.errors::text, job.worker,
        EXISTS (SELECT FROM rota.cancel_request AS request WHERE request.job = job.id),
        job.unique_key, job.iteration, job.last_run
 FROM rota.unique_key AS held
