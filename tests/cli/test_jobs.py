@@ -22,6 +22,7 @@ from tests.store.factories import (
     running,
     settle,
     settlement,
+    spec_of,
     states,
 )
 
@@ -106,6 +107,20 @@ def test_show(url: str, store: Store, connection: Connection) -> None:
     [error] = shown["errors"]
     assert (error["attempt"], error["exception"], error["message"]) == (1, "shop.Broken", "no luck")
     assert "line 7" in error["traceback"]
+
+
+@pytest.mark.parametrize(
+    "args", ['{"a":"\\ud800"}', '{"a":' + "[" * 5000 + "]" * 5000 + "}"], ids=["half", "deep"]
+)
+def test_args_that_nobody_reads(url: str, store: Store, connection: Connection, args: str) -> None:
+    """What other programs have stored is shown as it is."""
+    [job] = connection.run(store.enqueue(spec_of(), [args], copy=False))
+    result = rota("jobs", "show", job, url=url)
+    assert result.exit_code == 0, result.output
+    assert args in result.stdout
+    result = rota("jobs", "show", job, "--json", url=url)
+    assert result.exit_code == 0, result.output
+    assert f'"args":{args}' in result.stdout
 
 
 def test_a_result_is_shown(url: str, store: Store, connection: Connection) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from rota.cli.output import Cell, brief, harmless, harmless_lines, moment, say
+from rota.cli.output import Cell, brief, formatted, harmless, harmless_lines, moment, say
 from rota.cli.tables import Column, shortened
 from rota.job import JobRecord, LogLine, Progress
 from rota.states import State
@@ -162,7 +162,7 @@ def say_line(one: LogLine, indent: int = 0) -> None:
 
 def say_json_text(name: str, text: str) -> None:
     """Print JSON under a name."""
-    first, *rest = harmless_lines(msgspec.json.format(text, indent=2)).splitlines()
+    first, *rest = harmless_lines(formatted(text)).splitlines()
     say(f"  {name:<9} {first}")
     for line in rest:
         say(f"  {'':<9} {line}")

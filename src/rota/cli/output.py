@@ -56,7 +56,18 @@ def say(line: str = "", **style: Any) -> None:
 
 def say_json(value: object) -> None:
     """Print one JSON document."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    click.echo(formatted(msgspec.json.encode(value).decode()))
+
+
+def formatted(text: str) -> str:
+    """JSON on several lines; as it is, where it cannot be read.
+
+    SQL can store halves of surrogate pairs, and thousands of levels.
+    """
+    try:
+        return msgspec.json.format(text, indent=2)
+    except (msgspec.DecodeError, RecursionError):
+        return text
 
 
 def moment(at: datetime | None) -> str:
