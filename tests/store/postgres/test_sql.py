@@ -1,14 +1,19 @@
 """`rota.enqueue()`: jobs from SQL, the same as those from Python."""
 
 import secrets
+import sys
+import unicodedata
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 
 import psycopg
 import pytest
 
-from rota.job import JobId, JobRecord
+from rota.job import JobFilter, JobId, JobRecord
 from rota.states import State
+from rota.store.migrate import migrate
+from rota.store.postgres import PostgresStore
 from tests.store.factories import until
 from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
 
@@ -103,13 +108,30 @@ REFUSED = {
     "repeat('x', 201)": "task: a name of 1 to 200",
     "'x', '[1]'": "args: a JSON object is needed, not array",
     "'x', NULL": "args: a JSON object is needed, not NULL",
+    "'x', NULL::jsonb": "args: a JSON object is needed, not NULL",
+    "'x', 'null'": "args: a JSON object is needed, not null",
+    "'x', 7": "args: a JSON object is needed, not number",
+    "'x', '{\"a'": "args: invalid input syntax for type json",
+    "'x', '{\"a\":\"\\u0000\"}'": "\\u0000 cannot be converted to text",
+    "'x', '{\"a\":\"\\ud800\"}'::json": "low surrogate must follow",
+    "'x', json_build_object('a', repeat('x', 1000000))": "bytes, the limit is 1000000",
+    "'x', json_build_object('a', repeat('ä', 500000))": "bytes, the limit is 1000000",
+    "'x', ('{\"a\":' || repeat('[', 102) || repeat(']', 102) || '}')::json": "more than 100 levels",
+    "'x', '{\"a\":' || repeat('[', 300000) || repeat(']', 300000) || '}'": "stack depth limit",
     "'x', queue => 'a '": "queue: a name of 1 to 200",
+    "'x', queue => E'a\\u200b'": "queue: a name of 1 to 200",
     "'x', priority => 40000": "priority: a whole number between",
     "'x', max_attempts => 0": "max_attempts: between 1 and",
     "'x', delay => '1 s', run_at => now()": "exclude each other",
-    "'x', delay => '-1 s'": "delay: no negative",
-    "'x', run_at => 'infinity'": "run_at: a moment is needed",
-    "'x', timeout => '0'": "timeout: more than no time",
+    "'x', delay => '-1 s'": "delay: between 0 and 3162240000 seconds",
+    "'x', delay => '3162240001 s'": "delay: between 0 and 3162240000 seconds",
+    "'x', delay => '200000 years'": "delay: between 0 and 3162240000 seconds",
+    "'x', run_at => 'infinity'": "run_at: a moment in the years 1 to 9999",
+    "'x', run_at => '-infinity'": "run_at: a moment in the years 1 to 9999",
+    "'x', run_at => '20000-01-01 00:00+00'": "run_at: a moment in the years 1 to 9999",
+    "'x', run_at => '0044-03-15 00:00+00 BC'": "run_at: a moment in the years 1 to 9999",
+    "'x', timeout => '0'": "timeout: more than 0 and at most 3162240000 seconds",
+    "'x', timeout => '200 years'": "timeout: more than 0 and at most 3162240000 seconds",
 }
 
 
@@ -121,6 +143,79 @@ def test_refused(db: Database, given: str) -> None:
     assert REFUSED[given] in str(raised.value)
     assert raised.value.diag.message_hint
     assert db.one("SELECT count(*) FROM rota.log") == db.one("SELECT count(*) FROM rota.lane") == 0
+
+
+def test_as_far_as_python_goes(db: Database) -> None:
+    """What is just within the limits is a job, and can be looked at from every time zone."""
+    nested = "[" * 100 + "1" + "]" * 100
+    for given in (
+        f"""'{{"a":{nested}}}'""",
+        "json_build_object('a', repeat('x', 999990))",
+        "delay => '3162240000 s'",
+        "timeout => '3162240000 s'",
+        "run_at => '0001-01-01 00:00+00'",
+        "run_at => '9999-12-31 23:59:59.999999+00'",
+    ):
+        record(db, db.one(f"SELECT rota.enqueue('shop.send', {given})"))
+    for zone in ("Asia/Tokyo", "America/Lima"):
+        db.sql(f"ALTER DATABASE {db.admin.info.dbname} SET timezone = '{zone}'")
+        assert len(db.connect().run(db.store.list_jobs(JobFilter()))) == 6
+
+
+def test_names(db: Database) -> None:
+    """A name may have the characters that Python prints, and no others that are assigned."""
+    kinds: dict[bool, list[str]] = {True: [], False: []}
+    for one in map(chr, range(1, sys.maxunicode + 1)):
+        if unicodedata.category(one) not in {"Cn", "Cs"}:
+            kinds[one.isprintable()].append(one)
+    printable = "".join(kinds[True]).replace(" ", "")
+    names = [printable[start : start + 200] for start in range(0, len(printable), 200)]
+    db.sql("SELECT rota.enqueue(name) FROM unnest(%s::text[]) AS name", names)
+    # Of the many for private use one in a thousand.
+    odd = [one for one in kinds[False] if ord(one) < 0xE000 or ord(one) % 1000 == 0]
+    for one in odd:
+        with pytest.raises(psycopg.errors.InvalidParameterValue, match="printable"):
+            db.sql("SELECT rota.enqueue(%s)", f"a{one}b")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        """'{"number":0}'""",
+        """args => '{"number":0}'""",
+        """'{"number"' || ':0}'""",
+        """'{"number":0}'::json""",
+        """'{"number":0}'::jsonb""",
+        """args => jsonb_build_object('number', 0)""",
+    ],
+)
+def test_types_of_args(db: Database, given: str) -> None:
+    """Args may be json, jsonb, text, or a literal without a type, with and without their name."""
+    job = record(db, db.one(f"SELECT rota.enqueue('shop.send', {given}, queue => 'mail')"))
+    assert (job.args.replace(" ", ""), job.queue) == ('{"number":0}', "mail")
+
+
+def test_who_has_called_an_older_version(postgres_url: str) -> None:
+    """Statements and triggers from before the migration go on in the same connection."""
+    store = PostgresStore(postgres_url)
+    with closing(store.connect()) as own, psycopg.connect(postgres_url) as caller:
+        for version, sql in store.migrations().items():
+            if version < 11:
+                own.run(store.migrate(version, sql))
+        caller.execute("PREPARE send (json) AS SELECT rota.enqueue('shop.send', $1)")
+        caller.execute(
+            "CREATE FUNCTION send() RETURNS bigint LANGUAGE plpgsql AS"
+            " $$ BEGIN RETURN rota.enqueue('shop.send', json_build_object('number', 1)); END $$"
+        )
+        calls = ("EXECUTE send ('{}')", "SELECT send()")
+        for call in calls:
+            caller.execute(call)
+        caller.commit()
+        assert migrate(store, own)[0] == 11
+        for call in calls:
+            caller.execute(call)
+        caller.commit()
+        assert len(own.run(store.list_jobs(JobFilter()))) == 4
 
 
 @pytest.mark.parametrize("end", ["commit", "rollback"])
