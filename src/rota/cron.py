@@ -18,6 +18,7 @@ the entry when its next due time is computed.
 """
 
 import difflib
+import functools
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -300,14 +301,25 @@ def _walls(expression: str, start: datetime) -> Iterator[datetime]:
 
 
 def _zone(timezone: str) -> ZoneInfo:
+    if not isinstance(timezone, str):
+        message = f"timezone: text is needed, not {type(timezone).__name__}"
+        raise ConfigError(message)
+    found = _found(timezone)
+    if isinstance(found, str):
+        raise ConfigError(found)
+    return found
+
+
+@functools.lru_cache(maxsize=1000)
+def _found(timezone: str) -> ZoneInfo | str:
+    """A time zone, or why there is none; looked for once, since workers ask in a transaction."""
     try:
         return ZoneInfo(timezone)
-    except (LookupError, ValueError, TypeError, OSError) as error:
+    except (LookupError, ValueError, OSError):
         known = {name.lower(): name for name in available_timezones()}
-        close = difflib.get_close_matches(str(timezone).lower(), known, n=1)
+        close = difflib.get_close_matches(timezone.lower(), known, n=1)
         hint = f"did you mean {known[close[0]]}?" if close else "use a name such as Europe/Rome"
-        message = f"timezone: {timezone!r} is not known here; {hint}"
-        raise ConfigError(message) from error
+        return f"timezone: {timezone!r} is not known here; {hint}"
 
 
 def _moments(wall: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:

@@ -2,6 +2,7 @@
 
 import itertools
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -132,6 +133,20 @@ def test_a_naive_moment() -> None:
     """It is refused before the first due time is asked for."""
     with pytest.raises(ConfigError, match="after: this datetime has no time zone"):
         due_times("@daily", ROME, at("2026-01-01T00:00"))
+def test_an_unknown_zone_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers ask at each try to make its jobs: what it was like is not computed anew."""
+    with pytest.raises(ConfigError, match="Rome"):
+        check_timezone("Europe/Rom")
+    monkeypatch.delattr("rota.cron.available_timezones")
+    with pytest.raises(ConfigError, match="Rome"):
+        check_timezone("Europe/Rom")
+
+
+@pytest.mark.parametrize("timezone", [None, 1, ["UTC"], ZoneInfo("UTC")])
+def test_a_zone_is_a_name(timezone: Any) -> None:
+    """Nothing else, not even a zone."""
+    with pytest.raises(ConfigError, match="timezone: text is needed"):
+        check_timezone(timezone)
 
 
 def test_missed_is_one_of_three_words() -> None:
