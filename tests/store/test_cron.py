@@ -37,8 +37,10 @@ def add(store: Store, connection: Connection, entry: CronEntry, hours: float = 0
     assert connection.run(store.cron.add(entry, ago(hours) if hours else None))
 
 
-def make(store: Store, connection: Connection, **sizes: int) -> list[Made]:
-    return connection.run(store.cron.make(**sizes))
+def make(
+    store: Store, connection: Connection, aside: list[int] | None = None, **sizes: int
+) -> list[Made]:
+    return connection.run(store.cron.make(aside=aside, **sizes))
 
 
 def jobs(store: Store, connection: Connection) -> list[JobRecord]:
@@ -234,14 +236,31 @@ def test_an_entry_that_cannot_be_read_here(store: Store, connection: Connection)
     assert again.entry == "bad"
 
 
-def break_entry(store: Store, connection: Connection, name: str) -> None:
-    """Give an entry a time zone that exists on other machines only."""
+def test_what_cannot_be_read_here_keeps_nobody_out(store: Store, connection: Connection) -> None:
+    """It is put aside and comes last, who has waited longest first, until it can be read."""
+    for name in ("bad", "worse", "good", "better"):
+        add(store, connection, entry_of(name), hours=2)
+    break_entry(store, connection, "bad")
+    break_entry(store, connection, "worse")
+    aside: list[int] = []
+    tried = [one.entry for _ in range(6) for one in make(store, connection, aside, size=1)]
+    assert tried == ["bad", "worse", "good", "better", "bad", "worse"]
+    assert len(aside) == 2
+    break_entry(store, connection, "bad", "UTC")
+    assert [bool(one.jobs) for one in make(store, connection, aside)] == [True, False]
+    assert len(aside) == 1
+
+
+def break_entry(
+    store: Store, connection: Connection, name: str, timezone: str = "Mars/Base"
+) -> None:
+    """Give an entry a time zone, behind the back of Rota: one that exists on other machines only."""
     transaction = store.transaction()
     table = "rota.cron_entry" if store.name == "postgres" else "rota_cron_entry"
     driver: Any = transaction.connection
-    driver.execute(f"UPDATE {table} SET timezone = 'Mars/Base' WHERE name = '{name}'")
+    driver.execute(f"UPDATE {table} SET timezone = '{timezone}' WHERE name = '{name}'")
     transaction.commit()
-    assert records(store, connection)[name].entry.timezone == "Mars/Base"
+    assert records(store, connection)[name].entry.timezone == timezone
 
 
 # Whoever comes first -----------------------------------------------------------------------------

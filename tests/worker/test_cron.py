@@ -6,6 +6,7 @@ import threading
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,8 @@ from rota import Limit, Rota, State
 from rota.cron import CronEntry, Missed
 from rota.events import CronJobsMade, CronRunsMissed, Event, JobsEnqueued, JobStarted
 from rota.job import SessionId
+from rota.store.connections import Transaction
+from rota.store.cron import ENTRIES
 from tests.fixtures.workers import records, until, working
 
 EVERY_SECOND = "* * * * * *"
@@ -222,6 +225,32 @@ def test_an_entry_that_somebody_keeps_locked(app: Rota) -> None:
         assert "locked" not in names
         transaction.commit()
         until(lambda: "locked" in names)
+
+
+def test_many_entries_that_cannot_be_read_here(app: Rota) -> None:
+    """They stay due, and yet one that comes after them has its jobs."""
+    made = heard(app, CronJobsMade)
+
+    @app.task
+    async def tick() -> None: ...
+
+    transaction = app.begin()
+    for number in range(ENTRIES):
+        app.cron.add(f"bad {number}", EVERY_SECOND, tick, conn=transaction.connection)
+    break_entries(app, transaction)
+    app.cron.add("good", EVERY_SECOND, tick, conn=transaction.connection)
+    transaction.commit()
+    until(lambda: min(one.due for one in app.cron.entries() if one.due) < datetime.now(UTC))
+    with working(app):
+        until(lambda: len(made) >= 2)
+    assert {one.entry for one in made if isinstance(one, CronJobsMade)} == {"good"}
+
+
+def break_entries(app: Rota, transaction: Transaction) -> None:
+    """Give all entries a time zone that exists on other machines only."""
+    table = "rota.cron_entry" if app.store.name == "postgres" else "rota_cron_entry"
+    driver: Any = transaction.connection
+    driver.execute(f"UPDATE {table} SET timezone = 'Mars/Base'")
 
 
 def test_a_paused_entry_stays_paused(app: Rota) -> None:

@@ -10,7 +10,8 @@ its expression or its options. Such an entry is left to other machines, and the 
 
 An entry's unique job may have to wait for a transaction that is about to store one of the same key, and
 that may stay open for long. The entry is then given up for this time, as if somebody had locked it:
-upkeep waits for no producer.
+upkeep waits for no producer. An entry that could not be dealt with is put aside: it stays due, and
+comes after all others the next time.
 
 Nobody is woken by a change: workers ask once a second when the next entry is due, and a transaction
 that notified could not be prepared (two-phase commit).
@@ -33,6 +34,10 @@ from rota.store.operation import Begin, Operation, Statement, Stepped, Steps
 
 ENTRIES = 200
 """Entries that one transaction deals with."""
+
+HELD = 40
+"""Entries that one transaction gives up: each costs some milliseconds, for which the jobs that it has
+made wait for its commit."""
 
 JOBS = 500
 """Jobs that one transaction makes of an entry that has missed many of its due times."""
@@ -59,8 +64,9 @@ class Dialect:
     """How a backend spells it.
 
     `write` and `read` are for moments, `many` for lists. `forget` removes what dead workers
-    declared, where `worker` does not. `attempt` comes before an entry's unique jobs are stored; where
-    a key is not to be had now that raises `taken`, and `give_up` undoes what was begun.
+    declared, where `worker` does not. `attempt` comes before an entry's unique jobs are stored, and
+    `stored` after it; where a key is not to be had now that raises `taken`, and `give_up` undoes what
+    was begun.
     """
 
     entries: Statement
@@ -76,6 +82,7 @@ class Dialect:
     worker: Statement
     forget: Statement | None
     attempt: Sequence[Statement]
+    stored: Statement | None
     give_up: Statement | None
     taken: type[StoreError]
     write: Callable[[datetime], object]
@@ -178,12 +185,16 @@ class Cron:
         steps = self._declare(session, entries, again=again)
         return Stepped("cron_declare", steps, Begin.DURABLE)
 
-    def make(self, size: int = ENTRIES, jobs: int = JOBS) -> Operation[list[Made]]:
+    def make(
+        self, size: int = ENTRIES, jobs: int = JOBS, aside: list[int] | None = None
+    ) -> Operation[list[Made]]:
         """Make the jobs of entries whose due time has come: so many entries, so many jobs of each.
 
-        Others that do the same just now are not waited for.
+        Others that do the same just now are not waited for. `aside` has the ids of entries that could
+        not be dealt with before, and gets those that cannot be now: they come after all others.
         """
-        return Stepped("cron_make", self._make(size, jobs), Begin.DURABLE)
+        steps = self._make(size, jobs, [] if aside is None else aside)
+        return Stepped("cron_make", steps, Begin.DURABLE)
 
     # Steps -----------------------------------------------------------------------------------
 
@@ -264,23 +275,35 @@ class Cron:
             changed.append(name)
         return changed
 
-    def _make(self, size: int, jobs: int) -> Steps[list[Made]]:
-        locked = [row[0] for row in (yield self._sql.lock(size=size))]
+    def _make(self, size: int, jobs: int, aside: list[int]) -> Steps[list[Made]]:
+        locked = [row[0] for row in (yield self._sql.lock(size=size, aside=self._sql.many(aside)))]
         if not locked:
             return []
+        taken = [self._row(raw) for raw in (yield self._sql.take(entries=self._sql.many(locked)))]
         made: list[Made] = []
-        for raw in (yield self._sql.take(entries=self._sql.many(locked))):
-            made += yield from self._make_one(self._row(raw), jobs)
+        held = 0
+        for row in sorted(taken, key=lambda row: locked.index(row.id)):
+            one = yield from self._make_one(row, jobs)
+            if row.id in aside:
+                aside.remove(row.id)
+            if one is None or one.error is not None:
+                aside.append(row.id)
+            if one is not None:
+                made.append(one)
+                continue
+            held += 1
+            if held == HELD:
+                break
         return made
 
-    def _make_one(self, row: _Row, most: int) -> Steps[list[Made]]:
-        """Make the jobs of a locked entry; nothing is said of one whose key somebody is about to use."""
+    def _make_one(self, row: _Row, most: int) -> Steps[Made | None]:
+        """Make the jobs of a locked entry; `None` if somebody is about to use its key."""
         entry = row.record.entry
         try:
             planned = plan(entry, row.since, row.now, most)
             wanted = [job(entry, due, row.now) for due in planned.make]
         except ConfigError as error:
-            return [Made(entry.name, error=str(error))]
+            return Made(entry.name, error=str(error))
         unique = any(spec.unique is not None for spec, _ in wanted)
         placed: list[Placed] = []
         try:
@@ -289,13 +312,15 @@ class Cron:
                     yield statement()
             for spec, group in groupby(wanted, key=lambda one: one[0]):
                 placed += yield from self._store(entry, spec, [args for _, args in group])
+            if unique and self._sql.stored is not None:
+                yield self._sql.stored()
         except self._sql.taken:
             if not unique:
                 # What would be undone is another entry's.
                 raise
             if self._sql.give_up is not None:
                 yield self._sql.give_up()
-            return []
+            return None
         # Of several due times that led to one job, the last one is what it knows of.
         due = {
             one.job: moment
@@ -304,11 +329,10 @@ class Cron:
         }
         last = max(due.values(), default=row.last)
         yield from self._write_mark(row.id, row.seq + 1, planned.since, planned.due, last)
-        made = Made(
+        return Made(
             entry.name, tuple(due.values()), tuple(due), planned.missed,
             task=entry.task, queue=entry.queue, new=tuple(created(placed)),
         )  # fmt: skip
-        return [made]
 
     def _store(self, entry: CronEntry, spec: JobSpec, args: Sequence[str]) -> Steps[list[Placed]]:
         """Store jobs of an entry, which all have its keys."""

@@ -45,6 +45,7 @@ class CronWatch:
         self._ask_at = 0.0
         self._due_at: float | None = None
         self._pause = PAUSE
+        self._aside: list[int] = []
         self._reminded: dict[str, float] = {}
 
     def wants_to_know(self) -> bool:
@@ -57,6 +58,9 @@ class CronWatch:
         if known:
             self._ask_at = now + min(NEWS, self._config.poll)
             self._due_at = None if look.cron is None else now + look.cron
+            if look.cron != 0:
+                # What could not be made before has been dealt with.
+                self._aside.clear()
         if self._due_at is None:
             return None
         if now < self._due_at:
@@ -67,14 +71,16 @@ class CronWatch:
             self._ask_at = 0.0
             return 0.0
         # Somebody else is at it, or has not ended the transaction that changes the entry.
+        now = time.monotonic()
         self._due_at = self._ask_at = now + self._pause
         self._pause = min(2 * self._pause, self._config.poll)
         return self._due_at - now
 
     def _make(self) -> bool:
-        """Make the jobs of entries that are due; whether any was dealt with."""
+        """Make the jobs of entries that are due; whether any was dealt with, or tried for the first time."""
+        known = len(self._aside)
         try:
-            done = self._connection.run(self._store.cron.make())
+            done = self._connection.run(self._store.cron.make(aside=self._aside))
         except StoreUnavailable:
             raise
         except StoreError as error:
@@ -94,7 +100,7 @@ class CronWatch:
                 self._events.emit(CronRunsMissed(one.entry, one.missed))
         if any(one.jobs for one in done):
             self._available()
-        return any(one.error is None for one in done)
+        return len(self._aside) > known or any(one.error is None for one in done)
 
     def _remind(self, entry: str, error: str) -> None:
         """Say that an entry cannot be read here: once a minute, for it stays due."""

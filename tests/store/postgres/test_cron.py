@@ -44,7 +44,7 @@ def statements(db: Database) -> Iterator[Query]:
     """What workers ask about entries: at each look, and when one is due."""
     number = db.one("SELECT id FROM rota.cron_entry")
     yield look.LOOK(queues=["default"], cron=True, **look.sizes())
-    yield DIALECT.lock(size=50)
+    yield DIALECT.lock(size=50, aside=[])
     yield DIALECT.take(entries=[number])
 
 

@@ -1,6 +1,7 @@
 """Unique jobs of cron entries beside transactions that are about to store one of the same key."""
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from rota.cron import CronEntry, Missed
 from rota.cron_jobs import CronOptions, with_options
 from rota.job import JobSpec, Keys
 from rota.store.callers import blocking_caller
+from rota.store.cron import HELD
 from rota.store.execute import drive
 from rota.store.operation import Apart, Query, Request, Rows
 from rota.store.postgres import cron
@@ -32,9 +34,9 @@ def add(db: Database, name: str, key: str | None = None, jitter: float = 0.0) ->
     assert db.own.run(db.store.cron.add(entry, datetime.now(UTC) - timedelta(hours=3)))
 
 
-def make(db: Database) -> dict[str, int]:
+def make(db: Database, aside: list[int] | None = None) -> dict[str, int]:
     """How many jobs each entry that was dealt with has got."""
-    return {one.entry: len(one.jobs) for one in db.own.run(db.store.cron.make())}
+    return {one.entry: len(one.jobs) for one in db.own.run(db.store.cron.make(aside=aside))}
 
 
 def on(db: Database, conn: Raw) -> Callable[[Request], Rows]:
@@ -81,6 +83,41 @@ def test_a_key_that_a_transaction_has(db: Database, end: str, jitter: float) -> 
     assert make(db) == {"taken": 0 if end == "commit" else 1}
     assert make(db) == {}
     assert db.one("SELECT count(*) FROM rota.unique_key") == 3
+
+
+def test_many_keys_that_a_transaction_has(db: Database) -> None:
+    """A round gives up few of them and commits; the next ones begin with others, as long as there are."""
+    add(db, "before", "1")
+    held = {f"taken {number}": f"key {number:03}" for number in range(HELD + 2)}
+    for name, key in held.items():
+        add(db, name, key)
+    add(db, "after", "2")
+    caller = db.bare()
+    for key in held.values():
+        enqueue(db, caller, key)
+    aside: list[int] = []
+    begun = time.monotonic()
+    assert make(db, aside) == {"before": 1}
+    # A fifth of a second, where the machine does nothing else.
+    assert time.monotonic() - begun < 1.5
+    assert len(aside) == HELD
+    assert make(db, aside) == {"after": 1}
+    assert len(aside) == len(set(aside)) == HELD + 2
+    first = aside[0]
+    assert make(db, aside) == {}
+    assert aside.index(first) == 2, "those that had their turn wait for the others"
+    caller.rollback()
+    assert make(db, aside) == dict.fromkeys(held, 1)
+    assert aside == []
+
+
+def test_the_patience_for_other_locks(db: Database) -> None:
+    """The short one is for keys: an entry that comes after that waits as long as it always did."""
+    add(db, "unique", "key")
+    raw = db.bare()
+    [made] = drive(db.store.cron.make().steps, on(db, raw))
+    assert len(made.jobs) == 1
+    assert raw.execute("SHOW lock_timeout").fetchone() == ("50ms",)
 
 
 def test_who_would_wait_for_it(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:

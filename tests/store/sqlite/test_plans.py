@@ -26,6 +26,7 @@ NAMES = sorted(
 PARAMS: dict[str, Any] = {
     "after": 0,
     "args": "[]",
+    "aside": "[1]",
     "at": None,
     "attempts_given": True,
     "cancelled": None,

@@ -26,6 +26,7 @@ DIALECT = Dialect(
     forget=sql("cron_forget"),
     # An entry has one key: where that is not to be had, nothing was begun.
     attempt=(),
+    stored=None,
     give_up=None,
     taken=KeyTaken,
     write=datetime.timestamp,

@@ -1,10 +1,11 @@
--- Lock entries whose due time has come; those that somebody else deals with are left out.
+-- Lock entries whose due time has come; those that somebody else deals with are left out. Those that
+-- were put aside come last, the one that has waited longest first.
 -- Locks: their rows, FOR NO KEY UPDATE, waiting for none; no row version. What it saw may be older
 -- than the lock, so cron_take.sql looks again.
 SELECT entry.id
 FROM rota.cron_entry AS entry
 JOIN rota.cron ON cron.id = entry.id
 WHERE cron.due <= clock_timestamp() AND NOT cron.paused AND NOT cron.undeclared
-ORDER BY entry.id
+ORDER BY array_position(%(aside)s::int4[], entry.id) NULLS FIRST, entry.id
 LIMIT %(size)s::int8
 FOR NO KEY UPDATE OF entry SKIP LOCKED
