@@ -266,7 +266,7 @@ class Look(NamedTuple):
     `available`: its queues have jobs to claim. `due`: in how many seconds jobs are to be staged,
     `None` if none waits for its time. `silent`: a session may have to be rescued. `untidy`: there
     is housekeeping that cannot wait for long. `cron`: in how many seconds the next cron entry is
-    due, `None` if none is or nobody asked.
+    due, `None` if none is or nobody asked; `cron_later`: the next one that is not due already.
     """
 
     available: bool
@@ -274,6 +274,7 @@ class Look(NamedTuple):
     silent: bool
     untidy: bool
     cron: float | None = None
+    cron_later: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,7 +217,10 @@ def test_nothing_is_due(store: Store, connection: Connection) -> None:
     assert soon > 0
     assert make(store, connection) == []
     add(store, connection, entry_of("due"), hours=2)
-    assert connection.run(store.look(["default"], cron=True)).cron == 0
+    look = connection.run(store.look(["default"], cron=True))
+    assert look.cron == 0
+    assert look.cron_later == pytest.approx(soon, abs=60)
+    assert connection.run(store.look(["default"])).cron_later is None
 
 
 def test_an_entry_that_cannot_be_read_here(store: Store, connection: Connection) -> None:

@@ -4,18 +4,21 @@ import asyncio
 import logging
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from rota import Limit, Rota, State
+from rota import Limit, Rota, State, WorkerConfig
 from rota.cron import CronEntry, Missed
 from rota.events import CronJobsMade, CronRunsMissed, Event, JobsEnqueued, JobStarted
 from rota.job import SessionId
 from rota.store.connections import Transaction
 from rota.store.cron import ENTRIES
+from rota.worker.cron import CronWatch
 from tests.fixtures.workers import records, until, working
 
 EVERY_SECOND = "* * * * * *"
@@ -244,6 +247,38 @@ def test_many_entries_that_cannot_be_read_here(app: Rota) -> None:
     with working(app):
         until(lambda: len(made) >= 2)
     assert {one.entry for one in made if isinstance(one, CronJobsMade)} == {"good"}
+
+
+def test_who_waits_for_an_entry_wakes_for_the_next(
+    app: Rota, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one cannot be made the pauses grow; they end when another one comes due."""
+
+    @app.task
+    async def tick() -> None: ...
+
+    minute = (datetime.now(UTC).minute + 30) % 60
+    entry = CronEntry("bad", f"{minute} * * * *", tick.name)
+    app.run(app.store.cron.add(entry, datetime.now(UTC) - timedelta(hours=1)))
+    transaction = app.begin()
+    break_entries(app, transaction)
+    transaction.commit()
+    app.cron.add("next", f"{minute} * * * *", tick)
+    clock = [time.monotonic()]
+    monkeypatch.setattr("rota.worker.cron.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    pauses: list[float] = []
+    with closing(app.store.connect()) as connection:
+        watch = CronWatch(app.store, connection, WorkerConfig(poll=1e6), app.events, lambda: None)
+        while len(pauses) < 20:
+            look = connection.run(app.store.look([], cron=True))
+            assert look.cron_later is not None
+            pause = watch.step(look, known=True)
+            assert pause is not None
+            pauses.append(pause)
+            clock[0] += pause
+    assert pauses[0] == 0, "it was put aside, and there may be others"
+    assert pauses[1] < pauses[2] < pauses[3]
+    assert pauses[-1] == pytest.approx(look.cron_later, abs=1)
 
 
 def break_entries(app: Rota, transaction: Transaction) -> None:

@@ -1,6 +1,7 @@
 """Watching the cron entries: when the next one is due, and making its jobs then."""
 
 import logging
+import math
 import time
 from collections.abc import Callable
 
@@ -20,7 +21,7 @@ there are, and under load a worker looks twenty times a second."""
 
 PAUSE = 0.05
 """Seconds between two tries to make the jobs of an entry that somebody else has locked; then longer,
-up to the usual pause between two looks."""
+up to the usual pause between two looks. Whenever another entry comes due it is tried, too."""
 
 
 class CronWatch:
@@ -44,6 +45,7 @@ class CronWatch:
         self._available = available
         self._ask_at = 0.0
         self._due_at: float | None = None
+        self._later_at = math.inf
         self._pause = PAUSE
         self._aside: list[int] = []
         self._reminded: dict[str, float] = {}
@@ -58,21 +60,23 @@ class CronWatch:
         if known:
             self._ask_at = now + min(NEWS, self._config.poll)
             self._due_at = None if look.cron is None else now + look.cron
+            self._later_at = math.inf if look.cron_later is None else now + look.cron_later
             if look.cron != 0:
                 # What could not be made before has been dealt with.
                 self._aside.clear()
+                self._pause = PAUSE
         if self._due_at is None:
             return None
         if now < self._due_at:
             return self._due_at - now
         if self._make():
             # There may be more, and these entries have a next due time.
-            self._pause = PAUSE
             self._ask_at = 0.0
             return 0.0
         # Somebody else is at it, or has not ended the transaction that changes the entry.
         now = time.monotonic()
-        self._due_at = self._ask_at = now + self._pause
+        again = min(now + self._pause, max(now + PAUSE, self._later_at))
+        self._due_at = self._ask_at = again
         self._pause = min(2 * self._pause, self._config.poll)
         return self._due_at - now
 

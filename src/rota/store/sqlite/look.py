@@ -27,10 +27,12 @@ def look(queues: Sequence[str], *, cron: bool = False) -> Steps[Look]:
                 available = True
                 break
     [(due,)] = yield STAGE_NEXT()
-    next_entry = None
+    entry = later = None
     if cron:
-        [(next_entry,)] = yield CRON_NEXT()
-    return Look(available, _left(due), silent=True, untidy=True, cron=_left(next_entry))
+        [(entry, later)] = yield CRON_NEXT()
+    return Look(
+        available, _left(due), silent=True, untidy=True, cron=_left(entry), cron_later=later
+    )
 
 
 def _left(seconds: float | None) -> float | None:

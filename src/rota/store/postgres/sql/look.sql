@@ -1,7 +1,7 @@
 -- What there is to do, for an idle worker once a second: whether these queues have something to
 -- claim, in how many seconds the timer needs a staging (null: not at all), whether a session is
 -- silent, whether a ring is untidy or a request to cancel is left over, and in how many seconds the
--- next cron entry is due (null: none, or nobody asked).
+-- next cron entry is due, and the next one that is not overdue (null: none, or nobody asked).
 -- Where there are many lanes a log that is not empty is untidy: it is left as soon as it is old enough.
 -- Locks nothing and writes nothing. Walks what claim_probe.sql, stage.sql and rescue_lock.sql walk,
 -- each to its first hit. Timers that the newest mark has not seen need a staging at once, even if
@@ -81,8 +81,11 @@ SELECT
         JOIN pg_class AS slot ON slot.oid = format('rota.%%s_%%s', ring.name, number)::regclass
         WHERE pg_relation_size(slot.oid) + coalesce(pg_relation_size(slot.reltoastrelid), 0)
             >= CASE WHEN number = ring.turn %% 2 THEN ring.largest ELSE 1 END),
-    CASE WHEN %(cron)s::boolean THEN (
-        SELECT greatest(0, extract(epoch FROM min(cron.due) - clock_timestamp()))::float8
-        FROM rota.cron WHERE NOT cron.paused AND NOT cron.undeclared
-        HAVING min(cron.due) IS NOT NULL)
-    END
+    CASE WHEN entry.due IS NOT NULL
+         THEN greatest(0, extract(epoch FROM entry.due - clock_timestamp()))::float8 END,
+    extract(epoch FROM entry.later - clock_timestamp())::float8
+FROM (
+    SELECT min(cron.due) AS due,
+           min(cron.due) FILTER (WHERE cron.due > clock_timestamp()) AS later
+    FROM rota.cron WHERE %(cron)s::boolean AND NOT cron.paused AND NOT cron.undeclared
+) AS entry
