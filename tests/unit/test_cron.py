@@ -133,6 +133,8 @@ def test_a_naive_moment() -> None:
     """It is refused before the first due time is asked for."""
     with pytest.raises(ConfigError, match="after: this datetime has no time zone"):
         due_times("@daily", ROME, at("2026-01-01T00:00"))
+
+
 def test_an_unknown_zone_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers ask at each try to make its jobs: what it was like is not computed anew."""
     with pytest.raises(ConfigError, match="Rome"):

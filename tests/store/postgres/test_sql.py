@@ -126,10 +126,10 @@ REFUSED = {
     "'x', delay => '-1 s'": "delay: between 0 and 3162240000 seconds",
     "'x', delay => '3162240001 s'": "delay: between 0 and 3162240000 seconds",
     "'x', delay => '200000 years'": "delay: between 0 and 3162240000 seconds",
-    "'x', run_at => 'infinity'": "run_at: a moment in the years 1 to 9999",
-    "'x', run_at => '-infinity'": "run_at: a moment in the years 1 to 9999",
-    "'x', run_at => '20000-01-01 00:00+00'": "run_at: a moment in the years 1 to 9999",
-    "'x', run_at => '0044-03-15 00:00+00 BC'": "run_at: a moment in the years 1 to 9999",
+    "'x', run_at => 'infinity'": "run_at: a moment after the year 0 and at most a century",
+    "'x', run_at => '-infinity'": "run_at: a moment after the year 0 and at most a century",
+    "'x', run_at => '20000-01-01 00:00+00'": "run_at: a moment after the year 0 and at most a century",
+    "'x', run_at => '0044-03-15 00:00+00 BC'": "run_at: a moment after the year 0 and at most a century",
     "'x', timeout => '0'": "timeout: more than 0 and at most 3162240000 seconds",
     "'x', timeout => '200 years'": "timeout: more than 0 and at most 3162240000 seconds",
 }
@@ -154,7 +154,7 @@ def test_as_far_as_python_goes(db: Database) -> None:
         "delay => '3162240000 s'",
         "timeout => '3162240000 s'",
         "run_at => '0001-01-01 00:00+00'",
-        "run_at => '9999-12-31 23:59:59.999999+00'",
+        "run_at => now() + interval '99 years'",
     ):
         record(db, db.one(f"SELECT rota.enqueue('shop.send', {given})"))
     for zone in ("Asia/Tokyo", "America/Lima"):

@@ -4,12 +4,31 @@ from contextlib import closing
 from urllib.parse import quote, urlencode
 
 import pytest
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from rota.errors import ConfigError
+from rota.job import JobSpec
 from rota.store.opening import open_store
 from rota.store.postgres import PostgresStore
 from tests.store.postgres.database import Database
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_in_another_encoding(db: Database, encoding: str) -> None:
+    """Text is text there, too: not bytes, nor letters of the driver's choice."""
+    name = f"{db.admin.info.dbname}_{encoding.lower()}"
+    db.sql(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+    try:
+        url = make_conninfo(db.url, dbname=name)
+        with Database(
+            f"postgresql://?{urlencode(conninfo_to_dict(url), quote_via=quote)}"
+        ) as other:
+            spec, args = JobSpec("größe"), ['{"name":"Zoë"}']
+            other.own.run(other.store.enqueue(spec, args, copy=False))
+            [job] = other.claim(other.session())
+            assert (job.task, job.args) == (spec.task, args[0])
+    finally:
+        db.sql(f"DROP DATABASE {name}")
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "postgres"])

@@ -184,6 +184,9 @@ class PostgresConnection:
         parameters["fallback_application_name"] = self._name
         if "connect_timeout" not in given:
             parameters["connect_timeout"] = CONNECT_TIMEOUT
+        if "client_encoding" not in given:
+            # Else that of the database counts; of SQL_ASCII the driver makes bytes.
+            parameters["client_encoding"] = "utf8"
         return parameters
 
     def close(self) -> None:
@@ -284,7 +287,10 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR09
                 "transaction mode; add pooler=transaction to the URL, or connect to the server"
             )
         case (
-            pg.DeadlockDetected() | pg.SerializationFailure() | pg.IdleInTransactionSessionTimeout()
+            pg.DeadlockDetected()
+            | pg.SerializationFailure()
+            | pg.IdleInTransactionSessionTimeout()
+            | pg.QueryCanceled()
         ):
             return StoreUnavailable(f"the database asks to try again: {said}")
         case psycopg.OperationalError() | psycopg.InterfaceError():

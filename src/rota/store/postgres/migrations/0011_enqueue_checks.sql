@@ -92,10 +92,11 @@ BEGIN
                              enqueue.delay),
             HINT = 'Say how long to wait from now on, such as interval ''10 minutes''.';
     END IF;
-    IF enqueue.run_at < '0001-01-01 00:00+00' OR enqueue.run_at >= '10000-01-01 00:00+00' THEN
+    IF enqueue.run_at < '0001-01-01 00:00+00'
+       OR enqueue.run_at > clock_timestamp() + make_interval(secs => century) THEN
         RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-            MESSAGE = format('run_at: a moment in the years 1 to 9999 is needed, not %s',
-                             enqueue.run_at),
+            MESSAGE = format('run_at: a moment after the year 0 and at most a century from now is '
+                             'needed, not %s', enqueue.run_at),
             HINT = 'Give one with its time zone, such as ''2030-01-01 08:00+01''.';
     END IF;
     IF seconds <= 0 OR seconds > century THEN
