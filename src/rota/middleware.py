@@ -28,6 +28,9 @@ T = TypeVar("T")
 Arguments = tuple[tuple[object, ...], Mapping[str, object]]
 """The positional and the keyword arguments of one job."""
 
+NAMED = 5
+"""Ids that an error names, at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class EnqueueCall:
@@ -99,19 +102,33 @@ class Middleware:
         Raises:
             ConfigError: All of it is for async code, or it gave back other ids than it got.
         """
-        call_next = store
+        stored: list[JobId] = []
+
+        def innermost(call: EnqueueCall) -> list[JobId]:
+            jobs = store(call)
+            stored.extend(jobs)
+            return jobs
+
+        call_next: Callable[[EnqueueCall], list[JobId]] = innermost
         for one in reversed(self._fitting(is_async=False)):
             call_next = _step(one, call_next)
-        return _one_each(call, call_next(call))
+        return _one_each(call, call_next(call), stored)
 
     async def aenqueue(
         self, call: EnqueueCall, store: Callable[[EnqueueCall], Awaitable[list[JobId]]]
     ) -> list[JobId]:
         """`enqueue` for async code."""
-        call_next = store
+        stored: list[JobId] = []
+
+        async def innermost(call: EnqueueCall) -> list[JobId]:
+            jobs = await store(call)
+            stored.extend(jobs)
+            return jobs
+
+        call_next: Callable[[EnqueueCall], Awaitable[list[JobId]]] = innermost
         for one in reversed(self._fitting(is_async=True)):
             call_next = _step(one, call_next)
-        return _one_each(call, await call_next(call))
+        return _one_each(call, await call_next(call), stored)
 
     def _fitting(self, *, is_async: bool) -> list[Callable[..., Any]]:
         found = [one for one in self.enqueueing if inspect.iscoroutinefunction(one) is is_async]
@@ -153,12 +170,27 @@ def _checked(function: F) -> F:
     return function
 
 
-def _one_each(call: EnqueueCall, jobs: list[JobId]) -> list[JobId]:
-    if not isinstance(jobs, list) or len(jobs) != len(call.jobs):
-        got = f"{len(jobs)} ids" if isinstance(jobs, list) else type(jobs).__name__
-        message = (
-            f"the middleware around enqueue gave back {got} for {len(call.jobs)} job(s) of "
-            f"{call.task.name!r}; return what call_next gives, or raise"
+def _one_each(call: EnqueueCall, jobs: list[JobId], stored: Sequence[JobId]) -> list[JobId]:
+    """What middleware gave back, if it is one id of those that are stored for each job."""
+    known = set(stored)
+    if not isinstance(jobs, list):
+        got = type(jobs).__name__
+    elif len(jobs) != len(call.jobs):
+        got = f"{len(jobs)} ids"
+    elif all(isinstance(one, int) and one in known for one in jobs):
+        return jobs
+    else:
+        got = "ids of its own"
+    done = "Nothing was stored"
+    if stored:
+        # Whoever takes this for a failed enqueue and tries again would have each job twice.
+        ids = ", ".join(map(str, stored[:NAMED])) + (", …" if stored[NAMED:] else "")
+        done = (
+            f"{len(stored)} job(s) are stored all the same ({ids}): do not enqueue them again, "
+            "unless your transaction was rolled back"
         )
-        raise ConfigError(message)
-    return jobs
+    message = (
+        f"the middleware around enqueue gave back {got} for {len(call.jobs)} job(s) of "
+        f"{call.task.name!r}; return what call_next gives, or raise before calling it. {done}"
+    )
+    raise ConfigError(message)

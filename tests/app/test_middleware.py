@@ -1,6 +1,7 @@
 """Middleware around enqueueing: what it sees, changes and refuses."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -194,20 +195,46 @@ async def test_no_way_round(app: Rota) -> None:
     assert [job.args for job in jobs(app)] == ['{"order":1}', '{"order":3}']
 
 
-@pytest.mark.parametrize("answer", [None, [], [JobId(1), JobId(2)], 7])
-def test_it_gives_back_the_ids(app: Rota, answer: Any) -> None:
-    """Middleware that forgets to return what `call_next` gave is told so."""
+@pytest.mark.parametrize("how", ["enqueue", "aenqueue"])
+@pytest.mark.parametrize("stored", [1, 0])
+@pytest.mark.parametrize("answer", [None, [], [JobId(1), JobId(2)], 7, [JobId(12345678)], [[1]]])
+@pytest.mark.asyncio
+async def test_it_gives_back_the_ids(app: Rota, answer: Any, stored: int, how: str) -> None:
+    """Middleware that gives back anything but the ids is told so, and what is stored."""
 
     @app.around_enqueue
     def forgetful(call: EnqueueCall, call_next: Next) -> Any:
-        call_next(call)
+        if stored:
+            call_next(call)
+        return answer
+
+    @app.around_enqueue
+    async def async_forgetful(call: EnqueueCall, call_next: ANext) -> Any:
+        if stored:
+            await call_next(call)
         return answer
 
     @app.task
     def send(order: int) -> None: ...
 
-    with pytest.raises(ConfigError, match="return what call_next gives"):
-        send.enqueue(1)
+    with pytest.raises(ConfigError, match="return what call_next gives") as raised:
+        await enqueue(send, how, 1)
+    ids = ", ".join(str(job.id) for job in jobs(app))
+    done = f"1 job(s) are stored all the same ({ids})" if stored else "Nothing was stored"
+    assert done in str(raised.value)
+
+
+def test_it_may_call_several_times(app: Rota) -> None:
+    """Middleware may store the jobs of one call by several, and give back a list of its own."""
+
+    @app.around_enqueue
+    def one_by_one(call: EnqueueCall, call_next: Next) -> list[JobId]:
+        return [call_next(replace(call, jobs=(job,)))[0] for job in call.jobs]
+
+    @app.task
+    def send(order: int) -> None: ...
+
+    assert send.enqueue_many([(1,), (2,)]) == [job.id for job in jobs(app)]
 
 
 @pytest.mark.parametrize("wrong", [lambda: None, lambda call: call, lambda _a, _b, _c: None, 7])
