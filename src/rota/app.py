@@ -74,7 +74,7 @@ class Rota(Enqueueing):
         retention: float | timedelta = DAY,
         max_args_bytes: int | None = MAX_ARGS_BYTES,
     ) -> None:
-        self.url = url or default_url()
+        self.url = default_url() if url is None else url
         self.store = open_store(self.url)
         self.tasks: dict[str, Task[..., Any, Any]] = {}
         self.batch_tasks: dict[str, BatchTask[Any, Any]] = {}

@@ -7,6 +7,7 @@ from shlex import quote
 
 import pytest
 
+from rota import ConfigError, Rota
 from rota.store.opening import open_store, shown
 from tests.cli.calling import finished, make_tables, refused, rota
 
@@ -116,6 +117,56 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
 def test_a_url_that_is_none(words: tuple[str, ...], url: str) -> None:
     """A URL that cannot be used is a matter of usage."""
     refused(rota(*words, url=url), 2)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "host=127.0.0.1 port=1 password=s3cret",
+        "host=127.0.0.1 password = 's3 cret' port=1",
+        "ada:s3cret@127.0.0.1/db",
+        "mysql://ada:s3://cret@127.0.0.1/db",
+        "postgresql://ada:s3/cret@127.0.0.1:1/db",
+        "postgresql://ada:[s3cret@127.0.0.1:1/db",
+        "postgresql://ada:a@s3cret@127.0.0.1:1/db",
+        "postgresql://ada:%zzs3cret@127.0.0.1:1/db",
+        "postgresql://127.0.0.1:1/db?password=s3 cret",
+    ],
+)
+def test_a_password_is_not_shown(url: str) -> None:
+    """Whatever is wrong with a URL, nothing of its password is said."""
+    result = rota("jobs", "list", url=url)
+    assert result.exit_code in {2, 3}
+    refused(result, result.exit_code)
+    assert "s3" not in result.stderr
+    assert "cret" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("jobs", "list"), ("worker", "shop"), ("demo",), ("bench", "drain")], ids=" ".join
+)
+def test_an_empty_url(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A URL that is empty, as of a shell's variable that is not set, is not the default."""
+    monkeypatch.chdir(tmp_path)
+    result = rota(*words, "--url", "")
+    assert result.exit_code == 2
+    assert "Error: Invalid value for '--url': it is empty" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words", [("jobs", "list"), ("migrate",)], ids=" ".join)
+def test_an_empty_url_of_the_environment(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty variable is refused: whoever sets it wants some database, hardly a new file."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ROTA_DATABASE_URL", "")
+    refused(rota(*words), 2, "ROTA_DATABASE_URL is empty", "unset")
+    with pytest.raises(ConfigError, match="no URL"):
+        Rota("")
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_url_of_the_environment(tmp_path: Path, store_url: str) -> None:

@@ -15,9 +15,17 @@ GIVEN = "rota.url"
 """Under this key of click's context is the URL that an option gave."""
 
 
-def remember(context: click.Context, _: click.Parameter, url: str | None) -> str | None:
+def remember(context: click.Context, parameter: click.Parameter, url: str | None) -> str | None:
     """Take `--url` down; for click's `callback`."""
     context.meta[GIVEN] = url
+    return not_empty(context, parameter, url)
+
+
+def not_empty(_: click.Context, __: click.Parameter, url: str | None) -> str | None:
+    """Refuse an empty `--url`, as that of a shell's variable that is not set; for `callback`."""
+    if url is not None and not url.strip():
+        message = "it is empty; name a database, or leave the option out"
+        raise click.BadParameter(message)
     return url
 
 

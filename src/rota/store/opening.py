@@ -11,8 +11,18 @@ VARIABLE = "ROTA_DATABASE_URL"
 
 
 def default_url() -> str:
-    """The URL in `ROTA_DATABASE_URL`, else that of a file `rota.db` in the current folder."""
-    return os.environ.get(VARIABLE) or DEFAULT_URL
+    """The URL in `ROTA_DATABASE_URL`, else that of a file `rota.db` in the current folder.
+
+    Raises:
+        ConfigError: The variable is empty: whoever set it means a database, not a new file.
+    """
+    url = os.environ.get(VARIABLE, DEFAULT_URL)
+    if not url:
+        message = (
+            f"{VARIABLE} is empty; set it to the URL of a database, or unset it for {DEFAULT_URL}"
+        )
+        raise ConfigError(message)
+    return url
 
 
 def open_store(url: str) -> Store:
@@ -42,10 +52,17 @@ def open_store(url: str) -> Store:
 
 
 def shown(url: str) -> str:
-    """A URL fit for messages: without its password."""
+    """A URL fit for messages: without its password.
+
+    What is none may hold a password, too: "host=127.0.0.1 password=secret", "ada:secret@host".
+    """
+    if "://" not in url:
+        url = re.sub(r"(?is)(password\s*=).*", r"\1…", url)
     url = re.sub(r"(?<=[?&])((?:ssl)?password)=[^&]*", r"\1=…", url)
     head, at, tail = url.rpartition("@")
-    if not at or "://" not in head:
+    if not at:
         return url
-    scheme, _, credentials = head.partition("://")
-    return f"{scheme}://{credentials.partition(':')[0]}@{tail}"
+    scheme, separator, credentials = head.partition("://")
+    if not separator:
+        scheme, credentials = "", head
+    return f"{scheme}{separator}{credentials.partition(':')[0]}@{tail}"

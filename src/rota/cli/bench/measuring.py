@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 import click
 from click.core import ParameterSource
 
+from rota.cli.advice import not_empty
 from rota.cli.bench import files
 from rota.cli.exits import INTERRUPTED, USAGE, Failure, complain
 from rota.cli.output import say, say_json, table
@@ -45,7 +46,7 @@ def options(command: F) -> F:
         ),
         click.option("--private", is_flag=True, help="Start a PostgreSQL of its own."),
         click.option(
-            "--url", metavar="URL", envvar="ROTA_DATABASE_URL",
+            "--url", metavar="URL", envvar="ROTA_DATABASE_URL", callback=not_empty,
             help="The server, or the SQLite file's folder, to make databases on.  "
             "[default: ROTA_DATABASE_URL, else SQLite in a temporary folder]",
         ),

@@ -10,6 +10,7 @@ from types import FrameType
 
 import click
 
+from rota.cli.advice import not_empty
 from rota.cli.exits import FAILED, Failure
 from rota.cli.options import json_option
 from rota.cli.output import harmless, say_json
@@ -29,6 +30,7 @@ SESSION_TIMEOUT = 2.0
 @click.option(
     "--url",
     metavar="URL",
+    callback=not_empty,
     help="Run on this database instead of a temporary SQLite file; its tables are brought up to "
     "date, and the demo's jobs deleted afterwards.",
 )

@@ -181,10 +181,18 @@ def _read(url: str) -> tuple[str, bool]:
     host would have lost its slashes.
     """
     try:
-        _ = urllib.parse.urlsplit(url).port
-    except ValueError as error:
-        message = f"{shown(url)!r} cannot be read as a URL: {error}"
-        raise ConfigError(message) from error
+        parts = urllib.parse.urlsplit(url)
+        _ = parts.port
+        readable = parts.netloc.count("@") <= 1
+    except ValueError:
+        readable = False
+    if not readable:
+        # Whatever the cause says may quote a password: a part of it was taken for port or host.
+        message = (
+            f"{shown(url)!r} cannot be read as a URL: a port is a number, and what is special in a "
+            "password is written as %2F for /, %3F for ?, %23 for #, %40 for @, %5B for [, %5D for ]"
+        )
+        raise ConfigError(message)
     head, _, query = url.partition("?")
     parameters = [one.partition("=") for one in query.split("&") if one]
     pooled = [value for name, _, value in parameters if name == "pooler"]

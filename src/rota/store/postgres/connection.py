@@ -5,6 +5,7 @@ parts of Rota reach the database through a thread.
 """
 
 import os
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any, LiteralString, NoReturn, TypeVar
@@ -295,12 +296,21 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR09
             return StoreUnavailable(f"the database asks to try again: {said}")
         case psycopg.OperationalError() | psycopg.InterfaceError():
             if error.sqlstate is None and _misspelt(said):
-                return ConfigError(f"{shown(url)} cannot be used: {said}")
+                return ConfigError(f"{shown(url)} cannot be used: {_unquoted(said, url)}")
             return StoreUnavailable(f"{shown(url)} is not to be reached: {said}")
         case psycopg.ProgrammingError() if error.sqlstate is None:
-            return ConfigError(f"{shown(url)} cannot be used: {said}")
+            return ConfigError(f"{shown(url)} cannot be used: {_unquoted(said, url)}")
         case _:
             return StoreError(said)
+
+
+def _unquoted(said: str, url: str) -> str:
+    """What libpq says of a URL, without what it quotes of the password."""
+
+    def quoted(found: re.Match[str]) -> str:
+        return '"…"' if found[1] in url and found[1] not in shown(url) else found[0]
+
+    return re.sub(r'"([^"]+)"', quoted, said)
 
 
 def _misspelt(said: str) -> bool:
