@@ -24,7 +24,7 @@ class WorkerConfig:
         session_timeout: After how long without a renewal others take its jobs over.
         grace: How long running jobs may go on after a request to stop.
         upkeep: Whether it also stages, makes the jobs of cron entries, rescues, turns and prunes.
-        drain: Stop by itself once there is nothing left to do.
+        drain: Stop by itself once there is nothing left to do; what waits in paused queues is left.
 
     Raises:
         ConfigError: A value is outside its range.

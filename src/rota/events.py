@@ -54,6 +54,14 @@ class WorkerStopping(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class PausedLeft(Event):
+    """A worker that drains stops, and leaves `count` jobs in a queue that is paused."""
+
+    queue: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerStopped(Event):
     """A worker has ended; `released` jobs went back unharmed."""
 

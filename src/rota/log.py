@@ -14,6 +14,7 @@ from rota.events import (
     JobFailed,
     JobOverdue,
     LeasesLost,
+    PausedLeft,
     SessionLost,
     SessionRescued,
     StoreLost,
@@ -45,6 +46,7 @@ class Log:
         self._reminded: dict[str, float] = {}
         events.subscribe(WorkerStarted, self._worker_started)
         events.subscribe(WorkerStopping, self._worker_stopping)
+        events.subscribe(PausedLeft, self._paused_left)
         events.subscribe(WorkerStopped, self._worker_stopped)
         events.subscribe(JobFailed, self._job_failed)
         events.subscribe(JobOverdue, self._job_overdue)
@@ -66,6 +68,12 @@ class Log:
     def _worker_stopping(event: WorkerStopping) -> None:
         line = "worker stopping: running jobs have %g seconds left"
         logger.info(line, event.grace, extra=_fields(event))
+
+    @staticmethod
+    def _paused_left(event: PausedLeft) -> None:
+        extra = _fields(event, queue=event.queue, count=event.count)
+        line = "queue %s is paused; its %d job(s) are left"
+        logger.warning(line, event.queue, event.count, extra=extra)
 
     @staticmethod
     def _worker_stopped(event: WorkerStopped) -> None:

@@ -11,9 +11,9 @@ import psutil
 import pytest
 
 from rota import JobHandle, Rota, State, Task, WorkerConfig
-from rota.events import WorkerStopped
+from rota.events import PausedLeft, WorkerStopped
 from rota.worker import Worker
-from tests.fixtures.workers import WorkerProcess, drained, until, working
+from tests.fixtures.workers import WorkerProcess, drained, records, until, working
 from tests.worker import chores
 from tests.worker.chores import adopt
 
@@ -175,6 +175,27 @@ def test_a_quick_job_at_the_stop_is_written(app: Rota) -> None:
     assert {(one.state, one.attempt) for one in rest} <= {(State.AVAILABLE, 0)}
     drained(app)
     assert sorted(ran) == list(range(3000))
+
+
+def test_drain_leaves_paused_queues(app: Rota) -> None:
+    """Draining does not wait for jobs that nobody may take, and says how many are left."""
+    ran = []
+
+    @app.task
+    def job(number: int) -> None:
+        ran.append(number)
+
+    app.run(app.store.pause("mail"))
+    job.using(queue="mail").enqueue_many([(1,), (2,)])
+    job.using(queue="mail", delay=3600).enqueue(3)
+    job.enqueue(4)
+    with app.events.collect(PausedLeft) as seen:
+        drained(app, queues=("default", "mail"))
+    assert seen == [PausedLeft("mail", 3)]
+    app.run(app.store.resume("mail"))
+    app.run(app.store.retry([one.id for one in records(app, State.SCHEDULED)]))
+    drained(app, queues=("default", "mail"))
+    assert sorted(ran) == [1, 2, 3, 4]
 
 
 def test_stop_before_the_start(app: Rota) -> None:

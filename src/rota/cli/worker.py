@@ -63,7 +63,9 @@ logger = logging.getLogger("rota")
     metavar="SECONDS",
     help="After how long without a sign of life others take its jobs over.",
 )
-@click.option("--drain", is_flag=True, help="Stop when there is nothing left to do.")
+@click.option(
+    "--drain", is_flag=True, help="Stop when there is nothing left to do; paused queues are left."
+)
 @click.option(
     "--url",
     metavar="URL",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rota.app import Rota
 from rota.config import WorkerConfig
 from rota.errors import ConfigError, RotaError
-from rota.events import WorkerStarted, WorkerStopped, WorkerStopping
+from rota.events import PausedLeft, WorkerStarted, WorkerStopped, WorkerStopping
 from rota.job import JobFilter, JobId, SessionId
 from rota.queue_settings import QueueSettings
 from rota.settlement import released
@@ -243,19 +243,35 @@ class Worker:
         return len(unstarted) + stopped
 
     def _dry(self) -> None:
-        """Nothing is left to claim: stop, unless jobs of these queues wait or run elsewhere."""
-        unfinished = [state for state in State if not state.finished]
-        for queue in self._queues:
-            for state in unfinished:
-                wanted = JobFilter(state=state, queue=queue, limit=1)
-                if self._app.run(self._app.store.list_jobs(wanted)):
-                    return
+        """Nothing is left to claim: stop, unless jobs of these queues wait or run elsewhere.
+
+        What waits in a paused queue would be waited for without end.
+        """
+        store = self._app.store
+        paused = {one.name for one in self._app.run(store.queues()) if one.paused}
+        awaited = [
+            (queue, state)
+            for queue in self._queues
+            for state in State
+            if not state.finished and (state is State.RUNNING or queue not in paused)
+        ]
+        for queue, state in awaited:
+            wanted = JobFilter(state=state, queue=queue, limit=1)
+            if self._app.run(store.list_jobs(wanted)):
+                return
         # A job that moved from one state to another between these looks was in none of them.
         # The counts are a single look.
-        for record in self._app.run(self._app.store.queues()):
-            counts = record.counts.items()
-            if record.name in self._queues and any(n for state, n in counts if not state.finished):
-                return
+        left = [
+            (one.name, state, count)
+            for one in self._app.run(store.queues())
+            for state, count in one.counts.items()
+            if one.name in self._queues and not state.finished and count
+        ]
+        if self._asked_to_stop or any((queue, state) in awaited for queue, state, _ in left):
+            return
+        for name in sorted({queue for queue, _, _ in left}):
+            count = sum(count for queue, _, count in left if queue == name)
+            self._app.events.emit(PausedLeft(name, count))
         self.stop()
 
 
