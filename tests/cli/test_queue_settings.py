@@ -35,6 +35,7 @@ def test_set(url: str, store: Store, connection: Connection) -> None:
     expected = QueueSettings(21_600, 21_600, 2_592_000, 3, 30, 4)
     assert connection.run(store.queue_settings()) == {"mail": expected}
     again = answer("queues", "set", "mail", "--retention", "discarded=forever", url=url)
+    assert str(again["set"]["completed"]) == "21600.0", "the same figure from every store"
     assert again == {
         "queue": "mail",
         "new": False,

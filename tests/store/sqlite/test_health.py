@@ -1,5 +1,7 @@
 """The facts that `rota doctor` judges, from a real file."""
 
+import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -13,6 +15,14 @@ from rota.store.facts import SqliteFacts
 from rota.store.migrate import migrate
 from rota.store.sqlite import SqliteStore, health
 from tests.store.factories import claim, enqueue, open_session
+
+CAPABILITIES = "-dac_override,-dac_read_search"
+UNPRIVILEGED = (
+    ["setpriv", f"--bounding-set={CAPABILITIES}", f"--inh-caps={CAPABILITIES}"]
+    if os.geteuid() == 0
+    else []
+)
+"""Before a command that may not write what its user may not write; root may write everything."""
 
 HOLD = """
 import sqlite3, sys
@@ -89,6 +99,33 @@ def test_a_stuck_writer(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> 
         assert facts.writers == (pid,)
     after = look(store)
     assert (after.writing, after.writers) == (None, ())
+
+
+@pytest.mark.skipif(
+    bool(UNPRIVILEGED) and shutil.which("setpriv") is None, reason="root, no setpriv"
+)
+def test_a_read_only_file(store: SqliteStore) -> None:
+    """It is not said to be writable; a file that has no tables yet is no matter."""
+    with holding(store, "SELECT 1"):  # so that this process need not write for the log
+        Path(store.path).chmod(0o444)
+        done = subprocess.run(
+            [
+                *UNPRIVILEGED,
+                sys.executable,
+                "-m",
+                "rota",
+                "doctor",
+                f"--url=sqlite:///{store.path}",
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1, done.stderr
+    assert "read-only" in done.stdout
+    assert "The file can be written" not in done.stdout
+    empty = SqliteStore(f"{store.path}.empty")
+    assert look(empty).unseen == {}
 
 
 def test_a_long_reader(store: SqliteStore) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from rota.errors import RotaError, StoreError, StoreUnavailable
+from rota.errors import RotaError, SchemaMissing, StoreError, StoreUnavailable
 from rota.store.facts import Facts, LaneFacts, RescueFacts, SessionFacts, SqliteFacts, WorkFacts
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.connection import SqliteConnection
@@ -59,6 +59,8 @@ def health(path: str, newest: int, *, thorough: bool) -> Steps[Facts]:
     writing = None
     try:
         writing = _waited(path)
+    except SchemaMissing:  # it has its turn, and nothing to write to yet
+        pass
     except RotaError as error:
         unseen["write"] = str(error)
     writers, readers = lock_holders(path + "-shm")

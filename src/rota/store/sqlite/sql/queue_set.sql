@@ -1,5 +1,5 @@
 -- Set what `names` (a JSON array) lists for a queue, and leave the rest as it is; null takes a setting
--- away. Infinity stands for itself.
+-- away. Infinity stands for itself. RETURNING gives whole numbers as integers unless they are cast.
 -- Locks: the database. Walks: rota_queue_setting by its primary key.
 INSERT INTO rota_queue_setting AS said
        (queue, completed, cancelled, discarded, max_attempts, timeout, concurrency)
@@ -17,4 +17,5 @@ ON CONFLICT (queue) DO UPDATE SET
                   excluded.timeout, said.timeout),
     concurrency = iif('concurrency' IN (SELECT value FROM json_each(:names)),
                       excluded.concurrency, said.concurrency)
-RETURNING queue, completed, cancelled, discarded, max_attempts, timeout, concurrency;
+RETURNING queue, cast(completed AS REAL), cast(cancelled AS REAL), cast(discarded AS REAL),
+          max_attempts, cast(timeout AS REAL), concurrency;
