@@ -35,20 +35,19 @@ def seconds(value: float | timedelta, what: str) -> float:
     return float(value)
 
 
-def parse(text: str, what: str, *, unit: bool = False) -> float:
-    """Turn what people write into seconds: "90", "90s", "10m", "2h", "1.5d".
-
-    `unit`: a bare number, which could mean minutes or seconds, is refused (but for 0).
+def parse(text: str, what: str) -> float:
+    """Turn what people write into seconds: "90s", "10m", "2h", "1.5d", "0".
 
     Raises:
-        ConfigError: It is not written like that, or longer than a century.
+        ConfigError: It is not written like that, longer than a century, or a bare number, which
+            could mean minutes or seconds.
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhd]?)\s*", text)
     if match is None:
         message = f"{what}: a duration such as 90s, 10m, 2h or 1d is needed, not {text!r}"
         raise ConfigError(message)
     number = float(match[1])
-    if unit and number and not match[2]:
+    if number and not match[2]:
         message = f"{what}: {match[1]} what? Write {match[1]}s, {match[1]}m or {match[1]}h"
         raise ConfigError(message)
     return seconds(number * UNITS[match[2]], what)

@@ -228,6 +228,13 @@ def test_unknown_entries(url: str, verb: str) -> None:
     refused(rota("cron", verb, "none", *more, url=url), 1, "'none'", "rota cron list")
 
 
+def test_a_jitter_has_a_unit(url: str) -> None:
+    """A bare number is refused, as it is everywhere."""
+    said = rota("cron", "change", "nightly", "--jitter", "5", url=url)
+    assert said.exit_code == 2
+    assert "5 what? Write 5s" in said.stderr
+
+
 @pytest.mark.parametrize("verb", ["list", "remove", "pause", "resume", "run"])
 def test_a_database_that_is_not_there(tmp_path: Path, verb: str) -> None:
     """Nothing is made by looking."""

@@ -227,6 +227,7 @@ def test_sqlite() -> None:
         ["--older-than", "10"],
         ["--older-than", "10.5"],
         ["--every", "0.1s"],
+        ["--every", "5"],
         ["--database", ""],
     ],
 )

@@ -73,7 +73,7 @@ def test_a_pipe(url: str, store: Store, connection: Connection) -> None:
         assert ("Oldest transaction:" in lines[-1]) == (store.name == "postgres")
 
 
-@pytest.mark.parametrize("every", ["0", "0.05", "soon", "-1"])
+@pytest.mark.parametrize("every", ["0", "0.05s", "5", "soon", "-1"])
 def test_how_often(url: str, every: str) -> None:
     """Intervals that make no sense are refused."""
     said = rota("top", "--every", every, "--once", url=url)

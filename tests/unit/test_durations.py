@@ -10,10 +10,10 @@ from rota.errors import ConfigError
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("90", 90), ("90s", 90), ("10m", 600), ("2h", 7200), ("1.5d", 129_600), (" 5 m ", 300)],
+    [("0", 0), ("90s", 90), ("10m", 600), ("2h", 7200), ("1.5d", 129_600), (" 5 m ", 300)],
 )
 def test_durations(text: str, seconds: float) -> None:
-    """A number alone means seconds; a letter says what else."""
+    """A letter says what the number counts; nothing is nothing in any unit."""
     assert parse(text, "--every") == seconds
 
 
@@ -25,12 +25,11 @@ def test_no_durations(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["10", "10.5", " 7 "])
-def test_a_number_without_a_unit_may_be_refused(text: str) -> None:
-    """It could mean minutes; nothing is nothing in any unit."""
+def test_a_number_without_a_unit(text: str) -> None:
+    """It could mean minutes, and is refused."""
     with pytest.raises(ConfigError, match=rf"--older-than: {text.strip()} what"):
-        parse(text, "--older-than", unit=True)
-    assert parse(f"{text}m", "--older-than", unit=True) == 60 * float(text)
-    assert parse("0", "--older-than", unit=True) == 0
+        parse(text, "--older-than")
+    assert parse(f"{text}m", "--older-than") == 60 * float(text)
 
 
 @pytest.mark.parametrize("hours", [-23, 0, 23])

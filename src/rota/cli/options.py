@@ -18,13 +18,10 @@ LARGEST_ID = 2**63 - 1
 class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
     """A duration such as 90s, 10m, 2h; gives seconds.
 
-    `unit`: a bare number, which could mean minutes or seconds, is refused.
+    A bare number, which could mean minutes or seconds, is refused.
     """
 
     name = "duration"
-
-    def __init__(self, *, unit: bool = False) -> None:
-        self._unit = unit
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read what was written."""
@@ -32,7 +29,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in ne
             return value
         what = param.opts[0] if param else "duration"
         try:
-            return durations.parse(str(value), what, unit=self._unit)
+            return durations.parse(str(value), what)
         except ConfigError as error:
             self.fail(str(error).partition(": ")[2], param, ctx)
 

@@ -58,7 +58,7 @@ class Keep(click.ParamType):  # type: ignore[type-arg]  # generic only in newer 
 
 
 def _duration(text: str) -> float:
-    return FOREVER if text.strip() == "forever" else durations.parse(text, "retention", unit=True)
+    return FOREVER if text.strip() == "forever" else durations.parse(text, "retention")
 
 
 class Setting(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
@@ -90,7 +90,7 @@ class Setting(click.ParamType):  # type: ignore[type-arg]  # generic only in new
     "such as discarded=30d. 0 keeps none. May be repeated.",
 )
 @click.option("--max-attempts", type=int, help="How often a job is tried before it is discarded.")
-@click.option("--timeout", type=Duration(unit=True), help="How long one attempt may take.")
+@click.option("--timeout", type=Duration(), help="How long one attempt may take.")
 @click.option(
     "--concurrency",
     type=click.IntRange(1, MOST_AT_ONCE),

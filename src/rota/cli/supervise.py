@@ -24,7 +24,7 @@ QUERY = 200
 
 @click.command()
 @click.option(
-    "--older-than", type=Duration(unit=True), default="10m", show_default=True, metavar="DURATION",
+    "--older-than", type=Duration(), default="10m", show_default=True, metavar="DURATION",
     help="How long a transaction may be open: 90s, 10m, 2h.",
 )  # fmt: skip
 @click.option(
