@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rota.cli.output import harmless, harmless_lines
-from tests.cli.calling import ROTA, environment, finished, make_tables
+from tests.cli.calling import ROTA, SHOP, environment, finished, make_tables
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,46 @@ def test_colours_on_a_terminal_only(tmp_path: Path) -> None:
     os.close(ours)
     assert run.returncode == 4
     assert shown.startswith(b"\x1b[31mError: ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("queues", "list"), ("queues", "list", "--json"), ("jobs", "list"), ("doctor",), ("-h",)],
+    ids=" ".join,
+)
+@pytest.mark.parametrize(
+    ("where", "why"), [("/dev/full", "No space left on device"), ("&-", "Bad file descriptor")]
+)
+def test_output_that_cannot_be_written(
+    tmp_path: Path, words: tuple[str, ...], where: str, why: str
+) -> None:
+    """A full disk and a closed output are an error in one line."""
+    if where == "/dev/full" and not Path(where).exists():
+        pytest.skip("no /dev/full")
+    url = f"sqlite:///{tmp_path}/rota.db"
+    make_tables(url)
+    run = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" >{where}', "sh", *ROTA, *words],
+        env=environment(url),
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stderr) == (1, f"Error: the output cannot be written: {why}\n")
+
+
+def test_closed_streams(tmp_path: Path) -> None:
+    """Where nothing is printed, none of the standard streams is needed."""
+    url = f"sqlite:///{tmp_path}/rota.db"
+    make_tables(url)
+    (tmp_path / "shop.py").write_text(SHOP)
+    run = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *ROTA, "worker", "shop", "--drain"],
+        env=environment(url),
+        cwd=tmp_path,
+        check=False,
+    )
+    assert run.returncode == 0
 
 
 def test_a_reader_that_goes_away(tmp_path: Path) -> None:

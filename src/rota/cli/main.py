@@ -1,12 +1,14 @@
 """The command `rota`."""
 
 import contextlib
+import errno
+import os
 import sys
 
 import click
 
 import rota
-from rota.cli.exits import Reporting
+from rota.cli.exits import FAILED, Reporting, complain
 from rota.cli.lazy import Lazy, LazyGroup
 
 COMMANDS = {
@@ -24,6 +26,9 @@ COMMANDS = {
     "bench": Lazy("rota.cli.bench.command:bench", "Measure how fast it is on your database."),
     "lab": Lazy("rota.cli.lab:lab", "Run the queue designs of five articles, and Rota's."),
 }
+
+UNWRITTEN = frozenset({errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC})
+"""What is wrong when nothing can be printed; a reader that goes away is click's business."""
 
 
 class Root(Reporting, LazyGroup):
@@ -65,8 +70,26 @@ def cli() -> None:
 
 def main() -> None:
     """The entry point."""
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows its number.
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    cli.main(prog_name="rota")
+    try:
+        cli.main(prog_name="rota")
+    except OSError as error:
+        if error.errno not in UNWRITTEN or error.filename is not None:
+            raise
+        complain(f"the output cannot be written: {os.strerror(error.errno or 0)}")
+        # Or the interpreter would try again at its end, and say so in many lines.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILED)
+
+
+def _open_streams() -> None:
+    """Open the standard streams that are closed: no database file must get their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # Output for reading alone: who prints something fails, and who prints nothing does not.
+            flags = os.O_WRONLY if name == "stderr" else os.O_RDONLY
+            setattr(sys, name, os.fdopen(os.open(os.devnull, flags), mode, encoding="utf-8"))
