@@ -106,7 +106,17 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     """A file of another kind is named as such."""
     (tmp_path / "notes.txt").write_text("milk, eggs, flour\n" * 100)
-    refused(rota("jobs", "list", url=f"sqlite:///{tmp_path}/notes.txt"), 1, "not a SQLite database")
+    refused(rota("jobs", "list", url=f"sqlite:///{tmp_path}/notes.txt"), 3, "not a SQLite database")
+
+
+def test_a_damaged_file(tmp_path: Path) -> None:
+    """A damaged file refuses, as a server does."""
+    url = f"sqlite:///{tmp_path}/rota.db"
+    make_tables(url)
+    with (tmp_path / "rota.db").open("r+b") as file:
+        file.seek(4096)
+        file.write(b"milk, eggs, flour" * 4096)
+    refused(rota("jobs", "list", url=url), 3, "damaged", ".recover")
 
 
 @pytest.mark.parametrize(

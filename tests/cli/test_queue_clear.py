@@ -1,7 +1,10 @@
 """`rota queues clear`."""
 
+import os
+import pty
 import re
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ from rota.job import JobId
 from rota.states import State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
-from tests.cli.calling import answer, refused, rota, started
+from tests.cli.calling import ROTA, answer, refused, rota, started
 from tests.fixtures.workers import until
 from tests.store.factories import claim, enqueue, one_of_each, open_session
 from tests.store.test_counters import counted, told
@@ -77,7 +80,7 @@ def test_nobody_is_there_to_ask(url: str, store: Store, connection: Connection) 
     assert rota("queues", "clear", "default", "--state", "discarded", url=url).exit_code == 0
 
 
-@pytest.mark.parametrize(("word", "code"), [("y\n", 0), ("n\n", 1), ("\n", 1)])
+@pytest.mark.parametrize(("word", "code"), [("y\n", 0), ("n\n", 1), ("\n", 1), ("", 1)])
 def test_somebody_is_asked(
     url: str,
     store: Store,
@@ -99,6 +102,26 @@ def test_somebody_is_asked(
     assert "Delete 3 available job(s) of queue default?" in result.stderr
     assert bool(counted(store, connection)) is bool(code)
     assert ("nothing was deleted" in result.stderr) is bool(code)
+
+
+def test_ctrl_c_at_the_question(url: str, store: Store, connection: Connection) -> None:
+    """Ctrl-C has its own exit status there, too, and nothing is deleted."""
+    enqueue(store, connection, 3)
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*ROTA, "queues", "clear", "default", "--url", url],
+        stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        while process.stderr.read(1) != "?":
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+    os.close(ours)
+    os.close(theirs)
+    assert process.returncode == 130, said
+    assert said.endswith("Error: stopped by Ctrl-C\n")
+    assert len(counted(store, connection)) == 1
 
 
 @pytest.mark.parametrize(

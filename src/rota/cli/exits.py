@@ -12,7 +12,7 @@ from rota.errors import (
     SchemaMissing,
     SchemaOutdated,
     SchemaTooNew,
-    StoreUnavailable,
+    StoreError,
 )
 
 FAILED = 1
@@ -53,7 +53,7 @@ def exit_code(error: RotaError) -> int:
     match error:
         case SchemaMissing() | SchemaOutdated() | SchemaTooNew():
             return SCHEMA
-        case StoreUnavailable() | Unusable():
+        case StoreError() | Unusable():
             return UNREACHABLE
         case ConfigError():
             return USAGE

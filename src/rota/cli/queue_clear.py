@@ -119,7 +119,14 @@ def _ask(name: str, counts: dict[State, int], running: int) -> None:
     if not on_terminal():
         message = f"{question} Nobody can be asked here: say --yes"
         raise Failure(message, USAGE)
-    if not click.confirm(question, err=True):
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort as abort:
+        click.echo(err=True)  # ends the line of the question
+        if isinstance(abort.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        agreed = False  # the end of the input
+    if not agreed:
         message = "nothing was deleted"
         raise Failure(message, FAILED)
 
