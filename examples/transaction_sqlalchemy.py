@@ -1,4 +1,7 @@
-"""A job that exists if and only if the order it is about exists: a SQLAlchemy session."""
+"""A job that exists if and only if the order it is about exists: a SQLAlchemy session.
+
+Needs `rota[sqlalchemy]`.
+"""
 
 import tempfile
 
