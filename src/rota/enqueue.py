@@ -76,7 +76,8 @@ class Enqueueing(ABC):
         self, spec: JobSpec, args: Sequence[str], keys: Keys, conn: object = None
     ) -> list[Placed]:
         """`enqueue` for jobs that have keys; what became of each."""
-        operation = self.store.enqueue_keyed(self.queues.fill(spec), args, keys)
+        spec, inside = self.queues.fill(spec), conn is not None
+        operation = self.store.enqueue_keyed(spec, args, keys, inside=inside)
         placed = self.run(operation) if conn is None else self.run_on(conn, operation)
         self.tell_placed(spec, placed)
         return placed
@@ -85,7 +86,8 @@ class Enqueueing(ABC):
         self, spec: JobSpec, args: Sequence[str], keys: Keys, conn: object = None
     ) -> list[Placed]:
         """`enqueue_keyed` for async code."""
-        operation = self.store.enqueue_keyed(self.queues.fill(spec), args, keys)
+        spec, inside = self.queues.fill(spec), conn is not None
+        operation = self.store.enqueue_keyed(spec, args, keys, inside=inside)
         placed = await (self.arun(operation) if conn is None else self.arun_on(conn, operation))
         self.tell_placed(spec, placed)
         return placed

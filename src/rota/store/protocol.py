@@ -84,9 +84,12 @@ class Store(Protocol):
         ...
 
     def enqueue_keyed(
-        self, spec: JobSpec, args: Sequence[str], keys: Keys
+        self, spec: JobSpec, args: Sequence[str], keys: Keys, *, inside: bool = False
     ) -> Operation[list[Placed]]:
-        """`enqueue` for jobs that have keys; what became of each, in the same order."""
+        """`enqueue` for jobs that have keys; what became of each, in the same order.
+
+        `inside` says that it is part of a transaction that may go on after it.
+        """
         ...
 
     def get(self, jobs: Sequence[JobId]) -> Operation[list[JobRecord]]:

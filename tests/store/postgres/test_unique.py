@@ -1,5 +1,7 @@
 """Unique keys where transactions meet: replacements that stay open, claims, settlements, rescues."""
 
+from contextlib import nullcontext
+from threading import Thread
 from typing import Any
 
 import psycopg
@@ -12,8 +14,8 @@ from rota.settlement import Settlement
 from rota.states import Move, State
 from rota.store.callers import blocking_caller
 from rota.store.execute import drive
-from rota.store.operation import Apart, Operation, Request, Rows, Statement
-from rota.store.postgres import claim, timer
+from rota.store.operation import Apart, Operation, Query, Request, Rows, Statement
+from rota.store.postgres import claim, keyed, timer
 from tests.store.factories import until
 from tests.store.postgres.counting import right, squeeze, tidy
 from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
@@ -23,16 +25,21 @@ LATER = 3600.0
 
 
 def placing(
-    db: Database, *keys: str, unique: Unique = REPLACE, args: str = "{}", **options: Any
+    db: Database,
+    *keys: str,
+    unique: Unique = REPLACE,
+    args: str = "{}",
+    inside: bool = False,
+    **options: Any,
 ) -> Operation[list[Placed]]:
     """The operation that enqueues a job for each key."""
     spec = JobSpec(**{"task": "shop.send", "unique": unique, **options})
-    return db.store.enqueue_keyed(spec, [args] * len(keys), Keys(unique=keys))
+    return db.store.enqueue_keyed(spec, [args] * len(keys), Keys(unique=keys), inside=inside)
 
 
 def place(db: Database, *keys: str, conn: Raw | None = None, **options: Any) -> list[Placed]:
     """Enqueue, by Rota or in a caller's transaction."""
-    operation = placing(db, *keys, **options)
+    operation = placing(db, *keys, inside=conn is not None, **options)
     if conn is None:
         return db.own.run(operation)
     joined = blocking_caller(conn)
@@ -199,6 +206,49 @@ def test_a_locked_key_and_a_replacement(db: Database) -> None:
     until(lambda: db.waits_for(replacing.pid, raw.info.backend_pid) or None)
     raw.execute("COMMIT")
     assert replacing.result() == [Placed(job.job, Placing.SKIPPED)]
+    assert right(db)
+
+
+@pytest.mark.parametrize("keys", ["a", "ab"])
+@pytest.mark.parametrize("looks", [True, False])
+def test_a_replacement_that_met_a_claim_and_stays_open(
+    db: Database, monkeypatch: pytest.MonkeyPatch, keys: str, *, looks: bool
+) -> None:
+    """It keeps no lock on a job that runs by then; the mutant does, and its settlement would wait."""
+    if not looks:
+        unlocked = "SELECT ARRAY(SELECT json_array_elements_text(%(keys)s::json))"
+        monkeypatch.setattr(keyed, "KEYED_LOCK_WAITING", Statement("unlocked", unlocked))
+    place(db, *keys)
+    [lane] = db.sql("SELECT id FROM rota.lane")[0]
+    claiming, caller = db.bare(), db.bare()
+    given = {"lane": lane, "session": db.session(), "size": 1}
+    joined = blocking_caller(caller)
+
+    def execute(request: Request) -> Rows:
+        if isinstance(request, Query) and request.statement is keyed.KEYED_LOCK_WAITING:
+            # The claim begins after it was seen that the keys are taken.
+            claiming.execute(claim.CLAIM_LOCK.text, given)
+            assert len(claiming.execute(claim.CLAIM_KEYED.text, given).fetchall()) == 1
+        return joined.execute(request)
+
+    placed: list[Placed] = []
+    steps = placing(db, *keys, inside=True).steps
+    replacing = Thread(target=lambda: placed.extend(drive(steps, execute)))
+    replacing.start()
+    until(lambda: db.waits_for(caller.info.backend_pid, claiming.info.backend_pid) or None)
+    claiming.commit()
+    replacing.join()
+    assert [one.placing for one in placed] == [Placing.SKIPPED, Placing.REPLACED][: len(keys)]
+    settlement = db.bare()
+    locking = "SELECT FROM rota.unique_key WHERE key = %s FOR UPDATE NOWAIT"
+    with nullcontext() if looks else pytest.raises(psycopg.errors.LockNotAvailable):
+        settlement.execute(locking, ["a"])
+    settlement.rollback()
+    # What it did replace stays locked.
+    for key in keys[1:]:
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            settlement.execute(locking, [key])
+    caller.commit()
     assert right(db)
 
 

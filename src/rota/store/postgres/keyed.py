@@ -7,8 +7,8 @@ producers do not deadlock, and all new ones before any is replaced.
 A unique key is a row of `rota.unique_key`. Its insertion decides between two producers: the second
 one waits until the first one's transaction has ended, and finds a conflict, or none. What was found is
 looked at in a statement of its own, hence with a new snapshot. By then the job may have finished,
-and its key is free: then all begins again. A job that runs is never locked, so no settlement
-waits for a producer.
+and its key is free: then all begins again. A job that runs is never locked for longer than a statement,
+so no settlement waits for a producer: see `rota.lock_waiting`.
 
 What can fail: in REPEATABLE READ a key that somebody else has taken or changed since the snapshot
 makes PostgreSQL refuse the statement. Two transactions that enqueue the same keys in several calls, in
@@ -38,6 +38,7 @@ KEYED_NOW = sql("keyed_now")
 KEYED_LATER = sql("keyed_later")
 KEYED_REPLACE_NOW = sql("keyed_replace_now")
 KEYED_REPLACE_LATER = sql("keyed_replace_later")
+KEYED_LOCK_WAITING = sql("keyed_lock_waiting")
 KEYED_FIND = sql("keyed_find")
 KEYED_UNDO = sql("keyed_undo")
 
@@ -54,14 +55,19 @@ class Wanted(NamedTuple):
     args: str
 
 
-def enqueue_keyed(spec: JobSpec, args: Sequence[str], keys: Keys) -> Operation[list[Placed]]:
+def enqueue_keyed(
+    spec: JobSpec, args: Sequence[str], keys: Keys, *, inside: bool = False
+) -> Operation[list[Placed]]:
     """Store one job per element of `args`; see `rota.store.protocol.Store.enqueue_keyed`."""
     # Of one job each statement is complete in itself; more are all or nothing.
-    begin = Begin.NOTHING if len(args) == 1 else Begin.DURABLE
-    return Stepped("enqueue_keyed", _enqueue(spec, args, keys), begin)
+    alone = len(args) == 1
+    steps = _enqueue(spec, args, keys, lasting=inside or not alone)
+    return Stepped("enqueue_keyed", steps, Begin.NOTHING if alone else Begin.DURABLE)
 
 
-def _enqueue(spec: JobSpec, args: Sequence[str], keys: Keys) -> Steps[list[Placed]]:
+def _enqueue(
+    spec: JobSpec, args: Sequence[str], keys: Keys, *, lasting: bool
+) -> Steps[list[Placed]]:
     if not args:
         return []
     if not (spec.attempts_given and spec.timeout_given):
@@ -77,7 +83,7 @@ def _enqueue(spec: JobSpec, args: Sequence[str], keys: Keys) -> Steps[list[Place
         return [Placed(JobId(job), Placing.CREATED) for job in ids]
     names, until = spec.unique.in_period(keys.unique, now)
     wanted = _distinct(spec.unique, ids, names, lanes, args)
-    placed = yield from _place(spec, spec.unique, wanted, until)
+    placed = yield from _place(spec, spec.unique, wanted, until, lasting=lasting)
     return _answer(spec.unique, ids, names, placed)
 
 
@@ -142,9 +148,12 @@ def _answer(
 
 
 def _place(
-    spec: JobSpec, unique: Unique, wanted: list[Wanted], until: datetime | None
+    spec: JobSpec, unique: Unique, wanted: list[Wanted], until: datetime | None, *, lasting: bool
 ) -> Steps[dict[str, Placed]]:
-    """Store jobs with different keys, in the order of the keys; what became of each."""
+    """Store jobs with different keys, in the order of the keys; what became of each.
+
+    `lasting` are locks that stay after the statement that takes them.
+    """
     placed: dict[str, Placed] = {}
     for _ in range(ROUNDS):
         created = yield from _insert(spec, wanted, until)
@@ -152,7 +161,7 @@ def _place(
             if one.job in created and one.key is not None:
                 placed[one.key] = Placed(JobId(one.job), Placing.CREATED)
         wanted = [one for one in wanted if one.job not in created]
-        yield from _meet(spec, unique, wanted, placed)
+        yield from _meet(spec, unique, wanted, placed, lasting=lasting)
         wanted = [one for one in wanted if one.key not in placed]
         if not wanted:
             return placed
@@ -161,12 +170,18 @@ def _place(
 
 
 def _meet(
-    spec: JobSpec, unique: Unique, wanted: list[Wanted], placed: dict[str, Placed]
+    spec: JobSpec,
+    unique: Unique,
+    wanted: list[Wanted],
+    placed: dict[str, Placed],
+    *,
+    lasting: bool,
 ) -> Steps[None]:
     """See who has the keys that were not free; who has gone meanwhile is not placed."""
     if unique.replaces:
         for chunk in _chunks(wanted):
-            for key, job, _ in (yield from _replace(spec, unique, chunk)):
+            waiting = (yield from _lock_waiting(spec, chunk)) if lasting else chunk
+            for key, job, _ in (yield from _replace(spec, unique, waiting)):
                 placed[key] = Placed(JobId(job), Placing.REPLACED)
     for chunk in _chunks([one for one in wanted if one.key not in placed]):
         for key, job in (yield KEYED_FIND(task=spec.task, keys=_keys(chunk))):
@@ -195,7 +210,16 @@ def _insert(spec: JobSpec, wanted: list[Wanted], until: datetime | None) -> Step
     return created
 
 
+def _lock_waiting(spec: JobSpec, wanted: Sequence[Wanted]) -> Steps[Sequence[Wanted]]:
+    """Lock the keys of those whose jobs have not started; these."""
+    [(keys,)] = yield KEYED_LOCK_WAITING(task=spec.task, keys=_keys(wanted))
+    locked = frozenset(keys)
+    return [one for one in wanted if one.key in locked]
+
+
 def _replace(spec: JobSpec, unique: Unique, wanted: Sequence[Wanted]) -> Steps[Rows]:
+    if not wanted:
+        return ()
     params = {**_options(spec), **_lists(wanted)}
     if not spec.later:
         return (yield KEYED_REPLACE_NOW(**params))
