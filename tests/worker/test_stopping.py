@@ -4,14 +4,17 @@ import asyncio
 import signal
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import psutil
+import psycopg
 import pytest
 
 from rota import JobHandle, Rota, State, Task, WorkerConfig
 from rota.events import PausedLeft, WorkerStopped
+from rota.store.migrate import migrate
 from rota.worker import Worker
 from tests.fixtures.workers import WorkerProcess, drained, records, until, working
 from tests.worker import chores
@@ -153,6 +156,32 @@ def test_stop_gives_back(app: Rota, caplog: pytest.LogCaptureFixture) -> None:
     assert handles[0].status is State.COMPLETED
     assert given_back(handles[1:])
     assert len(stopped) == 1
+
+
+@pytest.mark.parametrize("heeds", [True, False])
+def test_stop_while_the_server_waits(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, *, heeds: bool
+) -> None:
+    """A lock that others hold does not keep a worker; nor does a server that heeds no request."""
+    monkeypatch.setattr("rota.worker.loop.PATIENCE", 0.3)
+    monkeypatch.setattr("rota.worker.session.PATIENCE", 0.3)
+    if not heeds:
+        monkeypatch.setattr(psycopg.Connection, "cancel_safe", lambda *_, **__: None)
+    waiting = "SELECT count(*) FROM pg_locks WHERE relation = 'rota.lane'::regclass AND NOT granted"
+    with (
+        Rota(postgres_url) as app,
+        closing(app.store.connect()) as connection,
+        psycopg.connect(postgres_url) as holder,
+    ):
+        migrate(app.store, connection)
+        app.task(lambda: None)
+        with working(app, poll=0.1) as worker:
+            holder.execute("LOCK TABLE rota.lane IN ACCESS EXCLUSIVE MODE")
+            # Claimer and upkeep.
+            until(lambda: holder.execute(waiting).fetchone() == (2,))
+            worker.stop()
+        names = {thread.name for thread in threading.enumerate()}
+        assert not names & {"rota-claimer", "rota-upkeep", "rota-session"}
 
 
 def test_a_quick_job_at_the_stop_is_written(app: Rota) -> None:

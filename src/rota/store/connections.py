@@ -32,6 +32,13 @@ class Connection(Protocol):
         """
         ...
 
+    def interrupt(self, *, cut: bool = False) -> None:
+        """Have what is under way fail, as far as the database heeds that; from any thread.
+
+        `cut` breaks the connection off, whatever the database does.
+        """
+        ...
+
     def close(self) -> None:
         """End the connection; running another operation opens it again."""
         ...

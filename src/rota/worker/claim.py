@@ -18,7 +18,7 @@ from rota.events import Events, JobsClaimed, LimitsReached
 from rota.job import ClaimedJob, SessionId
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
-from rota.worker.loop import repeat
+from rota.worker.loop import finish, repeat
 from rota.worker.session import Session
 from rota.worker.turns import Turns
 
@@ -103,7 +103,7 @@ class Claimer:
         self._room.set()
         self._waker.wake()
         if self._thread is not None:
-            self._thread.join()
+            finish(self._thread, self._connection)
         self._pass_on()
         self._waker.close()
 

@@ -19,7 +19,7 @@ from rota.settlement import Settlement
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
-from rota.worker.loop import repeat
+from rota.worker.loop import finish, repeat
 
 logger = logging.getLogger("rota")
 
@@ -73,7 +73,7 @@ class HandedOver:
         self._news.set()
         if self._thread is None or self._connection is None:
             return
-        self._thread.join()
+        finish(self._thread, self._connection)
         try:
             self._look(self._connection)
         except RotaError as error:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from rota.errors import ConfigError, RotaError, SchemaMissing, SchemaOutdated, SchemaTooNew
 from rota.events import Events, StoreLost, StoreRecovered
+from rota.store.connections import Connection
 
 logger = logging.getLogger("rota")
 
@@ -19,6 +20,24 @@ REMINDER = 60.0
 
 LASTING = (ConfigError, SchemaMissing, SchemaOutdated, SchemaTooNew)
 """Errors that do not pass by themselves: no such right, no such table."""
+
+
+PATIENCE = 2.0
+"""Seconds for which a worker that stops waits for a statement, then for its being cancelled."""
+
+
+def finish(thread: threading.Thread, connection: Connection) -> None:
+    """Wait until a thread that was told to stop has ended, and what it runs in the database.
+
+    What takes longer is cancelled; a connection of which nothing comes back then is cut, so that no
+    lock and no dead network keeps a worker from ending.
+    """
+    for cut in (False, True):
+        thread.join(PATIENCE)
+        if not thread.is_alive():
+            return
+        connection.interrupt(cut=cut)
+    thread.join(PATIENCE)
 
 
 def repeat(

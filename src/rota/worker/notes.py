@@ -19,7 +19,7 @@ from rota.settlement import Settlement
 from rota.states import Move
 from rota.store.connections import Connection
 from rota.store.protocol import Store
-from rota.worker.loop import REMINDER, repeat
+from rota.worker.loop import REMINDER, finish, repeat
 
 logger = logging.getLogger("rota")
 
@@ -65,7 +65,7 @@ class Scribe:
         self._stopping.set()
         self._news.set()
         if self._thread is not None:
-            self._thread.join()
+            finish(self._thread, self._connection)
             try:
                 self._write(self._connection, None)
             except RotaError as error:

@@ -21,7 +21,7 @@ from rota.events import Events, SessionLost
 from rota.job import JobId, SessionId, SessionInfo
 from rota.queue_settings import QueueSettings
 from rota.store.protocol import Store
-from rota.worker.loop import repeat
+from rota.worker.loop import PATIENCE, finish, repeat
 
 if TYPE_CHECKING:
     from rota.cron import CronEntry
@@ -91,13 +91,17 @@ class Session:
         """End the session in order; what it still holds goes back unspent."""
         self._stopping.set()
         if self._thread is not None:
-            self._thread.join()
+            finish(self._thread, self._connection)
         session, self.current = self.current, None
         if session is not None:
+            hurry = threading.Timer(2 * PATIENCE, self._connection.interrupt, kwargs={"cut": True})
+            hurry.start()
             try:
                 self._connection.run(self._store.close_session(session))
             except RotaError as error:
                 logger.warning("the session could not be closed, others will rescue it: %s", error)
+            finally:
+                hurry.cancel()
         self._connection.close()
 
     def _register(self) -> SessionId:

@@ -15,7 +15,7 @@ from rota.errors import RotaError
 from rota.events import Events, JobsStaged, SessionRescued, Tidied
 from rota.store.protocol import Store
 from rota.worker.cron import CronWatch
-from rota.worker.loop import repeat
+from rota.worker.loop import finish, repeat
 
 STAGE_SIZE = 5000
 """Due jobs per staging."""
@@ -89,7 +89,7 @@ class Upkeep:
         self._stopping.set()
         self._nudge.set()
         if self._thread is not None:
-            self._thread.join()
+            finish(self._thread, self._connection)
         self._connection.close()
 
     def nudge(self) -> None:

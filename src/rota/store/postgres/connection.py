@@ -6,7 +6,9 @@ parts of Rota reach the database through a thread.
 
 import os
 import re
+import socket
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, LiteralString, NoReturn, TypeVar
 from urllib.parse import parse_qs, urlsplit
@@ -80,6 +82,9 @@ CALLERS_APPLICATION = "rota.transaction"
 
 CONNECT_TIMEOUT = 10
 """Seconds within which a connection must be made."""
+
+CANCEL_TIMEOUT = 1.0
+"""Seconds within which the server must hear that a statement is not wanted any more."""
 
 
 class LockTimeout(StoreError):
@@ -189,6 +194,18 @@ class PostgresConnection:
             # Else that of the database counts; of SQL_ASCII the driver makes bytes.
             parameters["client_encoding"] = "utf8"
         return parameters
+
+    def interrupt(self, *, cut: bool = False) -> None:
+        """Have the server cancel what is under way, or end the connection below the driver's feet."""
+        raw = self._raw
+        if raw is None or raw.closed:
+            return
+        with suppress(psycopg.Error, OSError):
+            if cut:
+                with socket.socket(fileno=os.dup(raw.fileno())) as line:
+                    line.shutdown(socket.SHUT_RDWR)
+            else:
+                raw.cancel_safe(timeout=CANCEL_TIMEOUT)
 
     def close(self) -> None:
         """End the connection; running another operation opens it again."""

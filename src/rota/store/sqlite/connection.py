@@ -69,10 +69,12 @@ class SqliteConnection:
         self._file: tuple[int, int] | None = None
         self._synchronous = ""
         self._doing = ""
+        self._patient = True
 
     def run(self, operation: Operation[T]) -> T:
         """Run an operation in the kind of transaction it asks for."""
         self._doing = operation.name
+        self._patient = True
         match operation.begin:
             case Begin.NOTHING | Begin.READING | Begin.SNAPSHOT:
                 # Nothing here reads one moment in several statements.
@@ -90,6 +92,11 @@ class SqliteConnection:
     def send(self, operation: Operation[T]) -> Callable[[], T]:
         """Nothing works on it meanwhile: SQLite is this thread."""
         return partial(self.run, operation)
+
+    def interrupt(self, *, cut: bool = False) -> None:
+        """Wait no longer for others; there is no connection to cut."""
+        del cut
+        self._patient = False
 
     def close(self) -> None:
         """End the connection; running another operation opens it again."""
@@ -195,7 +202,7 @@ class SqliteConnection:
                 return call()
             except sqlite3.Error as error:
                 deadline = deadline or time.monotonic() + self._patience
-                if busy(error) and time.monotonic() < deadline:
+                if busy(error) and self._patient and time.monotonic() < deadline:
                     time.sleep(random.uniform(0.0005, 0.004))  # noqa: S311 - no secret
                     continue
                 if broken(error):
