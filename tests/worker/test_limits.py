@@ -96,8 +96,8 @@ def test_another_worker_sees_it_within_a_second(app: Rota, monkeypatch: pytest.M
         settle(store, own, session, settlement(held, Move.COMPLETE))
         ended = time.monotonic()
         until(lambda: begun)
-        assert looks[0] is False
-        assert len(looks) <= 2
+        # The claim that this wakes asks for another look, which may come before the job begins.
+        assert looks[:2] in ([False], [False, True])
         # The pause is 0.9 seconds; here is room for a machine that has other things to do.
         assert begun[0] - ended < 1.4
     own.close()
