@@ -1,5 +1,6 @@
 """`rota queues clear`."""
 
+import contextlib
 import os
 import pty
 import re
@@ -115,7 +116,11 @@ def test_ctrl_c_at_the_question(url: str, store: Store, connection: Connection) 
         assert process.stderr is not None
         while process.stderr.read(1) != "?":
             assert process.poll() is None
-        process.send_signal(signal.SIGINT)
+        while process.poll() is None:
+            # One that comes just before Python begins to read is heeded only with the next one.
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.5)
         said = process.stderr.read()
     os.close(ours)
     os.close(theirs)
