@@ -3,6 +3,7 @@
 import random
 import time
 from dataclasses import dataclass
+from itertools import chain
 
 from rota.bench import tasks
 from rota.bench.crew import Crew, Plan
@@ -124,8 +125,9 @@ def _idle(url: str, jobs: int, progress: Progress) -> tuple[list[float], list[fl
         deadline = time.time() + PATIENCE
         while len(starts) < jobs and time.time() < deadline:
             time.sleep(LOOK)
-            for one in crew.tell():
-                starts = {called: at for called, at in one.starts if called} | starts
+            for called, at in chain.from_iterable(one.starts for one in crew.tell()):
+                if called:
+                    starts.setdefault(called, at)
         crew.stop()
     app.close()
     from_call = [at - called for called, at in starts.items()]

@@ -279,20 +279,19 @@ class Cron:
         locked = [row[0] for row in (yield self._sql.lock(size=size, aside=self._sql.many(aside)))]
         if not locked:
             return []
-        taken = [self._row(raw) for raw in (yield self._sql.take(entries=self._sql.many(locked)))]
+        rows = map(self._row, (yield self._sql.take(entries=self._sql.many(locked))))
+        taken = {row.id: row for row in rows}
         made: list[Made] = []
         held = 0
-        for row in sorted(taken, key=lambda row: locked.index(row.id)):
-            one = yield from self._make_one(row, jobs)
-            if row.id in aside:
-                aside.remove(row.id)
+        for entry in filter(taken.__contains__, locked):
+            one = yield from self._make_one(taken[entry], jobs)
+            if entry in aside:
+                aside.remove(entry)
             if one is None or one.error is not None:
-                aside.append(row.id)
+                aside.append(entry)
             if one is not None:
                 made.append(one)
-                continue
-            held += 1
-            if held == HELD:
+            elif (held := held + 1) == HELD:
                 break
         return made
 
