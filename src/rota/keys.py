@@ -53,7 +53,7 @@ class KeyTemplate:
         if not isinstance(text, str) or not text.strip():
             message = f"{what}: a key such as 'tenant:{{tenant}}' is needed, not {text!r}"
             raise ConfigError(message)
-        if not _storable(text):
+        if not storable(text):
             message = f"{what}: {text!r} has a NUL or a lone surrogate in it, {_UNSTORABLE}"
             raise ConfigError(message)
         self.text = text
@@ -114,7 +114,7 @@ class KeyTemplate:
                 f"1 to {LONGEST_KEY} are possible"
             )
             raise ArgsError(message)
-        if not _storable(key):
+        if not storable(key):
             message = (
                 f"{self.what}: the key {key!r} has a NUL or a lone surrogate in it, {_UNSTORABLE}"
             )
@@ -122,7 +122,8 @@ class KeyTemplate:
         return key
 
 
-def _storable(text: str) -> bool:
+def storable(text: str) -> bool:
+    """Whether every database can hold this text: without NUL, and without lone surrogates."""
     try:
         return b"\0" not in text.encode()
     except UnicodeEncodeError:

@@ -39,6 +39,8 @@ def test_a_subject(store_url: str, store: Store, connection: Connection) -> None
     retried = rota("jobs", "retry", second.id, url=store_url)
     assert retried.exit_code == 1
     assert "another job has its unique key 'site:b'" in retried.stderr
-    refused = rota("jobs", "list", "--subject", "", url=store_url)
-    assert refused.exit_code == 2
-    assert "order:*" in refused.stderr
+    # The last one is what Python makes of a byte that is no UTF-8.
+    for subject in ("", "a\0", "\udcff"):
+        refused = rota("jobs", "list", "--subject", subject, url=store_url)
+        assert refused.exit_code == 2
+        assert "order:*" in refused.stderr

@@ -72,8 +72,9 @@ def list_(
     """
     from rota.cli import job_text
     from rota.cli.database import database
+    from rota.keys import storable
 
-    if subject is not None and (not subject or "\0" in subject):
+    if subject is not None and not (subject and storable(subject)):
         message = "--subject: a unique key such as order:42 is needed, or order:* for many"
         raise click.UsageError(message)
     wanted = JobFilter(None if state is None else State(state), queue, task, limit, subject)
