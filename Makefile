@@ -28,7 +28,7 @@ test-postgres: $(STAMP) ## run only the tests that need PostgreSQL
 check: $(STAMP) ## format, lint, types, import rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy src tests examples
+	$(BIN)/mypy src lab/src tests examples
 	$(BIN)/lint-imports --cache-dir .cache/import-linter
 
 bench: $(STAMP) ## measure (ARGS="--private": on a PostgreSQL of its own)
@@ -54,14 +54,14 @@ lock: ## write requirements.lock anew (ARGS=--upgrade: with the newest versions)
 
 clean: ## remove what was made here, .venv too
 	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src lab tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(STAMP): requirements.lock pyproject.toml
+$(STAMP): requirements.lock pyproject.toml lab/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Rota needs Python 3.11 or later, and '$(PYTHON)' is not:" \
 	       "say which one to use, as in 'make PYTHON=python3.13 ...'." >&2; exit 1; }
 	@echo "Installing into .venv (only when the lock changes) ..."
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --quiet --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --quiet --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m pip install --quiet --quiet --no-deps --no-build-isolation -e . -e ./lab
 	@touch $@

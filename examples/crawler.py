@@ -14,7 +14,7 @@ import time
 from contextlib import nullcontext
 
 from rota import Again, Rota, WorkerConfig
-from rota.job import JobFilter
+from rota.model.job import JobFilter
 from rota.store.opening import VARIABLE
 from rota.worker import Worker
 

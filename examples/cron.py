@@ -7,7 +7,7 @@ import tempfile
 from datetime import datetime
 
 from rota import Rota, WorkerConfig
-from rota.cron import due_times
+from rota.cron.times import due_times
 from rota.worker import Worker
 
 rota = Rota()

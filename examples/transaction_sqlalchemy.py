@@ -9,7 +9,7 @@ from sqlalchemy import create_engine, func, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from rota import Rota, State, WorkerConfig
-from rota.job import JobFilter
+from rota.model.job import JobFilter
 from rota.worker import Worker
 
 rota = Rota()

@@ -14,11 +14,14 @@ Run the jobs with `rota worker MODULE:rota`.
 
 from typing import TYPE_CHECKING, Any
 
-from rota.app import Rota
-from rota.backoff import Backoff
-from rota.batch import BatchTask
+from rota.app.app import Rota
+from rota.app.batch import BatchTask
+from rota.app.context import BatchContext, Context
+from rota.app.handle import JobHandle
+from rota.app.middleware import EnqueueCall
+from rota.app.queue_handle import QueueHandle
+from rota.app.task import Executor, Task
 from rota.config import WorkerConfig
-from rota.context import BatchContext, Context
 from rota.errors import (
     ArgsError,
     ConfigError,
@@ -39,16 +42,13 @@ from rota.errors import (
     TaskError,
     TaskNotFound,
 )
-from rota.handle import JobHandle
-from rota.job import JobId, JobRecord, LogLine, Progress
-from rota.limit import Limit
-from rota.middleware import EnqueueCall
+from rota.model.backoff import Backoff
+from rota.model.enqueued import Enqueued, Placing
+from rota.model.job import JobId, JobRecord, LogLine, Progress
+from rota.model.limit import Limit
+from rota.model.states import State
+from rota.model.unique import Unique
 from rota.outcome import Again, Discard, Retry, Snooze
-from rota.placed import Enqueued, Placing
-from rota.queue_handle import QueueHandle
-from rota.states import State
-from rota.task import Executor, Task
-from rota.unique import Unique
 
 if TYPE_CHECKING:
     from rota.worker import Worker

@@ -3,9 +3,9 @@
 import os
 from dataclasses import dataclass
 
-from rota.durations import seconds
 from rota.errors import ConfigError
-from rota.options import check_name
+from rota.model.durations import seconds
+from rota.model.options import check_name
 
 DAY = 86400.0
 

@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from rota.errors import ConfigError
-from rota.job import ClaimedJob, JobId, Rescue, SessionId
-from rota.settlement import Settlement
-from rota.states import Move
+from rota.model.job import ClaimedJob, JobId, Rescue, SessionId
+from rota.model.settlement import Settlement
+from rota.model.states import Move
 
 logger = logging.getLogger("rota")
 

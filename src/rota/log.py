@@ -25,7 +25,7 @@ from rota.events import (
     WorkerStopped,
     WorkerStopping,
 )
-from rota.job import ClaimedJob
+from rota.model.job import ClaimedJob
 
 logger = logging.getLogger("rota")
 

@@ -6,8 +6,8 @@ can be raised from deep inside a handler.
 
 from datetime import datetime, timedelta
 
-from rota.durations import moment, seconds
 from rota.errors import ConfigError
+from rota.model.durations import moment, seconds
 
 
 class Outcome(Exception):

@@ -19,9 +19,9 @@ from sqlalchemy.pool import NullPool
 
 from rota import JobId, Task
 from rota.errors import StoreUnavailable
-from rota.job import JobFilter, JobRecord, SessionInfo
+from rota.model.job import JobFilter, JobRecord, SessionInfo
 from rota.store.opening import open_store
-from rota.store.sqlite import SqliteStore
+from rota.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from rota.store.protocol import Store

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from rota import Rota
-from rota.cron import Missed
+from rota.cron.entry import Missed
 from rota.store.cron import Made
 
 HOURLY = f"{(datetime.now(UTC).minute + 30) % 60} * * * *"

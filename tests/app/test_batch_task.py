@@ -19,7 +19,7 @@ from rota import (
     Rota,
     RotaError,
 )
-from rota.job import JobFilter
+from rota.model.job import JobFilter
 
 
 @dataclasses.dataclass

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import pytest
 
 from rota import Backoff, Limit, Rota, Unique
-from rota.cron import CronEntry
+from rota.cron.entry import CronEntry
 from tests.app.due import HOURLY, made
 from tests.store.factories import open_session
 

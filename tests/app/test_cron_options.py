@@ -18,7 +18,7 @@ from rota import (
     Unique,
 )
 from rota.events import JobsEnqueued
-from rota.job import ClaimedJob
+from rota.model.job import ClaimedJob
 from tests.app.due import HOURLY, made
 from tests.store.factories import claim, open_session
 

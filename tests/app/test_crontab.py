@@ -18,7 +18,7 @@ from rota import (
     Task,
     TaskNotFound,
 )
-from rota.cron import CronEntry, Missed
+from rota.cron.entry import CronEntry, Missed
 
 Send = Task[..., Any, Any]
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rota import JobFailed, JobHandle, JobNotFinished, JobNotFound, Rota, State
-from rota.job import ClaimedJob, SessionId, SessionInfo
-from rota.settlement import Settlement, cancelled, completed, error_json
-from rota.states import Move
+from rota.model.job import ClaimedJob, SessionId, SessionInfo
+from rota.model.settlement import Settlement, cancelled, completed, error_json
+from rota.model.states import Move
 
 INFO = SessionInfo(host="alpha", pid=4711, queues=("default",), timeout=600)
 

@@ -9,7 +9,7 @@ import pytest
 
 from rota import ArgsError, ConfigError, EnqueueCall, JobId, JobRecord, Rota
 from rota.events import JobsEnqueued
-from rota.job import JobFilter
+from rota.model.job import JobFilter
 
 Next = Callable[[EnqueueCall], list[JobId]]
 ANext = Callable[[EnqueueCall], Awaitable[list[JobId]]]

@@ -22,8 +22,8 @@ from rota import (
     TaskAlreadyRegistered,
     TaskNotFound,
 )
-from rota.durations import EARLIEST
-from rota.job import JobFilter
+from rota.model.durations import EARLIEST
+from rota.model.job import JobFilter
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from rota import ConfigError, Rota, RotaError, State
-from rota.job import JobFilter, JobRecord
+from rota.model.job import JobFilter, JobRecord
 
 TABLE = "CREATE TABLE orders (id integer PRIMARY KEY)"
 

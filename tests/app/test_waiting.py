@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from rota import JobFailed, JobNotFinished, JobNotFound, Rota, State, StoreUnavailable, waiting
-from rota.job import ClaimedJob, JobId, SessionId, SessionInfo
-from rota.settlement import completed
+from rota import JobFailed, JobNotFinished, JobNotFound, Rota, State, StoreUnavailable
+from rota.app import waiting
+from rota.model.job import ClaimedJob, JobId, SessionId, SessionInfo
+from rota.model.settlement import completed
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.fixtures.workers import until

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rota.bench import idle
+from rota.measure.bench import idle
 from tests.cli.calling import rota
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.bench.figures import (
+from rota.measure.bench.figures import (
     Curve,
     Step,
     distribution,

@@ -16,12 +16,12 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from rota.bench import scratch as scratches
-from rota.bench.scratch import left_behind, scratch
-from rota.bench.soak import soak
-from rota.bench.steady import Course
-from rota.reports.progress import Silent
-from rota.reports.report import Result
+from rota.measure.bench import scratch as scratches
+from rota.measure.bench.scratch import left_behind, scratch
+from rota.measure.bench.soak import soak
+from rota.measure.bench.steady import Course
+from rota.measure.reports.report import Result
+from rota.terminal.progress import Silent
 from tests.cli.calling import ROTA, environment, rota
 from tests.fixtures.workers import LONG, until
 

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 from rota import Rota
-from rota.bench.holder import held
-from rota.bench.observer import Observer
-from rota.bench.scratch import Scratch
+from rota.measure.bench.holder import held
+from rota.measure.bench.observer import Observer
+from rota.measure.bench.scratch import Scratch
 from rota.store.migrate import migrate
 from rota.store.opening import open_store
 from tests.fixtures.workers import until

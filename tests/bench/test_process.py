@@ -10,12 +10,12 @@ import psutil
 import pytest
 
 from rota import Rota
-from rota.bench import tasks
-from rota.bench.crew import Crew, Plan, Told, _work
-from rota.bench.drain import run_dry
-from rota.bench.producer import Load, Producers, Sent
-from rota.processes import Child, Line, ProcessEnded, emptied
-from rota.reports.progress import Silent
+from rota.measure.bench import tasks
+from rota.measure.bench.crew import Crew, Plan, Told, _work
+from rota.measure.bench.drain import run_dry
+from rota.measure.bench.producer import Load, Producers, Sent
+from rota.measure.processes import Child, Line, ProcessEnded, emptied
+from rota.terminal.progress import Silent
 from tests.fixtures.workers import until
 
 

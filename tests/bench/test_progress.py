@@ -2,11 +2,11 @@
 
 import pytest
 
-from rota.bench.scale import expected, scale
-from rota.bench.scratch import Scratch
-from rota.bench.soak import soak
-from rota.bench.steady import Course
-from rota.reports.progress import Silent, about
+from rota.measure.bench.scale import expected, scale
+from rota.measure.bench.scratch import Scratch
+from rota.measure.bench.soak import soak
+from rota.measure.bench.steady import Course
+from rota.terminal.progress import Silent, about
 
 
 class Stopping(Silent):

@@ -7,17 +7,17 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from rota.bench.crew import Told
-from rota.bench.drain import _drained, steps_of_workers
-from rota.bench.observer import Observer, Tables
-from rota.bench.scratch import Scratch
-from rota.bench.steady import Course, Sample, Steady, blocks_per_job, increase
-from rota.bench.witness import Look, Witness, increases, medians, piece
 from rota.errors import RotaError
-from rota.reports.progress import Silent
-from rota.servers import PostgresServer
+from rota.measure.bench.crew import Told
+from rota.measure.bench.drain import _drained, steps_of_workers
+from rota.measure.bench.observer import Observer, Tables
+from rota.measure.bench.scratch import Scratch
+from rota.measure.bench.steady import Course, Sample, Steady, blocks_per_job, increase
+from rota.measure.bench.witness import Look, Witness, increases, medians, piece
+from rota.measure.servers import PostgresServer
 from rota.store.migrate import migrate
 from rota.store.opening import open_store
+from rota.terminal.progress import Silent
 from tests.fixtures.workers import until
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rota import Rota
-from rota.cron import CronEntry
+from rota.cron.entry import CronEntry
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.cli.calling import SHOP, answer, finished, refused, rota
@@ -41,7 +41,7 @@ def test_no_entries(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     headings = ["name", "expression", "timezone", "next", "last", "task", "state"]
     assert rota("cron", "list", url=url).stdout.split() == headings
     assert answer("cron", "list", url=url) == {"entries": []}
-    monkeypatch.setattr("rota.cli.output.on_terminal", lambda: True)
+    monkeypatch.setattr("rota.terminal.output.on_terminal", lambda: True)
     assert rota("cron", "list", url=url).stdout == "There are no cron entries yet.\n"
 
 

@@ -12,8 +12,8 @@ from rota.cli.demo import course
 from rota.cli.demo.files import Found, find_files
 from rota.cli.demo.report import Report
 from rota.cli.demo.takeover import Takeover
-from rota.job import JobId
-from rota.states import State
+from rota.model.job import JobId
+from rota.model.states import State
 from rota.store.opening import open_store
 from tests.cli.calling import answer, finished, read_until, refused, rota, started
 

@@ -12,8 +12,8 @@ import pytest
 
 from rota.doctor import file, horizon
 from rota.store.connections import Connection
-from rota.store.opening import shown
 from rota.store.protocol import Store
+from rota.store.url import shown
 from tests.cli.calling import finished, refused, rota
 from tests.store.factories import enqueue, open_session
 from tests.store.postgres.database import Database

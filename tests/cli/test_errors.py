@@ -8,7 +8,8 @@ from shlex import quote
 import pytest
 
 from rota import ConfigError, Rota
-from rota.store.opening import open_store, shown
+from rota.store.opening import open_store
+from rota.store.url import shown
 from tests.cli.calling import finished, make_tables, refused, rota
 
 COMMANDS = [

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from rota.cli.job_text import HEADINGS
-from rota.job import JobId
-from rota.settlement import error_json
-from rota.states import Move, State
+from rota.model.job import JobId
+from rota.model.settlement import error_json
+from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.cli.calling import answer, refused, rota
@@ -142,7 +142,7 @@ def test_a_terminal_is_not_obeyed(
     terminal: bool,
 ) -> None:
     """Control characters in errors are printed as escapes, in lists and details alike."""
-    monkeypatch.setattr("rota.cli.output.on_terminal", lambda: terminal)
+    monkeypatch.setattr("rota.terminal.output.on_terminal", lambda: terminal)
     monkeypatch.setenv("COLUMNS", "300")
     job = discarded(store, connection, NASTY)
     for result in (rota("jobs", "list", url=url), rota("jobs", "show", job, url=url)):
@@ -237,7 +237,7 @@ def test_a_table_on_a_terminal(
     url: str, jobs: dict[State, JobId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a terminal a list is a table, and an empty one a sentence."""
-    monkeypatch.setattr("rota.cli.output.on_terminal", lambda: True)
+    monkeypatch.setattr("rota.terminal.output.on_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "200")
     shown = rota("jobs", "list", url=url).stdout
     assert "\t" not in shown

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rota.cli.output import harmless, harmless_lines
+from rota.terminal.output import harmless, harmless_lines
 from tests.cli.calling import ROTA, SHOP, environment, finished, make_tables
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from rota.job import JobId
-from rota.states import State
+from rota.model.job import JobId
+from rota.model.states import State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.cli.calling import ROTA, answer, refused, rota, started

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rota.queue_settings import FOREVER, QueueSettings
+from rota.model.queue_settings import FOREVER, QueueSettings
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.cli.calling import answer, finished, refused, rota

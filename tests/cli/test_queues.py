@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rota.states import State
+from rota.model.states import State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.cli.calling import answer, refused, rota
@@ -22,7 +22,7 @@ def test_no_queues(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without queues there are headings only; on a terminal a sentence says so."""
     assert rota("queues", "list", url=url).stdout.split() == ["queue", "paused", *State]
     assert answer("queues", "list", url=url) == {"queues": []}
-    monkeypatch.setattr("rota.cli.output.on_terminal", lambda: True)
+    monkeypatch.setattr("rota.terminal.output.on_terminal", lambda: True)
     assert rota("queues", "list", url=url).stdout == "There are no queues yet.\n"
 
 

@@ -3,8 +3,8 @@
 import json
 
 from rota import Unique
-from rota.job import Keys
-from rota.states import Move
+from rota.model.job import Keys
+from rota.model.states import Move
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.cli.calling import rota

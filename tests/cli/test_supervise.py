@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from rota.store.postgres.transactions import end_transaction, open_transactions
+from rota.store.postgres.supervise import end_transaction, open_transactions
 from tests.cli.calling import read_until, refused, rota, started
 from tests.store.factories import until
 from tests.store.postgres.database import Database, Raw

@@ -2,10 +2,10 @@
 
 import pytest
 
-from rota.cli.tables import Column, fitted, shortened
-from rota.states import State
+from rota.model.states import State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
+from rota.terminal.tables import Column, fitted, shortened
 from tests.cli.calling import rota
 from tests.store.factories import enqueue, one_of_each
 
@@ -72,7 +72,7 @@ def test_eighty_columns(
     one_of_each(store, connection)
     enqueue(store, connection, queue="newsletter-weekly", task="shop.send_newsletter")
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("rota.cli.output.on_terminal", lambda: True)
+    monkeypatch.setattr("rota.terminal.output.on_terminal", lambda: True)
     shown = rota(*words, url=store_url).stdout
     lines = [line for line in shown.splitlines() if store_url.partition("?")[0] not in line]
     assert max(map(len, lines)) <= 80

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rota.states import State
+from rota.model.states import State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.cli.calling import ROTA, answer, environment, finished, refused, rota

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rota.job import ClaimedJob, JobId, LeaseId
-from rota.notes import Note
-from rota.settlement import error_json
-from rota.states import Move, State
+from rota.model.job import ClaimedJob, JobId, LeaseId
+from rota.model.notes import Note
+from rota.model.settlement import error_json
+from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.cli.calling import read_until, refused, rota, started

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rota import Rota, State
-from rota.options import JobOptions
+from rota.model.options import JobOptions
 from tests.cli.calling import SHOP, finished, make_tables, read_until, started
 from tests.store.factories import until
 

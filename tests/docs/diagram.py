@@ -5,7 +5,7 @@
 
 import re
 
-from rota.states import FINISHED, MOVES, Move, State
+from rota.model.states import FINISHED, MOVES, Move, State
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "guarantees.md"

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
-from rota.job import QueueRecord
-from rota.states import State
-from rota.store.facts import HolderFacts, HorizonFacts, LaneFacts, SessionFacts
+from rota.model.job import QueueRecord
+from rota.model.states import State
+from rota.store.health import HolderFacts, HorizonFacts, LaneFacts, SessionFacts
 from rota.top.looker import Looker, News
 from rota.top.screen import Top
 from rota.top.snapshot import Snapshot

@@ -8,8 +8,8 @@ import pytest
 
 import rota
 from rota import Rota, State, Task, WorkerConfig, errors, events
+from rota.app.crontab import Crontab
 from rota.cli import supervise
-from rota.crontab import Crontab
 from rota.store.opening import VARIABLE
 from tests.docs.pages import everything
 

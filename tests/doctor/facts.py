@@ -4,7 +4,7 @@ from typing import Any
 
 from rota.doctor.examine import judge
 from rota.doctor.finding import Finding, Severity
-from rota.store.facts import (
+from rota.store.health import (
     HolderFacts,
     LaneFacts,
     PostgresFacts,

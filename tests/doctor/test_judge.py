@@ -7,7 +7,7 @@ import pytest
 from rota.doctor import horizon
 from rota.doctor.amounts import duration, size
 from rota.doctor.finding import Finding, Severity, few, worst
-from rota.store.facts import MissingRights, RescueFacts, WaitFacts
+from rota.store.health import MissingRights, RescueFacts, WaitFacts
 from tests.doctor import facts as given
 
 OK, NOTE, WARNING, CRITICAL = Severity

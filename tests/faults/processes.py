@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from rota import JobRecord, Rota, State
-from rota.job import JobFilter
+from rota.model.job import JobFilter
 from rota.store.migrate import migrate
 
 T = TypeVar("T")

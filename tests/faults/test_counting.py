@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from rota import State
-from rota.store.postgres import counters, segments
+from rota.store.postgres import counters
+from rota.store.postgres import tidy as segments
 from tests.faults.processes import Ledger, WorkerProcess, until
 
 COUNT = 400

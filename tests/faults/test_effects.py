@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from rota import Limit, State, StoreError, Unique
 from rota.cli.main import cli
-from rota.servers import PostgresServer
+from rota.measure.servers import PostgresServer
 from tests.faults.processes import Ledger, WorkerProcess, until
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rota import State
-from rota.job import JobId
+from rota.model.job import JobId
 from tests.faults.processes import Ledger, WorkerProcess, until
 
 TAKEOVER = 20.0

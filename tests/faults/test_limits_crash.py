@@ -9,9 +9,9 @@ from types import ModuleType
 import pytest
 
 from rota import Limit
-from rota.job import ClaimedJob
-from rota.servers import PostgresServer
-from rota.states import State
+from rota.measure.servers import PostgresServer
+from rota.model.job import ClaimedJob
+from rota.model.states import State
 from rota.store.operation import Statement
 from rota.store.postgres import at_once, claim_lanes
 from tests.store.keying import limited

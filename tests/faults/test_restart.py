@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from rota import State, StoreError, StoreUnavailable
-from rota.servers import PostgresServer
+from rota.measure.servers import PostgresServer
 from rota.store.operation import Operation
 from rota.store.postgres.connection import PostgresConnection
 from tests.faults.processes import Ledger, until

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, LiteralString, Self
 
-from rota.lab.place import Database
-from rota.lab.queue import Queue
-from rota.lab.shift import Shift
-from rota.lab.work import nothing
+from rota_lab.place import Database
+from rota_lab.queue import Queue
+from rota_lab.shift import Shift
+from rota_lab.work import nothing
 from tests.fixtures.workers import LONG
 
 if TYPE_CHECKING:
-    from rota.lab.databases import Connection
+    from rota_lab.databases import Connection
 
 WAITING: Mapping[Database, LiteralString] = {
     Database.POSTGRES: "select count(*) from pg_stat_activity"

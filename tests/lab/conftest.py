@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from rota.lab.place import Database
-from rota.lab.queue import Trial
-from rota.lab.servers import Servers
-from rota.lab.strategy import strategy
+from rota_lab.place import Database
+from rota_lab.queue import Trial
+from rota_lab.servers import Servers
+from rota_lab.strategy import strategy
 
 
 @pytest.fixture

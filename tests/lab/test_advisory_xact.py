@@ -6,9 +6,9 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from rota.lab.place import Database
-from rota.lab.queue import Trial
-from rota.lab.strategy import Job
+from rota_lab.place import Database
+from rota_lab.queue import Trial
+from rota_lab.strategy import Job
 from tests.fixtures.workers import LONG
 from tests.lab.bystander import Hand
 

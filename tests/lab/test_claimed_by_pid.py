@@ -5,10 +5,10 @@ from contextlib import closing
 
 import pytest
 
-from rota.lab.place import Database
-from rota.lab.queue import Trial
-from rota.lab.shift import Failed, Shift
-from rota.lab.strategy import Job
+from rota_lab.place import Database
+from rota_lab.queue import Trial
+from rota_lab.shift import Failed, Shift
+from rota_lab.strategy import Job
 from tests.fixtures.workers import until
 from tests.lab.bystander import Bystander, Hand
 

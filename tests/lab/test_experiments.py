@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rota.lab.experiment import Experiment, experiments
-from rota.lab.strategy import strategies
+from rota_lab.experiment import Experiment, experiments
+from rota_lab.strategy import strategies
 from tests.lab.test_run import lab
 
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, LiteralString
 import psycopg
 import pytest
 
-from rota.lab.place import Database
-from rota.lab.queue import Queue, Trial
-from rota.lab.strategies.fetchq import PICK, RESCHEDULE
-from rota.lab.strategy import Job
+from rota_lab.place import Database
+from rota_lab.queue import Queue, Trial
+from rota_lab.strategies.fetchq import PICK, RESCHEDULE
+from rota_lab.strategy import Job
 from tests.fixtures.workers import LONG, until
 from tests.lab.bystander import Bystander, Hand
 
 if TYPE_CHECKING:
-    from rota.lab.databases import Connection
+    from rota_lab.databases import Connection
 
 COUNTING = (
     "select from pg_stat_activity where datname = current_database()"

@@ -4,8 +4,9 @@ from itertools import product
 
 import pytest
 
-from rota.lab.experiments.counting import Count, Counting, growth, sizes
-from rota.lab.experiments.exactly_once import (
+from rota.measure.reports.report import Bars, Lines
+from rota_lab.experiments.counting import Count, Counting, growth, sizes
+from rota_lab.experiments.exactly_once import (
     DONE,
     FAILED,
     KILLED,
@@ -14,11 +15,10 @@ from rota.lab.experiments.exactly_once import (
     Tally,
     tally,
 )
-from rota.lab.experiments.ordering import Ordering, Protocol, classes, diffs, runs
-from rota.lab.experiments.throughput import PUBLISHED, Run, Throughput, over_time, rate
-from rota.lab.place import Database
-from rota.lab.protocol import BEGUN, Entry
-from rota.reports.report import Bars, Lines
+from rota_lab.experiments.ordering import Ordering, Protocol, classes, diffs, runs
+from rota_lab.experiments.throughput import PUBLISHED, Run, Throughput, over_time, rate
+from rota_lab.place import Database
+from rota_lab.protocol import BEGUN, Entry
 
 
 def entries(*noted: tuple[str, str]) -> list[Entry]:

@@ -6,10 +6,10 @@ from typing import Any, LiteralString
 
 import pytest
 
-from rota.lab.place import Database
-from rota.lab.queue import Queue, Trial
-from rota.lab.strategies.for_update_subselect import ForUpdateSubselect, UnlockedSubselect
-from rota.lab.strategy import Job, Strategy
+from rota_lab.place import Database
+from rota_lab.queue import Queue, Trial
+from rota_lab.strategies.for_update_subselect import ForUpdateSubselect, UnlockedSubselect
+from rota_lab.strategy import Job, Strategy
 from tests.fixtures.workers import until
 from tests.lab.bystander import Bystander, Hand
 

@@ -7,12 +7,12 @@ from contextlib import closing
 
 import pytest
 
-from rota.lab.place import Database
-from rota.lab.queue import Trial
-from rota.lab.shift import Shift
-from rota.lab.strategies.laravel_optimistic import LaravelOptimistic
-from rota.lab.strategy import Job
-from rota.lab.work import nothing
+from rota_lab.place import Database
+from rota_lab.queue import Trial
+from rota_lab.shift import Shift
+from rota_lab.strategies.laravel_optimistic import LaravelOptimistic
+from rota_lab.strategy import Job
+from rota_lab.work import nothing
 from tests.fixtures.workers import LONG, until
 from tests.lab.bystander import Bystander
 

@@ -9,10 +9,10 @@ from typing import LiteralString
 
 import pytest
 
-from rota.lab.place import Database
-from rota.lab.queue import Queue, Trial
-from rota.lab.strategy import Job, strategies, strategy
-from rota.processes import ProcessEnded
+from rota.measure.processes import ProcessEnded
+from rota_lab.place import Database
+from rota_lab.queue import Queue, Trial
+from rota_lab.strategy import Job, strategies, strategy
 from tests.fixtures.workers import LONG, until
 from tests.lab.bystander import Bystander, Hand, attended
 

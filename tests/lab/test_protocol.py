@@ -8,11 +8,11 @@ from contextlib import closing
 
 import pytest
 
-from rota.lab.place import Database
-from rota.lab.protocol import Noting, make_protocol, read_protocol
-from rota.lab.queue import Trial
-from rota.lab.strategy import Job
-from rota.processes import ProcessEnded
+from rota.measure.processes import ProcessEnded
+from rota_lab.place import Database
+from rota_lab.protocol import Noting, make_protocol, read_protocol
+from rota_lab.queue import Trial
+from rota_lab.strategy import Job
 from tests.fixtures.workers import until
 
 

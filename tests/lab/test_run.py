@@ -14,10 +14,10 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from rota.cli.lab import lab as lab_commands
-from rota.lab.experiment import experiments
-from rota.lab.strategy import strategies
-from rota.servers import PostgresServer
+from rota.measure.servers import PostgresServer
+from rota_lab.command import lab as lab_commands
+from rota_lab.experiment import experiments
+from rota_lab.strategy import strategies
 from tests.cli.calling import ROTA, answer, environment, refused, rota
 from tests.fixtures.workers import LONG, until
 
@@ -165,7 +165,7 @@ def test_what_is_missing_is_named(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without MariaDB's programs its strategies are left out, unless they were asked for."""
-    monkeypatch.setattr("rota.servers.mariadb.find_program", _nowhere)
+    monkeypatch.setattr("rota.measure.servers.mariadb.find_program", _nowhere)
     databases = [f"--database={postgres_url}", "--database=mariadb", "--database=sqlite"]
     words = ["lab", "run", "parallel", "--quick", "--set=rows=5", "--set=processes=1"]
     report = answer(*words, *databases, "--out", tmp_path)
@@ -266,7 +266,7 @@ def partial(folder: Path, how: str) -> Any:
 
 def test_the_list_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences are wrapped at words, within the width of the terminal."""
-    monkeypatch.setattr("rota.cli.lab.on_terminal", lambda: True)
+    monkeypatch.setattr("rota_lab.command.on_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
     said = CliRunner().invoke(lab_commands, ["list"]).output
     assert all(len(line) <= 80 for line in said.splitlines())

@@ -6,9 +6,9 @@ from contextlib import closing
 import pytest
 
 from rota.errors import StoreUnavailable
-from rota.lab.place import Database
-from rota.lab.queue import Queue, Trial
-from rota.lab.strategy import Job
+from rota_lab.place import Database
+from rota_lab.queue import Queue, Trial
+from rota_lab.strategy import Job
 from tests.fixtures.workers import until
 from tests.lab.bystander import Bystander, Hand, attended
 

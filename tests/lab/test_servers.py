@@ -8,9 +8,9 @@ import pytest
 import redis
 
 from rota.errors import StoreUnavailable
-from rota.lab.databases import kind
-from rota.lab.place import Database
-from rota.lab.servers import Servers, _check
+from rota_lab.databases import kind
+from rota_lab.place import Database
+from rota_lab.servers import Servers, _check
 
 NAMES: dict[Database, LiteralString] = {
     Database.POSTGRES: "select datname from pg_database",

@@ -7,12 +7,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from rota.lab.place import Database
-from rota.lab.queue import Queue, Trial
-from rota.lab.shift import Failed, Shift
-from rota.lab.strategy import Job
-from rota.processes import ProcessEnded
-from rota.servers import PostgresServer
+from rota.measure.processes import ProcessEnded
+from rota.measure.servers import PostgresServer
+from rota_lab.place import Database
+from rota_lab.queue import Queue, Trial
+from rota_lab.shift import Failed, Shift
+from rota_lab.strategy import Job
 from tests.cli.calling import answer, refused, rota
 from tests.fixtures.workers import LONG, until
 from tests.lab.bystander import Bystander, Hand

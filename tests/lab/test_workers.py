@@ -7,11 +7,11 @@ import psycopg
 import pytest
 
 from rota.errors import StoreUnavailable
-from rota.lab.experiments.exactly_once import CRASHES, Accident, tally
-from rota.lab.place import Database
-from rota.lab.protocol import Noting, make_protocol, read_protocol, until_done
-from rota.lab.queue import Queue, Trial
-from rota.lab.strategy import Job
+from rota_lab.experiments.exactly_once import CRASHES, Accident, tally
+from rota_lab.place import Database
+from rota_lab.protocol import Noting, make_protocol, read_protocol, until_done
+from rota_lab.queue import Queue, Trial
+from rota_lab.strategy import Job
 from tests.fixtures.workers import LONG, until
 from tests.lab.bystander import Bystander
 

@@ -29,15 +29,15 @@ from hypothesis.stateful import (
 
 from rota import Limit, Unique
 from rota.errors import LeaseLost
-from rota.job import ClaimedJob, JobId, JobSpec, Keys, LeaseId, SessionId, SessionInfo
-from rota.placed import Placed, Placing
-from rota.settlement import Settlement, error_json
-from rota.states import Move, State
+from rota.model.enqueued import Placed, Placing
+from rota.model.job import ClaimedJob, JobId, JobSpec, Keys, LeaseId, SessionId, SessionInfo
+from rota.model.settlement import Settlement, error_json
+from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.migrate import migrate
 from rota.store.opening import open_store
 from rota.store.operation import Statement
-from rota.store.postgres import segments
+from rota.store.postgres import tidy as segments
 from rota.store.protocol import Store
 from tests.store.factories import NOBODY, until
 
@@ -516,7 +516,7 @@ def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments so small that every tidying turns the rings, and a mark whenever one is asked for."""
     monkeypatch.setattr("rota.store.postgres.counters.MARK_AGE", 0.0)
     for ring in ("LOG", "CURSOR", "LEASE", "TALLY", "LIMIT", "FINISHED"):
-        monkeypatch.setattr(f"rota.store.postgres.segments.{ring}_SIZE", 0)
+        monkeypatch.setattr(f"rota.store.postgres.tidy.{ring}_SIZE", 0)
 
 
 @pytest.fixture

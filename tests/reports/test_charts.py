@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from rota.reports.charts import LINE, STEPS, _apart, _figure, _keys, draw, legend, picture
-from rota.reports.report import Bars, Lines, Series
+from rota.measure.reports.charts import LINE, STEPS, _apart, _figure, _keys, draw, legend, picture
+from rota.measure.reports.report import Bars, Lines, Series
 
 
 def lines(

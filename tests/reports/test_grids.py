@@ -1,6 +1,6 @@
 """Figures as tables."""
 
-from rota.reports.grids import Grid, grids, shown
+from rota.measure.reports.grids import Grid, grids, shown
 
 
 def test_runs_stand_side_by_side() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rota.reports.charts import draw
-from rota.reports.html import page as written
-from rota.reports.report import Bars, Lines, Result, Series, report
-from rota.reports.surroundings import rota_surroundings
+from rota.measure.reports.charts import draw
+from rota.measure.reports.html import page as written
+from rota.measure.reports.report import Bars, Lines, Result, Series, report
+from rota.measure.reports.surroundings import rota_surroundings
 from tests.cli.calling import refused, rota
 
 LINES = Lines("Flat is good <here>", "seconds", "jobs per second", ("done", "offered"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rota.servers.addresses import of_database
+from rota.measure.servers.addresses import of_database
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from rota.errors import ConfigError, StoreUnavailable
-from rota.lab.place import Database, Place
-from rota.servers import MariaDBServer, RedisServer
+from rota.measure.servers import MariaDBServer, RedisServer
+from rota_lab.place import Database, Place
 from tests.fixtures.required import required
 from tests.fixtures.workers import LONG, until
 
@@ -26,7 +26,7 @@ KINDS: dict[str, type[MariaDBServer | RedisServer]] = {
 
 OWNER = """
 import json, sys
-from rota.servers import MariaDBServer, RedisServer
+from rota.measure.servers import MariaDBServer, RedisServer
 
 server = {"mariadb": MariaDBServer, "redis": RedisServer}[sys.argv[1]].start()
 print(json.dumps({"url": server.url, "pid": server.pid}), flush=True)
@@ -132,6 +132,6 @@ def test_settings(mariadb_url: str) -> None:
 def test_missing(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the programs the error says how to get them."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("rota.servers.binaries.FURTHER", ())
+    monkeypatch.setattr("rota.measure.servers.binaries.FURTHER", ())
     with pytest.raises(ConfigError, match="make lab-servers"):
         KINDS[kind].start()

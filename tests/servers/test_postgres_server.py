@@ -19,23 +19,23 @@ import psutil
 import psycopg
 import pytest
 
-import rota.servers
+import rota.measure.servers
 from rota.errors import ConfigError, StoreUnavailable
-from rota.servers import PostgresServer, find_binaries
-from rota.servers.binaries import version_of
+from rota.measure.servers import PostgresServer, find_binaries
+from rota.measure.servers.binaries import version_of
 
 pytestmark = pytest.mark.postgres
 
 AS_ROOT = os.geteuid() == 0
 
-SOURCES = Path(rota.servers.__file__).parents[2]
+SOURCES = Path(rota.measure.servers.__file__).parents[3]
 LIBRARIES = Path(psycopg.__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{SOURCES}:{LIBRARIES}"}
 
 OWNER = """
 import json, os, signal, sys
 from pathlib import Path
-from rota.servers import PostgresServer
+from rota.measure.servers import PostgresServer
 
 signal.signal(signal.SIGINT, lambda *_: print(json.dumps("interrupted"), flush=True))
 server = PostgresServer.start(binaries=Path(sys.argv[1]))
@@ -114,7 +114,7 @@ def home_of(url: str) -> Path:
 
 def python_for_nobody(nobody: dict[str, Any]) -> str:
     """An interpreter that user can run: this one may be in root's own folder."""
-    probe = "import sys, rota.servers; assert sys.version_info >= (3, 11)"
+    probe = "import sys, rota.measure.servers; assert sys.version_info >= (3, 11)"
     for python in (sys.executable, "/usr/bin/python3"):
         with suppress(OSError):
             command = [python, "-c", probe]

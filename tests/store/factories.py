@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Any, TypeVar
 
-from rota.job import (
+from rota.model.job import (
     ClaimedJob,
     JobId,
     JobRecord,
@@ -17,8 +17,8 @@ from rota.job import (
     SessionId,
     SessionInfo,
 )
-from rota.settlement import Settlement, error_json
-from rota.states import Move, State
+from rota.model.settlement import Settlement, error_json
+from rota.model.states import Move, State
 from rota.store.connections import Connection, Transaction
 from rota.store.execute import drive
 from rota.store.operation import Apart, Copy, Operation, Query, Request, Rows

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from rota import Limit
-from rota.job import ClaimedJob, JobId, Keys
+from rota.model.job import ClaimedJob, JobId, Keys
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import spec_of

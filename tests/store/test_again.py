@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rota import Unique
-from rota.job import JobFilter, Keys
-from rota.states import Move, State
+from rota.model.job import JobFilter, Keys
+from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (

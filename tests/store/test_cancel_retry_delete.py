@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rota.states import FINISHED, Move, State
+from rota.model.states import FINISHED, Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from rota.errors import LeaseLost
-from rota.job import ClaimedJob, JobId, SessionId
-from rota.states import Move, State
+from rota.model.job import ClaimedJob, JobId, SessionId
+from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (

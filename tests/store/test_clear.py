@@ -3,9 +3,9 @@
 import pytest
 
 from rota import Unique
-from rota.job import JobId, Keys
-from rota.placed import Placing
-from rota.states import Move, State
+from rota.model.enqueued import Placing
+from rota.model.job import JobId, Keys
+from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from rota.errors import LeaseLost
-from rota.job import JobId, SessionId
+from rota.model.job import JobId, SessionId
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import claim, enqueue, open_session, record, run_inside, spec_of

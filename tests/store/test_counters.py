@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from rota.job import ClaimedJob, JobFilter, JobId, QueueRecord, SessionId
-from rota.states import Move, State
+from rota.model.job import ClaimedJob, JobFilter, JobId, QueueRecord, SessionId
+from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from rota.cron import CronEntry, CronRecord, Missed
-from rota.job import JobFilter, JobRecord
-from rota.states import State
+from rota.cron.entry import CronEntry, CronRecord, Missed
+from rota.model.job import JobFilter, JobRecord
+from rota.model.states import State
 from rota.store.connections import Connection
 from rota.store.cron import Made
 from rota.store.protocol import Store

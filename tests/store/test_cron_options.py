@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from rota import Limit, Unique
-from rota.cron import CronEntry, Missed
-from rota.cron_jobs import CronOptions, with_options
-from rota.job import JobFilter, JobRecord, Keys
-from rota.placed import Placing
-from rota.states import Move
+from rota.cron.entry import CronEntry, Missed
+from rota.cron.jobs import CronOptions, with_options
+from rota.model.enqueued import Placing
+from rota.model.job import JobFilter, JobRecord, Keys
+from rota.model.states import Move
 from rota.store.connections import Connection
 from rota.store.cron import Made
 from rota.store.migrate import migrate

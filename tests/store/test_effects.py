@@ -2,8 +2,8 @@
 
 import pytest
 
-from rota.job import LeaseId, SessionId
-from rota.states import Move, State
+from rota.model.job import LeaseId, SessionId
+from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (

@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from rota.job import JobId
-from rota.states import Move, State
+from rota.model.job import JobId
+from rota.model.states import Move, State
 from rota.store.connections import Connection, Listener
 from rota.store.protocol import Store
 from tests.store.factories import (

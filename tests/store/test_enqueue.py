@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rota.states import State
+from rota.model.states import State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (
@@ -23,7 +23,7 @@ from tests.store.factories import (
 )
 
 if TYPE_CHECKING:
-    from rota.job import JobId
+    from rota.model.job import JobId
 
 
 @pytest.mark.parametrize("copy", [False, True])

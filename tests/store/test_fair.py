@@ -5,8 +5,8 @@ from itertools import pairwise
 import pytest
 
 from rota import Limit
-from rota.job import Keys
-from rota.states import Move
+from rota.model.job import Keys
+from rota.model.states import Move
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (

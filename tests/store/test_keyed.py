@@ -1,9 +1,9 @@
 """Storing jobs that have keys, before any of their options comes into it."""
 
 from rota import Limit
-from rota.job import JobId, Keys
-from rota.placed import Placing
-from rota.states import State
+from rota.model.enqueued import Placing
+from rota.model.job import JobId, Keys
+from rota.model.states import State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import claim, enqueue, open_session, run_inside, spec_of, states

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from rota import Limit
-from rota.job import Keys, SessionId
-from rota.states import Move, State
+from rota.model.job import Keys, SessionId
+from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (

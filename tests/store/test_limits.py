@@ -6,9 +6,9 @@ from itertools import chain
 import pytest
 
 from rota import Limit, Unique
-from rota.job import ClaimedJob, JobId, Keys, SessionId
-from rota.limit import MOST
-from rota.states import Move, State
+from rota.model.job import ClaimedJob, JobId, Keys, SessionId
+from rota.model.limit import MOST
+from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (

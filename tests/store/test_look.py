@@ -2,8 +2,8 @@
 
 import pytest
 
-from rota.job import Look
-from rota.states import Move
+from rota.model.job import Look
+from rota.model.states import Move
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rota.job import JobFilter, JobId
-from rota.states import State
+from rota.model.job import JobFilter, JobId
+from rota.model.states import State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import NOBODY, enqueue, in_state, record

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rota.job import JobId, JobRecord, LeaseId
-from rota.notes import LINES, LOG_CHARACTERS, Note, ToldNote, with_notes
-from rota.states import Move, State
+from rota.model.job import JobId, JobRecord, LeaseId
+from rota.model.notes import LINES, LOG_CHARACTERS, Note, ToldNote, with_notes
+from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (

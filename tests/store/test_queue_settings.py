@@ -3,8 +3,8 @@
 import pytest
 
 from rota.errors import LeaseLost
-from rota.job import JobId
-from rota.queue_settings import FOREVER, QueueSettings
+from rota.model.job import JobId
+from rota.model.queue_settings import FOREVER, QueueSettings
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import enqueue, open_session, run_inside, spec_of

@@ -1,7 +1,7 @@
 """Queues: their counts, and pausing them."""
 
-from rota.job import QueueRecord
-from rota.states import Move, State
+from rota.model.job import QueueRecord
+from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import enqueue, one_of_each, running, settle, settlement

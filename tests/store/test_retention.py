@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from rota.job import JobFilter, JobId
-from rota.states import Move, State
+from rota.model.job import JobFilter, JobId
+from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.postgres.connection import PostgresConnection
 from rota.store.protocol import Store

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from rota.errors import SchemaMissing, SchemaOutdated, SchemaTooNew, StoreError
-from rota.job import JobFilter, JobId
+from rota.model.job import JobFilter, JobId
 from rota.store.connections import Connection
 from rota.store.migrate import check, migrate, pending
 from rota.store.protocol import Store

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from rota.job import Renewal, Rescue, SessionId, SessionInfo
-from rota.states import Move, State
+from rota.model.job import Renewal, Rescue, SessionId, SessionInfo
+from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rota.job import JobId, LeaseId, SessionId
-from rota.settlement import Settlement, error_json
-from rota.states import Move, State
+from rota.model.job import JobId, LeaseId, SessionId
+from rota.model.settlement import Settlement, error_json
+from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rota.states import Move, State, allowed
+from rota.model.states import Move, State, allowed
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (

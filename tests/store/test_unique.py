@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from rota import JobExists, Unique
-from rota.job import ClaimedJob, JobFilter, JobId, Keys
-from rota.placed import Placed, Placing
-from rota.states import Move, State
+from rota.model.enqueued import Placed, Placing
+from rota.model.job import ClaimedJob, JobFilter, JobId, Keys
+from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (

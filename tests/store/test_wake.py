@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rota import Limit, Unique
-from rota.job import Keys
+from rota.model.job import Keys
 from rota.store.connections import Connection, Waker
 from rota.store.protocol import Store
 from tests.store.factories import enqueue, run_inside, spec_of

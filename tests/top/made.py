@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from rota.job import QueueRecord
-from rota.states import State
-from rota.store.facts import HolderFacts, HorizonFacts, LaneFacts, SessionFacts
+from rota.model.job import QueueRecord
+from rota.model.states import State
+from rota.store.health import HolderFacts, HorizonFacts, LaneFacts, SessionFacts
 from rota.top.history import History
 from rota.top.queues import QueueRow, queue_rows
 from rota.top.snapshot import Snapshot

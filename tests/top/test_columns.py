@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from rota.states import State
+from rota.model.states import State
 from rota.top.columns import QUEUES, WORKERS, Cell, Column, fitted, placed
 from rota.top.history import History
 from rota.top.queues import queue_rows

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rota.states import State
+from rota.model.states import State
 from rota.top.history import History, Rates
 from rota.top.queues import POINTS, SORTS, arranged, next_sort, queue_rows, sums
 from tests.top.made import lane, queue, rows, snapshot

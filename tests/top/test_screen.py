@@ -10,11 +10,11 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from rota import Rota
-from rota.job import SessionInfo
+from rota.model.job import SessionInfo
 from rota.store.connections import Connection
 from rota.store.opening import open_store
 from rota.store.protocol import Store
-from rota.top.asking import Help, Sure
+from rota.top.dialogs import Help, Sure
 from rota.top.grid import Grid
 from rota.top.looker import Looker
 from rota.top.screen import NO_QUEUES, NO_WORKERS, Top

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.backoff import Backoff
-from rota.durations import LONGEST, moment, seconds
 from rota.errors import ConfigError
+from rota.model.backoff import Backoff
+from rota.model.durations import LONGEST, moment, seconds
 
 
 @given(

@@ -10,25 +10,14 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from rota.cron import (
-    NICKNAMES,
-    ON_TIME,
-    CronEntry,
-    Missed,
-    Plan,
-    check_expression,
-    check_missed,
-    check_timezone,
-    due_times,
-    in_zone,
-    next_due,
-    plan,
-)
-from rota.cron_jobs import CronOptions, delay, job, options_of, spec_of, with_options
+from rota.cron.entry import CronEntry, Missed, check_missed
+from rota.cron.jobs import CronOptions, delay, job, options_of, spec_of, with_options
+from rota.cron.plan import ON_TIME, Plan, in_zone, next_due, plan
+from rota.cron.times import NICKNAMES, check_expression, check_timezone, due_times
 from rota.errors import ConfigError
-from rota.job import Keys
-from rota.limit import Limit
-from rota.unique import Unique
+from rota.model.job import Keys
+from rota.model.limit import Limit
+from rota.model.unique import Unique
 
 ROME = "Europe/Rome"
 NEW_YORK = "America/New_York"

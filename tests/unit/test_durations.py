@@ -4,8 +4,8 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from rota.durations import EARLIEST, moment, parse
 from rota.errors import ConfigError
+from rota.model.durations import EARLIEST, moment, parse
 
 
 @pytest.mark.parametrize(

@@ -34,11 +34,11 @@ from rota.events import (
     WorkerStopped,
     WorkerStopping,
 )
-from rota.job import ClaimedJob, JobId, LeaseId, Rescue, SessionId
 from rota.log import FIELDS, Log
+from rota.model.job import ClaimedJob, JobId, LeaseId, Rescue, SessionId
+from rota.model.settlement import Settlement, cancelled, completed, error_text, released
+from rota.model.states import MOVES, Move, State
 from rota.outcome import Discard, Retry
-from rota.settlement import Settlement, cancelled, completed, error_text, released
-from rota.states import MOVES, Move, State
 
 JOB = ClaimedJob(JobId(7), LeaseId(3), "shop.mail", '{"secret":"hush"}', "mail", 0, 2, 5, 30.0, 0.0)
 

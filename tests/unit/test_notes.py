@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from rota import ConfigError, Context, JobRecord, State
-from rota.job import ClaimedJob, JobId, LeaseId
-from rota.notes import (
+from rota.model.job import ClaimedJob, JobId, LeaseId
+from rota.model.notes import (
     LINE_CHARACTERS,
     LINES,
     LOG_CHARACTERS,

@@ -7,9 +7,9 @@ import pytest
 
 from rota.config import WorkerConfig
 from rota.errors import ConfigError
-from rota.limit import MOST, Limit
-from rota.options import JobOptions
-from rota.unique import Unique
+from rota.model.limit import MOST, Limit
+from rota.model.options import JobOptions
+from rota.model.unique import Unique
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.durations import parse, written
 from rota.errors import ConfigError
-from rota.queue_settings import (
+from rota.model.durations import parse, written
+from rota.model.queue_settings import (
     FOREVER,
     NAMES,
     NOTHING,

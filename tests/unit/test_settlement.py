@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from rota.backoff import Backoff, RetryPolicy
-from rota.job import ClaimedJob, JobId, LeaseId
+from rota.model.backoff import Backoff, RetryPolicy
+from rota.model.job import ClaimedJob, JobId, LeaseId
+from rota.model.settlement import TRACEBACK_LIMIT, RemoteError, decide, error_text
+from rota.model.states import MOVES, Move, State, allowed
 from rota.outcome import Discard, Retry, Snooze
-from rota.settlement import TRACEBACK_LIMIT, RemoteError, decide, error_text
-from rota.states import MOVES, Move, State, allowed
 
 FIXED = Backoff(first=7, factor=1, jitter=0)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.job import JobId
+from rota.model.job import JobId
 from rota.store.postgres.settle import stretches
 
 IDS = st.lists(st.integers(1, 60), min_size=1).map(lambda ids: [JobId(one) for one in ids])

@@ -12,7 +12,7 @@ import pytest
 
 from rota import BatchContext, Discard, JobHandle, JobId, Retry, Rota, Snooze, State, Task
 from rota.events import JobSettled, JobStarted, WorkerStarted, WorkerStopped
-from rota.job import JobSpec
+from rota.model.job import JobSpec
 from tests.fixtures.workers import WorkerProcess, drained, records, until, working
 from tests.worker.chores import adopt, batch_file
 
@@ -417,7 +417,7 @@ def test_cancelling_one_job_of_a_call(app: Rota, how: str) -> None:
     one, two, three = handles(app, ids)
     told = threading.Event()
     with working(app, session_timeout=1.0), pytest.MonkeyPatch.context() as patch:
-        from rota.worker.batch import Batch
+        from rota.worker.gathering import Batch
 
         made = Batch.cancel
 
@@ -445,7 +445,7 @@ def test_cancelling_a_job_that_is_gathered(app: Rota) -> None:
         one, two = handles(app, task.enqueue_many([(1,), (2,)]))
         until(lambda: two.status is State.RUNNING and one.status is State.RUNNING)
         with pytest.MonkeyPatch.context() as patch:
-            from rota.worker.run import Runners
+            from rota.worker.runners import Runners
 
             told = threading.Event()
             made = Runners.cancel

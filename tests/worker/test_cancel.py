@@ -196,8 +196,8 @@ def test_cancelled_and_then_failing(app: Rota) -> None:
 
 def test_a_late_request_does_not_hit_the_next_run(app: Rota) -> None:
     """A request that comes when the job has finished is forgotten, also by this worker."""
-    from rota.job import JobId
-    from rota.worker.run import Runners
+    from rota.model.job import JobId
+    from rota.worker.runners import Runners
 
     seen: list[Runners] = []
     made = Runners.cancel

@@ -14,20 +14,20 @@ from rota import Rota, State
 from rota.config import WorkerConfig
 from rota.errors import StoreUnavailable
 from rota.events import JobsClaimed
-from rota.job import JobSpec, LeaseId, SessionInfo
-from rota.job_transaction import Completion
-from rota.settlement import Settlement
-from rota.states import Move
+from rota.model.job import JobSpec, LeaseId, SessionInfo
+from rota.model.settlement import Settlement
+from rota.model.states import Move
 from rota.store.migrate import migrate
 from rota.store.operation import Operation
 from rota.store.postgres.connection import PostgresConnection
+from rota.transactions.job_block import Completion
 from rota.worker.claim import Claimer
 from rota.worker.leases import Leases
 from rota.worker.session import Session
 from tests.fixtures.workers import drained, records, until, working
 
 if TYPE_CHECKING:
-    from rota.job import ClaimedJob
+    from rota.model.job import ClaimedJob
 
 
 class Gauge:

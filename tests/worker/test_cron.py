@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from rota import Limit, Rota, State, WorkerConfig
-from rota.cron import CronEntry, Missed
+from rota.cron.entry import CronEntry, Missed
 from rota.events import CronJobsMade, CronRunsMissed, Event, JobsEnqueued, JobStarted
-from rota.job import SessionId
+from rota.model.job import SessionId
 from rota.store.connections import Transaction
 from rota.store.cron import ENTRIES
 from rota.worker.cron import CronWatch

@@ -27,9 +27,9 @@ from rota.events import (
     WorkerStarted,
     WorkerStopped,
 )
-from rota.job import ClaimedJob, JobSpec
-from rota.settlement import Settlement
-from rota.states import Move
+from rota.model.job import ClaimedJob, JobSpec
+from rota.model.settlement import Settlement
+from rota.model.states import Move
 from rota.worker import Worker
 from tests.fixtures.workers import drained, until, working
 
@@ -339,7 +339,7 @@ def test_a_job_that_comes_back_to_its_thread(app: Rota, kind: str) -> None:
 
 def test_a_dead_worker_is_noticed(app: Rota) -> None:
     """The jobs of a worker that is gone without a word are taken over, and subscribers hear it."""
-    from rota.job import SessionInfo
+    from rota.model.job import SessionInfo
 
     events = heard(app, SessionRescued)
 

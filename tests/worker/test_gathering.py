@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from rota import Rota, WorkerConfig
-from rota.job import ClaimedJob, JobId, LeaseId
-from rota.notes import Notes
-from rota.worker.batch import Batch, Batches
+from rota.model.job import ClaimedJob, JobId, LeaseId
+from rota.model.notes import Notes
 from rota.worker.batch_run import BatchRunners
-from rota.worker.effects import Effects
+from rota.worker.gathering import Batch, Batches
+from rota.worker.job_transactions import Effects
 from rota.worker.leases import Leases
 
 if TYPE_CHECKING:
-    from rota.settlement import Settlement
+    from rota.model.settlement import Settlement
 
 pytestmark = pytest.mark.asyncio
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from rota import Limit, Rota, State
-from rota.job import Look
-from rota.states import Move
+from rota.model.job import Look
+from rota.model.states import Move
 from rota.store.operation import Begin, Operation, Stepped, Steps
 from rota.worker import claim as claiming
 from tests.fixtures.workers import LONG, WorkerProcess, drained, records, until, working

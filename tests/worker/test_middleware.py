@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rota import BatchContext, Context, Discard, JobFailed, Rota, Snooze, State
-from rota.job import ClaimedJob
-from rota.worker.run import Runners
+from rota.model.job import ClaimedJob
+from rota.worker.runners import Runners
 from tests.fixtures.workers import drained, until, working
 from tests.worker import chores
 from tests.worker.chores import adopt

@@ -11,8 +11,8 @@ import pytest
 
 from rota import Context, Discard, JobFailed, JobHandle, JobRecord, Rota, State, StoreUnavailable
 from rota.errors import StoreError
-from rota.notes import LINES, Note
-from rota.worker import notes as writing
+from rota.model.notes import LINES, Note
+from rota.worker import scribe as writing
 from tests.fixtures.workers import LONG, WorkerProcess, until, working
 from tests.store.factories import running
 from tests.worker import chores

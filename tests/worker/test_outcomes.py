@@ -20,8 +20,8 @@ from rota import (
 )
 from rota.errors import RotaError
 from rota.events import JobSettled
-from rota.job import JobSpec
-from rota.states import Move
+from rota.model.job import JobSpec
+from rota.model.states import Move
 from tests.fixtures.workers import drained, until, working
 from tests.worker import chores
 from tests.worker.chores import adopt

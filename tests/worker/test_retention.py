@@ -2,7 +2,7 @@
 
 from rota import Discard, Rota
 from rota.events import JobSettled
-from rota.states import Move
+from rota.model.states import Move
 from tests.fixtures.workers import drained, until, working
 
 

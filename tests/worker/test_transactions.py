@@ -12,7 +12,7 @@ import pytest
 
 from rota import Backoff, ConfigError, Context, LeaseLost, Rota, Snooze, State, StoreUnavailable
 from rota.events import JobSettled, LeasesLost
-from rota.job import JobFilter
+from rota.model.job import JobFilter
 from rota.store.migrate import migrate
 from rota.store.operation import Operation
 from tests.fixtures.workers import drained, records, until, working

@@ -22,7 +22,7 @@ from rota import (
 )
 from rota.events import JobsClaimed
 from rota.worker import claim
-from rota.worker import notes as writing
+from rota.worker import scribe as writing
 from tests.fixtures.workers import LONG, drained, records, until, working
 
 INSERT = {"sqlite": "INSERT INTO effect VALUES (?)", "postgres": "INSERT INTO effect VALUES (%s)"}

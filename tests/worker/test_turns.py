@@ -9,7 +9,7 @@ import pytest
 
 from rota import Rota, State
 from rota.events import JobsClaimed
-from rota.job import ClaimedJob, JobId, LeaseId
+from rota.model.job import ClaimedJob, JobId, LeaseId
 from rota.worker.claim import Claimer
 from rota.worker.turns import Turns
 from tests.fixtures.workers import drained, records, until, working

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rota import Rota, Task, WorkerConfig
-from rota.job import SessionInfo
+from rota.model.job import SessionInfo
 from rota.worker import claim
 from rota.worker.session import Session
 from tests.fixtures.workers import LONG, ROOT, until, working

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rota.cli.exits import USAGE, Failure
-from rota.cli.options import Duration, Name, json_option, url_option
-from rota.cli.output import harmless, say, say_json, table
-from rota.cli.tables import Column
-from rota.placed import Placing
+from rota.cli.options import Duration, Name, url_option
+from rota.model.enqueued import Placing
+from rota.terminal.exits import USAGE, Failure
+from rota.terminal.output import harmless, json_option, say, say_json, table
+from rota.terminal.tables import Column
 
 if TYPE_CHECKING:
     from rota import Rota
@@ -266,7 +266,7 @@ def run(*, name: str, url: str | None, as_json: bool) -> None:
 @contextmanager
 def _on_database(url: str | None) -> Iterator["Rota"]:
     """An app without tasks on the database that `--url` names."""
-    from rota.cli.asking import Asking
+    from rota.cli.command_app import Asking
     from rota.cli.database import database
     from rota.store.opening import default_url
 
@@ -277,9 +277,9 @@ def _on_database(url: str | None) -> Iterator["Rota"]:
 @contextmanager
 def _app(target: str | None, url: str | None) -> Iterator["Rota"]:
     """An app with the tasks of the one that `--app` names, on its database or that of `--url`."""
-    from rota.cli.asking import Asking
+    from rota.cli.command_app import Asking
     from rota.cli.database import database
-    from rota.cli.finding import find_app
+    from rota.cli.find_app import find_app
 
     if target is None:
         message = "--app MODULE:APP is needed: only an app knows its tasks, and which args fit them"

@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
-from rota.cli.output import Cell, on_terminal
-from rota.cron import CronRecord, due_times
+from rota.cron.entry import CronRecord
+from rota.cron.times import due_times
 from rota.errors import ConfigError
+from rota.terminal.output import Cell, on_terminal
 
 
 def state(record: CronRecord) -> str:

@@ -8,13 +8,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from rota.cli.exits import Unusable
 from rota.errors import ConfigError, SchemaMissing
 from rota.store import migrate
 from rota.store.connections import Connection
 from rota.store.opening import default_url, open_store
 from rota.store.operation import Operation
 from rota.store.protocol import Store
+from rota.terminal.exits import Unusable
 
 T = TypeVar("T")
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rota.cli.advice import addressed
-from rota.cli.options import json_option, url_option
-from rota.cli.output import harmless, on_terminal, say, say_json
+from rota.cli.options import url_option
+from rota.terminal.advice import addressed
+from rota.terminal.output import harmless, json_option, on_terminal, say, say_json
 
 if TYPE_CHECKING:
     from rota.doctor.finding import Finding, Severity
-    from rota.store.facts import Facts
+    from rota.store.health import Facts
 
 MARGIN = 10
 """Columns before the text: as wide as the longest severity."""
@@ -52,11 +52,12 @@ def doctor(*, thorough: bool, url: str | None, as_json: bool) -> None:
       rota doctor --json | jq '.findings[] | select(.severity == "critical")'
     """
     from rota.cli.database import connected, must_exist, refusals
-    from rota.cli.exits import ALARMED, WARNED, Failure
     from rota.doctor.examine import examine
     from rota.doctor.finding import Severity, worst
     from rota.errors import StoreError, StoreUnavailable
-    from rota.store.opening import default_url, shown
+    from rota.store.opening import default_url
+    from rota.store.url import shown
+    from rota.terminal.exits import ALARMED, WARNED, Failure
 
     place = harmless(shown(url or default_url()))
     with connected(url) as (store, connection), refusals():

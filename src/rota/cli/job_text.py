@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from rota.cli.output import Cell, brief, formatted, harmless, harmless_lines, moment, say
-from rota.cli.tables import Column, shortened
-from rota.job import JobRecord, LogLine, Progress
-from rota.states import State
+from rota.model.job import JobRecord, LogLine, Progress
+from rota.model.states import State
+from rota.terminal.output import Cell, brief, formatted, harmless, harmless_lines, moment, say
+from rota.terminal.tables import Column, shortened
 
 LONGEST_NOTE = 60
 """Characters of an error in a list; `rota jobs show` has all of it."""

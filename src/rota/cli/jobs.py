@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rota.cli.exits import FAILED, complain
-from rota.cli.options import Name, ids_argument, json_option, url_option
-from rota.cli.output import say, say_json, table
+from rota.cli.options import Name, ids_argument, url_option
 from rota.cli.watch import watch
-from rota.job import JobFilter, JobId
-from rota.notes import with_notes
-from rota.states import State
+from rota.model.job import JobFilter, JobId
+from rota.model.notes import with_notes
+from rota.model.states import State
+from rota.terminal.exits import FAILED, complain
+from rota.terminal.output import json_option, say, say_json, table
 
 if TYPE_CHECKING:
     from rota.cli.database import Database
@@ -72,7 +72,7 @@ def list_(
     """
     from rota.cli import job_text
     from rota.cli.database import database
-    from rota.keys import storable
+    from rota.model.keys import storable
 
     if subject is not None and not (subject and storable(subject)):
         message = "--subject: a unique key such as order:42 is needed, or order:* for many"

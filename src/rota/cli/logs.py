@@ -11,8 +11,8 @@ from typing import Any
 import click
 import msgspec
 
-from rota.cli.output import harmless, harmless_lines
 from rota.log import FIELDS
+from rota.terminal.output import harmless, harmless_lines
 
 COLOURS = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "red"}
 

@@ -8,8 +8,8 @@ import sys
 import click
 
 import rota
-from rota.cli.exits import FAILED, Reporting, complain
 from rota.cli.lazy import Lazy, LazyGroup
+from rota.terminal.exits import FAILED, Reporting, complain
 
 COMMANDS = {
     "demo": Lazy("rota.cli.demo.command:demo", "See it work: checksum a folder with workers."),
@@ -24,7 +24,6 @@ COMMANDS = {
     ),
     "supervise": Lazy("rota.cli.supervise:supervise", "End transactions that are open too long."),
     "bench": Lazy("rota.cli.bench.command:bench", "Measure how fast it is on your database."),
-    "lab": Lazy("rota.cli.lab:lab", "Run the queue designs of five articles, and Rota's."),
 }
 
 UNWRITTEN = frozenset({errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC})
@@ -38,6 +37,7 @@ class Root(Reporting, LazyGroup):
 @click.group(
     cls=Root,
     commands_by_name=COMMANDS,
+    plugins="rota.commands",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(rota.__version__, prog_name="rota")

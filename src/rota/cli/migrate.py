@@ -2,8 +2,8 @@
 
 import click
 
-from rota.cli.options import json_option, url_option
-from rota.cli.output import harmless, say, say_json
+from rota.cli.options import url_option
+from rota.terminal.output import harmless, json_option, say, say_json
 
 
 @click.command()
@@ -23,7 +23,8 @@ def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
     """
     from rota.cli.database import connected, missing_file, refusals
     from rota.store import migrate as migrating
-    from rota.store.opening import default_url, shown
+    from rota.store.opening import default_url
+    from rota.store.url import shown
 
     place = harmless(shown(url or default_url()))
     with connected(url) as (store, connection), refusals():

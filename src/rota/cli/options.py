@@ -5,10 +5,10 @@ from typing import Any, TypeVar
 
 import click
 
-from rota import durations
-from rota.cli.advice import remember
 from rota.errors import ConfigError
-from rota.options import check_name
+from rota.model import durations
+from rota.model.options import check_name
+from rota.terminal.advice import remember
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,11 +56,6 @@ def url_option(function: F) -> F:
         help="The database, such as postgresql:///shop or sqlite:///rota.db.  "
         "[default: ROTA_DATABASE_URL, else sqlite:///rota.db]",
     )(function)
-
-
-def json_option(function: F) -> F:
-    """`--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
 def ids_argument(*, required: bool = True) -> Callable[[F], F]:

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rota.cli.exits import FAILED, USAGE, Failure
-from rota.cli.options import Name, json_option, url_option
-from rota.cli.output import harmless, say, say_json
-from rota.job import JobId, QueueRecord
-from rota.states import State
+from rota.cli.options import Name, url_option
+from rota.model.job import JobId, QueueRecord
+from rota.model.states import State
+from rota.terminal.exits import FAILED, USAGE, Failure
+from rota.terminal.output import harmless, json_option, say, say_json
 
 if TYPE_CHECKING:
     from rota.cli.database import Database
@@ -140,7 +140,7 @@ def _delete(
     rota: "Database", name: str, counts: dict[State, int], until: JobId
 ) -> dict[State, int]:
     """Delete in batches, and show how far it is; how many it were."""
-    from rota.cli.progress import bar
+    from rota.terminal.bar import bar
 
     deleted = dict.fromkeys(counts, 0)
     with bar() as progress:

@@ -4,13 +4,11 @@ from typing import Any
 
 import click
 
-from rota import durations
-from rota.cli.exits import Failure
-from rota.cli.options import Duration, Name, json_option, url_option
-from rota.cli.output import harmless, say, say_json
+from rota.cli.options import Duration, Name, url_option
 from rota.errors import ConfigError
-from rota.job import MAX_ATTEMPTS, QueueRecord
-from rota.queue_settings import (
+from rota.model import durations
+from rota.model.job import MAX_ATTEMPTS, QueueRecord
+from rota.model.queue_settings import (
     FOREVER,
     MOST_AT_ONCE,
     NAMES,
@@ -19,7 +17,9 @@ from rota.queue_settings import (
     check_kept,
     sources,
 )
-from rota.states import FINISHED, State
+from rota.model.states import FINISHED, State
+from rota.terminal.exits import Failure
+from rota.terminal.output import harmless, json_option, say, say_json
 
 STATES = (State.COMPLETED, State.CANCELLED, State.DISCARDED)
 
@@ -182,7 +182,7 @@ def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
     layers = {"set": NOTHING, "code": NOTHING, "default": QueueSettings()}
     declared = False
     if app is not None:
-        from rota.cli.finding import find_app
+        from rota.cli.find_app import find_app
 
         found = find_app(app)
         declared = name in found.queues.declared

@@ -2,13 +2,13 @@
 
 import click
 
-from rota.cli.exits import Failure
-from rota.cli.options import Name, json_option, url_option
-from rota.cli.output import harmless, say, say_json, table
+from rota.cli.options import Name, url_option
 from rota.cli.queue_clear import clear
 from rota.cli.queue_settings import set_, show, unset
-from rota.cli.tables import Column, states
-from rota.states import State
+from rota.model.states import State
+from rota.terminal.exits import Failure
+from rota.terminal.output import harmless, json_option, say, say_json, table
+from rota.terminal.tables import Column, states
 
 
 @click.group()

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from rota.cli.options import Duration, json_option, url_option
-from rota.cli.output import harmless
+from rota.cli.options import Duration, url_option
+from rota.terminal.output import harmless, json_option
 
 if TYPE_CHECKING:
     from rota.doctor.supervise import Rules
     from rota.store.connections import Connection
-    from rota.store.facts import OpenTransaction, PreparedTransaction, TransactionFacts
+    from rota.store.health import OpenTransaction, PreparedTransaction, TransactionFacts
 
 QUERY = 200
 """Characters of a query that `--show-query` shows."""
@@ -81,9 +81,9 @@ def supervise(
       rota supervise --older-than 10m --user report --idle-only --end
     """
     from rota.cli.database import connected, refusals
-    from rota.cli.exits import FAILED, USAGE, Failure
     from rota.doctor.supervise import Rules
     from rota.errors import ConfigError
+    from rota.terminal.exits import FAILED, USAGE, Failure
 
     if not all((*users, *applications, *databases)):
         raise Failure("--user, --application, --database: a name is empty; give one", USAGE)
@@ -144,7 +144,7 @@ class _Watch:
         """One round."""
         from rota.doctor.supervise import chosen, reported
         from rota.store.postgres.connection import APPLICATION
-        from rota.store.postgres.transactions import open_transactions
+        from rota.store.postgres.supervise import open_transactions
 
         seen = self._connection.run(open_transactions(self._rules.older_than))
         spared = {APPLICATION, seen.application}
@@ -163,7 +163,7 @@ class _Watch:
                 self._tell("prepared", prepared)
 
     def _check(self, seen: "TransactionFacts", spared: set[str]) -> None:
-        from rota.cli.exits import USAGE, Failure
+        from rota.terminal.exits import USAGE, Failure
 
         if own := sorted(self._rules.applications & spared):
             message = (
@@ -181,7 +181,7 @@ class _Watch:
 
     def _end_one(self, one: "OpenTransaction") -> None:
         from rota.errors import ConfigError
-        from rota.store.postgres.transactions import end_transaction
+        from rota.store.postgres.supervise import end_transaction
 
         try:
             ended = self._connection.run(end_transaction(one))
@@ -226,7 +226,7 @@ def _fields(
     one: "OpenTransaction | PreparedTransaction | None", *, show_query: bool
 ) -> dict[str, Any]:
     from rota.doctor.schema import literal
-    from rota.store.facts import OpenTransaction, PreparedTransaction
+    from rota.store.health import OpenTransaction, PreparedTransaction
 
     match one:
         case OpenTransaction():

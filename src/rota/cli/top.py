@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rota.cli.options import Duration, json_option, url_option
-from rota.cli.output import harmless, on_terminal, say, say_json, table
-from rota.cli.tables import Column, states
+from rota.cli.options import Duration, url_option
+from rota.terminal.output import harmless, json_option, on_terminal, say, say_json, table
+from rota.terminal.tables import Column, states
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rota.store.facts import HorizonFacts
+    from rota.store.health import HorizonFacts
     from rota.top.queues import QueueRow
     from rota.top.snapshot import Snapshot
 
@@ -71,7 +71,8 @@ def _watch(url: str | None, every: float) -> None:
         message = "the live view needs textual; install rota[top], or use --once"
         raise ConfigError(message) from error
     from rota.cli.database import database
-    from rota.store.opening import default_url, open_store, shown
+    from rota.store.opening import default_url, open_store
+    from rota.store.url import shown
     from rota.top.looker import Looker
 
     url = url or default_url()
@@ -90,7 +91,8 @@ def _watch(url: str | None, every: float) -> None:
 
 def _print_once(url: str | None, every: float, *, as_json: bool) -> None:
     from rota.cli.database import Database, database
-    from rota.store.opening import default_url, shown
+    from rota.store.opening import default_url
+    from rota.store.url import shown
     from rota.top.history import History
     from rota.top.queues import queue_rows
     from rota.top.snapshot import Snapshot, look
@@ -117,7 +119,7 @@ def _print_once(url: str | None, every: float, *, as_json: bool) -> None:
 def _document(
     place: str, every: float, snapshot: "Snapshot", rows: "Sequence[QueueRow]"
 ) -> dict[str, Any]:
-    from rota.states import State
+    from rota.model.states import State
 
     return {
         "url": place,
@@ -174,8 +176,8 @@ def _horizon(horizon: "HorizonFacts") -> dict[str, Any]:
 
 
 def _say(place: str, snapshot: "Snapshot", rows: "Sequence[QueueRow]") -> None:
-    from rota.cli.output import moment
-    from rota.states import State
+    from rota.model.states import State
+    from rota.terminal.output import moment
     from rota.top.figures import age, rate
     from rota.top.horizon import notice
 

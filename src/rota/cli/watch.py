@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from rota.cli.exits import FAILED, INTERRUPTED, Failure
-from rota.cli.options import LARGEST_ID, json_option, url_option
-from rota.cli.output import on_terminal, say
+from rota.cli.options import LARGEST_ID, url_option
 from rota.errors import StoreUnavailable
-from rota.job import JobId, JobRecord, LogLine
-from rota.states import State
+from rota.model.job import JobId, JobRecord, LogLine
+from rota.model.states import State
+from rota.terminal.exits import FAILED, INTERRUPTED, Failure
+from rota.terminal.output import json_option, on_terminal, say
 
 if TYPE_CHECKING:
     from rota.cli.database import Database
@@ -69,7 +69,7 @@ def looks(rota: "Database", job: JobId) -> Iterator[JobRecord]:
         Failure: There is no such job, or not any more.
     """
     from rota.cli.database import refusals
-    from rota.notes import with_notes
+    from rota.model.notes import with_notes
 
     store = rota.store
     with contextlib.closing(store.listener()) as listener:
@@ -129,7 +129,7 @@ def _bar() -> Iterator[Show]:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
     from rota.cli import job_text
-    from rota.cli.output import harmless
+    from rota.terminal.output import harmless
 
     columns = (
         TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(),
@@ -170,7 +170,7 @@ def _bar() -> Iterator[Show]:
 def _say_news(now: JobRecord, before: JobRecord | None) -> None:
     """Say what else has changed than the progress."""
     from rota.cli import job_text
-    from rota.cli.output import harmless
+    from rota.terminal.output import harmless
 
     def moves(job: JobRecord) -> tuple[object, ...]:
         return job.state, job.attempt, job.worker, job.cancel_requested
@@ -194,7 +194,7 @@ def _say_end(now: JobRecord) -> None:
 
 
 def _error(job: JobRecord) -> str:
-    from rota.cli.output import harmless
+    from rota.terminal.output import harmless
 
     last = job.errors[-1]
     return harmless(f"{last.exception}: {last.message}")

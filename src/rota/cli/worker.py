@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rota.cli.advice import remember
-from rota.cli.options import json_option
-from rota.cli.output import say_json
+from rota.terminal.advice import remember
+from rota.terminal.output import json_option, say_json
 
 if TYPE_CHECKING:
     from rota import Rota
@@ -112,7 +111,7 @@ def worker(
     """  # fmt: skip
     from rota.cli import logs
     from rota.cli.database import refusals
-    from rota.cli.finding import find_app
+    from rota.cli.find_app import find_app
     from rota.config import WorkerConfig
     from rota.events import WorkerStarted
     from rota.store.opening import VARIABLE

@@ -1,4 +1,4 @@
-"""Judging a database's health: from the facts of `rota.store.facts` to findings for people.
+"""Judging a database's health: from the facts of `rota.store.health` to findings for people.
 
 Everything here but `examine` is pure: facts in, findings out. The thresholds are constants of the
 module that uses them.

@@ -6,7 +6,7 @@ from rota.doctor import file, horizon, rights, schema, server, settings, tables,
 from rota.doctor.finding import Finding, Severity, worst_first
 from rota.errors import RotaError
 from rota.store.connections import Connection
-from rota.store.facts import Facts, PostgresFacts, SqliteFacts
+from rota.store.health import Facts, PostgresFacts, SqliteFacts
 from rota.store.protocol import Store
 
 PROBE = 1.0

@@ -4,7 +4,7 @@ from shlex import quote
 
 from rota.doctor.amounts import count, duration, size
 from rota.doctor.finding import Finding, Severity
-from rota.store.facts import SqliteFacts
+from rota.store.health import SqliteFacts
 
 WAL_RESET_FIXED = ((3, 51, 3), (3, 50, 7), (3, 44, 6))
 """Versions that cure the "WAL-reset bug" (sqlite.org/wal.html), and their own later patches."""

@@ -8,7 +8,7 @@ tables (leases, timers, heartbeats) do keep their dead rows, and the rest of the
 from rota.doctor.amounts import count, duration, size
 from rota.doctor.finding import Finding, Severity, few
 from rota.doctor.schema import identifier, literal
-from rota.store.facts import HolderFacts, PostgresFacts
+from rota.store.health import HolderFacts, PostgresFacts
 
 OPEN_SOME_TIME, OPEN_LONG, OPEN_VERY_LONG = 60.0, 600.0, 86400.0
 """Seconds a transaction may be open: from here a note, a warning, critical. A prepared one that

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from rota.doctor.finding import Finding, Severity
 from rota.doctor.schema import identifier
-from rota.store.facts import MissingRights, PostgresFacts
+from rota.store.health import MissingRights, PostgresFacts
 
 GRANTS = {
     "schema": "GRANT USAGE ON SCHEMA rota TO {role};",

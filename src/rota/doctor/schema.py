@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from rota.doctor.finding import Finding, Severity
-from rota.store.facts import WorkFacts
+from rota.store.health import WorkFacts
 
 DENIED = "permission denied"
 """What PostgreSQL says where a right is missing; the words stand at the beginning of its message."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from rota.doctor.amounts import duration
 from rota.doctor.finding import Finding, Severity
-from rota.store.facts import PostgresFacts, ServerFacts
+from rota.store.health import PostgresFacts, ServerFacts
 
 OLDEST, NEWEST = 140000, 190000
 """The first version that Rota supports, and the first that it does not know."""

@@ -8,7 +8,7 @@ pg_dump and a schema change too.
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
-from rota.store.facts import OpenTransaction, PreparedTransaction
+from rota.store.health import OpenTransaction, PreparedTransaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from itertools import groupby
 from rota.doctor.amounts import count, size
 from rota.doctor.finding import Finding, Severity
 from rota.doctor.work import START, alive
-from rota.store.facts import PostgresFacts, TableFacts
+from rota.store.health import PostgresFacts, TableFacts
 
 MIB = 1024**2
 

@@ -2,7 +2,7 @@
 
 from rota.doctor.amounts import count, duration
 from rota.doctor.finding import Finding, Severity
-from rota.store.facts import WaitFacts
+from rota.store.health import WaitFacts
 
 WAITS, WAITS_LONG = 5.0, 60.0
 """Seconds somebody may wait for a lock: warning, critical."""

@@ -5,7 +5,7 @@ from shlex import quote
 
 from rota.doctor.amounts import count, duration
 from rota.doctor.finding import Finding, Severity, few
-from rota.store.facts import LaneFacts, RescueFacts, SessionFacts, WorkFacts
+from rota.store.health import LaneFacts, RescueFacts, SessionFacts, WorkFacts
 
 RESCUE_PATIENCE = 15.0
 """Seconds beyond its timeout after which a silent worker should have been taken over."""

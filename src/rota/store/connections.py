@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from typing import Any, Protocol, TypeVar
 
-from rota.job import JobId
+from rota.model.job import JobId
 from rota.store.operation import Operation
 
 T = TypeVar("T")

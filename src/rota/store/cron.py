@@ -25,11 +25,12 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
-from rota.cron import CronEntry, CronRecord, Missed, in_zone, next_due, plan
-from rota.cron_jobs import job, options_of
+from rota.cron.entry import CronEntry, CronRecord, Missed
+from rota.cron.jobs import job, options_of
+from rota.cron.plan import in_zone, next_due, plan
 from rota.errors import ConfigError, StoreError
-from rota.job import JobId, JobSpec, Keys, SessionId
-from rota.placed import Placed, Placing, created
+from rota.model.enqueued import Placed, Placing, created
+from rota.model.job import JobId, JobSpec, Keys, SessionId
 from rota.store.operation import Begin, Operation, Statement, Stepped, Steps
 
 ENTRIES = 200

@@ -1,10 +1,10 @@
 """From a URL to the store it names."""
 
 import os
-import re
 
 from rota.errors import ConfigError
 from rota.store.protocol import Store
+from rota.store.url import shown
 
 DEFAULT_URL = "sqlite:///rota.db"
 VARIABLE = "ROTA_DATABASE_URL"
@@ -35,13 +35,13 @@ def open_store(url: str) -> Store:
     match scheme:
         case "postgresql" | "postgres" if separator:
             try:
-                from rota.store.postgres import PostgresStore
+                from rota.store.postgres.store import PostgresStore
             except ImportError as error:
                 message = "PostgreSQL needs the driver psycopg; install rota[postgres]"
                 raise ConfigError(message) from error
             return PostgresStore(url)
         case "sqlite" if separator:
-            from rota.store.sqlite import SqliteStore
+            from rota.store.sqlite.store import SqliteStore
 
             return SqliteStore(url)
     message = (
@@ -49,20 +49,3 @@ def open_store(url: str) -> Store:
         "use postgresql://user@host/database or sqlite:///file.db"
     )
     raise ConfigError(message)
-
-
-def shown(url: str) -> str:
-    """A URL fit for messages: without its password.
-
-    What is none may hold a password, too: "host=127.0.0.1 password=secret", "ada:secret@host".
-    """
-    if "://" not in url:
-        url = re.sub(r"(?is)(password\s*=).*", r"\1…", url)
-    url = re.sub(r"(?<=[?&])((?:ssl)?password)=[^&]*", r"\1=…", url)
-    head, at, tail = url.rpartition("@")
-    if not at:
-        return url
-    scheme, separator, credentials = head.partition("://")
-    if not separator:
-        scheme, credentials = "", head
-    return f"{scheme}{separator}{credentials.partition(':')[0]}@{tail}"

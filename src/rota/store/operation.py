@@ -68,12 +68,15 @@ class Statement:
 
 
 def statement(package: str, name: str) -> Statement:
-    """Read `sql/{name}.sql` of a backend's package; header comments are left out."""
+    """Read `sql/{name}.sql` of a backend's package; header comments are left out.
+
+    The name is a folder and a file, `claim/claim_probe`; the statement is called like the file.
+    """
     from importlib.resources import files
 
     source = (files(package) / "sql" / f"{name}.sql").read_text(encoding="utf-8")
     lines = [line for line in source.splitlines() if not line.lstrip().startswith("--")]
-    return Statement(name, "\n".join(lines).strip().removesuffix(";"))
+    return Statement(name.rpartition("/")[2], "\n".join(lines).strip().removesuffix(";"))
 
 
 class Query(NamedTuple):

@@ -9,7 +9,8 @@ conformance suite, `tests/store`, holds for all of them.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from rota.job import (
+from rota.model.enqueued import Placed
+from rota.model.job import (
     ClaimedJob,
     Cleared,
     JobFilter,
@@ -26,17 +27,16 @@ from rota.job import (
     SessionInfo,
     Staging,
 )
-from rota.notes import Note, ToldNote
-from rota.placed import Placed
-from rota.queue_settings import QueueSettings
-from rota.settlement import Settlement
-from rota.states import State
+from rota.model.notes import Note, ToldNote
+from rota.model.queue_settings import QueueSettings
+from rota.model.settlement import Settlement
+from rota.model.states import State
 from rota.store.connections import Connection, Listener, Transaction, Waker
 from rota.store.operation import Operation
 
 if TYPE_CHECKING:
     from rota.store.cron import Cron
-    from rota.store.facts import Facts, HorizonFacts, LaneFacts, SessionFacts
+    from rota.store.health import Facts, HorizonFacts, LaneFacts, SessionFacts
 
 T = TypeVar("T")
 

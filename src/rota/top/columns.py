@@ -6,10 +6,10 @@ from typing import Generic, NamedTuple, TypeVar
 
 from rich.cells import cell_len, set_cell_size
 
-from rota.cli.output import harmless
-from rota.cli.tables import SHORT
-from rota.states import State
-from rota.store.facts import SessionFacts
+from rota.model.states import State
+from rota.store.health import SessionFacts
+from rota.terminal.output import harmless
+from rota.terminal.tables import SHORT
 from rota.top.figures import age, number, rate, sparkline
 from rota.top.queues import POINTS, QueueRow
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
-from rota.job import QueueRecord
+from rota.model.job import QueueRecord
 
 SPAN = 60.0
 """Seconds that are remembered."""

@@ -6,7 +6,7 @@ from rota.doctor.amounts import count, duration, size
 from rota.doctor.file import LOG_LARGE, LOG_VERY_LARGE
 from rota.doctor.finding import Severity
 from rota.doctor.horizon import OLD, OPEN_LONG, OPEN_SOME_TIME, OPEN_VERY_LONG, VERY_OLD
-from rota.store.facts import HolderFacts, HorizonFacts
+from rota.store.health import HolderFacts, HorizonFacts
 
 
 class Notice(NamedTuple):

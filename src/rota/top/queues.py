@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rota.states import State
+from rota.model.states import State
 from rota.top.history import History, Rates
 from rota.top.snapshot import Snapshot
 

@@ -13,11 +13,11 @@ from textual.events import Resize
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from rota.cli.output import harmless
 from rota.doctor.finding import Severity
-from rota.states import State
-from rota.top.asking import Help, Sure
+from rota.model.states import State
+from rota.terminal.output import harmless
 from rota.top.columns import QUEUES, WORKERS
+from rota.top.dialogs import Help, Sure
 from rota.top.figures import age, number, rate
 from rota.top.grid import Grid
 from rota.top.history import History

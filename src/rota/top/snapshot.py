@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
-from rota.job import QueueRecord
-from rota.store.facts import HorizonFacts, LaneFacts, SessionFacts
+from rota.model.job import QueueRecord
+from rota.store.health import HorizonFacts, LaneFacts, SessionFacts
 from rota.store.operation import Operation
 from rota.store.protocol import Store
 

@@ -1,6 +1,6 @@
 """Runners that also make calls for many jobs: the handlers of batch tasks.
 
-A batch is gathered before it reaches a runner (`rota.worker.batch`); one runner serves it, and one
+A batch is gathered before it reaches a runner (`rota.worker.gathering`); one runner serves it, and one
 `Run` stands for all of its jobs. What ends the whole call (a timeout, a lost session, the end of the
 worker) ends it for each of them, and only then is each job settled by itself.
 """
@@ -9,19 +9,19 @@ import functools
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from rota.batch import BatchTask
+from rota.app.batch import BatchTask
+from rota.app.middleware import Middleware
+from rota.app.task import Task
 from rota.config import WorkerConfig
 from rota.events import Events, JobStarted
-from rota.job import ClaimedJob, JobId
-from rota.middleware import Middleware
-from rota.notes import Notes
+from rota.model.job import ClaimedJob, JobId
+from rota.model.notes import Notes
+from rota.model.settlement import Settlement, cancelled
 from rota.outcome import Outcome
-from rota.settlement import Settlement, cancelled
-from rota.task import Task
-from rota.worker.batch import CANCELLED, Batch, Batches
-from rota.worker.current import Run
-from rota.worker.effects import Effects
-from rota.worker.run import Runners
+from rota.worker.gathering import CANCELLED, Batch, Batches
+from rota.worker.job_transactions import Effects
+from rota.worker.run import Run
+from rota.worker.runners import Runners
 
 
 class BatchRunners(Runners):

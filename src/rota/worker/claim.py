@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from rota.config import WorkerConfig
 from rota.errors import LeaseLost, RotaError
 from rota.events import Events, JobsClaimed, LimitsReached
-from rota.job import ClaimedJob, SessionId
+from rota.model.job import ClaimedJob, SessionId
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
 from rota.worker.loop import finish, repeat

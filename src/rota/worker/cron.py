@@ -8,7 +8,7 @@ from collections.abc import Callable
 from rota.config import WorkerConfig
 from rota.errors import StoreError, StoreUnavailable
 from rota.events import CronJobsMade, CronRunsMissed, Events, JobsEnqueued
-from rota.job import Look
+from rota.model.job import Look
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from rota.worker.loop import REMINDER

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from rota.batch import BatchTask
+from rota.app.batch import BatchTask
+from rota.app.task import Task
 from rota.errors import ArgsError
-from rota.job import ClaimedJob
+from rota.model.job import ClaimedJob
+from rota.model.settlement import Settlement, completed, decide
 from rota.outcome import Discard, Outcome
-from rota.settlement import Settlement, completed, decide
-from rota.task import Task
 from rota.worker.executors.process import UnstorableResult
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import attrgetter
 
-from rota.job import ClaimedJob, LeaseId, SessionId
+from rota.model.job import ClaimedJob, LeaseId, SessionId
 
 _lease = attrgetter("lease")
 _limited = attrgetter("limited")

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 from rota.config import WorkerConfig
 from rota.errors import RotaError, StoreError
 from rota.events import Events, SessionLost
-from rota.job import JobId, SessionId, SessionInfo
-from rota.queue_settings import QueueSettings
+from rota.model.job import JobId, SessionId, SessionInfo
+from rota.model.queue_settings import QueueSettings
 from rota.store.protocol import Store
 from rota.worker.loop import PATIENCE, finish, repeat
 
 if TYPE_CHECKING:
-    from rota.cron import CronEntry
+    from rota.cron.entry import CronEntry
 
 logger = logging.getLogger("rota")
 

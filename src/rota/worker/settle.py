@@ -14,12 +14,12 @@ from collections.abc import Callable
 
 from rota.errors import RotaError, StoreUnavailable
 from rota.events import Events, LeasesLost, SettlementsWritten
-from rota.job import JobId, LeaseId, SessionId
-from rota.settlement import Settlement
+from rota.model.job import JobId, LeaseId, SessionId
+from rota.model.settlement import Settlement
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
 from rota.worker.loop import repeat
-from rota.worker.notes import Scribe
+from rota.worker.scribe import Scribe
 
 logger = logging.getLogger("rota")
 

@@ -18,7 +18,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import chain
 
-from rota.job import ClaimedJob, JobId
+from rota.model.job import ClaimedJob, JobId
 
 
 class Turns:

@@ -5,24 +5,24 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rota.app import Rota
+from rota.app.app import Rota
+from rota.app.task import Executor
 from rota.config import WorkerConfig
 from rota.errors import ConfigError, RotaError
 from rota.events import PausedLeft, WorkerStarted, WorkerStopped, WorkerStopping
-from rota.job import JobFilter, JobId, SessionId
-from rota.queue_settings import QueueSettings
-from rota.settlement import released
-from rota.states import State
-from rota.task import Executor
+from rota.model.job import JobFilter, JobId, SessionId
+from rota.model.queue_settings import QueueSettings
+from rota.model.settlement import released
+from rota.model.states import State
 from rota.worker.batch_run import BatchRunners
 from rota.worker.claim import Claimer
-from rota.worker.effects import Effects
 from rota.worker.executors.process import check_findable
+from rota.worker.job_transactions import Effects
 from rota.worker.leases import Leases
-from rota.worker.notes import Scribe
-from rota.worker.run import Runners
+from rota.worker.queue_settings import Settings
+from rota.worker.runners import Runners
+from rota.worker.scribe import Scribe
 from rota.worker.session import Session
-from rota.worker.settings import Settings
 from rota.worker.settle import Settler
 from rota.worker.signals import on_signals
 from rota.worker.upkeep import Upkeep

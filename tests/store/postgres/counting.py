@@ -1,7 +1,7 @@
 """The counters against COUNT(*), for the tests of counting."""
 
-from rota.job import QueueRecord
-from rota.store.postgres import lookup
+from rota.model.job import QueueRecord
+from rota.store.postgres import jobs as lookup
 from tests.store.postgres.database import Database
 
 # One statement, hence one snapshot: also while everybody works.

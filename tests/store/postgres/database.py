@@ -8,15 +8,15 @@ from typing import Any, Generic, Self, TypeVar
 import psycopg
 from psycopg import sql
 
-from rota.job import ClaimedJob, JobId, JobSpec, SessionId, SessionInfo
-from rota.settlement import Settlement
-from rota.states import Move
-from rota.store.callers import blocking_caller
+from rota.model.job import ClaimedJob, JobId, JobSpec, SessionId, SessionInfo
+from rota.model.settlement import Settlement
+from rota.model.states import Move
 from rota.store.execute import drive
 from rota.store.migrate import migrate
 from rota.store.operation import Apart, Begin, Operation, Query, Request, Rows
-from rota.store.postgres import PostgresStore
 from rota.store.postgres.connection import POOLED_BEGIN, PostgresConnection
+from rota.store.postgres.store import PostgresStore
+from rota.transactions.callers import blocking_caller
 
 T = TypeVar("T")
 

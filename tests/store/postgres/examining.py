@@ -4,8 +4,8 @@ from contextlib import closing
 
 from rota.doctor.examine import examine
 from rota.doctor.finding import Finding, Severity
-from rota.store.facts import HolderFacts, PostgresFacts
-from rota.store.postgres import PostgresStore
+from rota.store.health import HolderFacts, PostgresFacts
+from rota.store.postgres.store import PostgresStore
 from tests.store.postgres.database import Database
 
 

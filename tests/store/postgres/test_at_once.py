@@ -7,7 +7,7 @@ from typing import TypeVar
 import pytest
 
 from rota.errors import StoreError, StoreUnavailable
-from rota.job import ClaimedJob, JobId, JobSpec, SessionId
+from rota.model.job import ClaimedJob, JobId, JobSpec, SessionId
 from rota.store.operation import (
     Apart,
     Begin,
@@ -18,8 +18,9 @@ from rota.store.operation import (
     Steps,
     Together,
 )
-from rota.store.postgres import PostgresStore, sessions
+from rota.store.postgres import sessions
 from rota.store.postgres.connection import PostgresConnection
+from rota.store.postgres.store import PostgresStore
 from tests.store.factories import claim, until
 from tests.store.keying import keys_of, limited
 from tests.store.postgres.database import Database, Later, ids

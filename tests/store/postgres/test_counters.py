@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from rota.settlement import Settlement
-from rota.states import Move, State
+from rota.model.settlement import Settlement
+from rota.model.states import Move, State
 from rota.store.operation import Query, Rows, Statement, Stepped, Steps
-from rota.store.postgres import counters, segments
+from rota.store.postgres import counters
+from rota.store.postgres import tidy as segments
 from rota.store.postgres.claim import CLAIM, CLAIM_LOCK
 from tests.store.factories import until
 from tests.store.postgres.counting import marks, queue, right, squeeze, tidy

@@ -8,9 +8,12 @@ import psycopg
 import pytest
 
 from rota.errors import RotaError
-from rota.states import State
+from rota.model.states import State
 from rota.store.operation import Begin
-from rota.store.postgres import PostgresStore, counters, lookup, segments
+from rota.store.postgres import counters
+from rota.store.postgres import jobs as lookup
+from rota.store.postgres import tidy as segments
+from rota.store.postgres.store import PostgresStore
 from tests.store.postgres.counting import marks, queue, right, squeeze
 from tests.store.postgres.database import KEEP, Database, Raw, begin, explained
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from rota.job import JobId
+from rota.model.job import JobId
 from rota.store.operation import Statement
-from rota.store.postgres import counters, segments
+from rota.store.postgres import counters
+from rota.store.postgres import tidy as segments
 from rota.store.postgres.connection import PLANNER
 from tests.store.postgres.counting import DIFFERENCE, marks, right
 from tests.store.postgres.database import Database

@@ -9,15 +9,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rota import Unique
-from rota.cron import CronEntry, Missed
-from rota.cron_jobs import CronOptions, with_options
-from rota.job import JobSpec, Keys
-from rota.store.callers import blocking_caller
+from rota.cron.entry import CronEntry, Missed
+from rota.cron.jobs import CronOptions, with_options
+from rota.model.job import JobSpec, Keys
 from rota.store.cron import HELD
 from rota.store.execute import drive
 from rota.store.operation import Apart, Query, Request, Rows
 from rota.store.postgres import cron
-from rota.store.postgres.connection import LockTimeout
+from rota.store.postgres.failures import LockTimeout
+from rota.transactions.callers import blocking_caller
 from tests.store.factories import until
 from tests.store.postgres.database import Database, Later, Raw
 

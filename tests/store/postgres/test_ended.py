@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from rota.errors import StoreUnavailable
-from rota.states import Move
+from rota.model.states import Move
 from rota.store.operation import Statement
-from rota.store.postgres import PostgresStore, settle
+from rota.store.postgres import settle
+from rota.store.postgres.store import PostgresStore
 from tests.store.factories import until
 from tests.store.postgres.database import KEEP, Database, Raw
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from rota.errors import LeaseLost, StoreUnavailable
-from rota.job import ClaimedJob, Rescue, SessionId, SessionInfo
-from rota.settlement import Settlement
-from rota.states import Move, State
+from rota.model.job import ClaimedJob, Rescue, SessionId, SessionInfo
+from rota.model.settlement import Settlement
+from rota.model.states import Move, State
 from rota.store.operation import Begin, Operation, Statement, Stepped, Steps
 from rota.store.postgres import claim, sessions, settle
 from tests.store.factories import until

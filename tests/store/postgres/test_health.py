@@ -13,8 +13,9 @@ from psycopg import sql
 from rota.doctor.examine import examine
 from rota.doctor.finding import Severity
 from rota.errors import StoreUnavailable
-from rota.servers import PostgresServer
-from rota.store.postgres import PostgresStore, health, probe
+from rota.measure.servers import PostgresServer
+from rota.store.postgres import health, probe
+from rota.store.postgres.store import PostgresStore
 from tests.store.factories import until
 from tests.store.postgres.database import Database, Later, Raw
 from tests.store.postgres.examining import facts_of, findings, held, look

@@ -7,7 +7,8 @@ import pytest
 from rota.doctor import tables
 from rota.doctor.finding import Severity
 from rota.store.operation import Begin
-from rota.store.postgres import health, segments
+from rota.store.postgres import health
+from rota.store.postgres import tidy as segments
 from tests.store.factories import until
 from tests.store.postgres.database import Database, begin, explained
 from tests.store.postgres.examining import findings, look

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from rota.job import ClaimedJob, JobId
-from rota.settlement import Settlement, error_json
-from rota.states import Move
+from rota.model.job import ClaimedJob, JobId
+from rota.model.settlement import Settlement, error_json
+from rota.model.states import Move
 from rota.store.operation import Statement
 from rota.store.postgres import claim as claiming
-from rota.store.postgres.segments import tidy
+from rota.store.postgres.tidy import tidy
 from tests.store.postgres.database import Database, Raw, ids
 
 QUEUES = ("mail", "images")
@@ -247,9 +247,9 @@ class Claimer:
 @pytest.fixture(autouse=True)
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments so small that every round of housekeeping turns the rings."""
-    monkeypatch.setattr("rota.store.postgres.segments.LOG_SIZE", 0)
-    monkeypatch.setattr("rota.store.postgres.segments.CURSOR_SIZE", 0)
-    monkeypatch.setattr("rota.store.postgres.segments.LEASE_SIZE", 0)
+    monkeypatch.setattr("rota.store.postgres.tidy.LOG_SIZE", 0)
+    monkeypatch.setattr("rota.store.postgres.tidy.CURSOR_SIZE", 0)
+    monkeypatch.setattr("rota.store.postgres.tidy.LEASE_SIZE", 0)
 
 
 def test_every_committed_job_runs_exactly_once(db: Database) -> None:

@@ -9,9 +9,12 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from rota.job import SessionId
+from rota.model.job import SessionId
 from rota.store.operation import Begin, Query
-from rota.store.postgres import PostgresStore, claim, segments, timer
+from rota.store.postgres import claim
+from rota.store.postgres import stage as timer
+from rota.store.postgres import tidy as segments
+from rota.store.postgres.store import PostgresStore
 from tests.store.factories import until
 from tests.store.postgres.database import Database, Raw, begin, explained, ids
 

@@ -2,10 +2,12 @@
 
 import pytest
 
-from rota.job import JobId, JobSpec, Keys
-from rota.states import State
+from rota.model.job import JobId, JobSpec, Keys
+from rota.model.states import State
 from rota.store.operation import Statement
-from rota.store.postgres import claim_lanes, counters, look, lookup, segments
+from rota.store.postgres import claim_lanes, counters, look
+from rota.store.postgres import jobs as lookup
+from rota.store.postgres import tidy as segments
 from tests.store.factories import run_inside
 from tests.store.keying import keys_of, limited
 from tests.store.postgres.counting import queue, right, squeeze, tidy

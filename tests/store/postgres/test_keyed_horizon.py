@@ -10,9 +10,10 @@ import psycopg
 import pytest
 
 from rota import Limit
-from rota.job import JobId, JobSpec, Keys, SessionId
+from rota.model.job import JobId, JobSpec, Keys, SessionId
 from rota.store.operation import Begin, Query
-from rota.store.postgres import claim, claim_lanes, look, segments
+from rota.store.postgres import claim, claim_lanes, look
+from rota.store.postgres import tidy as segments
 from tests.store.keying import fair, keys_of, limited
 from tests.store.postgres.database import Database, Raw, begin, explained, ids
 

@@ -3,10 +3,11 @@
 import pytest
 
 from rota import Limit
-from rota.job import JobId, JobSpec, Keys
-from rota.states import State
+from rota.model.job import JobId, JobSpec, Keys
+from rota.model.states import State
 from rota.store.operation import Begin, Query, Statement
-from rota.store.postgres import claim_lanes, control, look, segments, settle
+from rota.store.postgres import claim_lanes, control, look, settle
+from rota.store.postgres import tidy as segments
 from tests.store.factories import run_inside
 from tests.store.keying import keys_of, limited
 from tests.store.postgres.database import Database, Later, begin, explained, ids

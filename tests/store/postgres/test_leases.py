@@ -5,11 +5,12 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from rota.job import ClaimedJob, JobId, SessionId
-from rota.settlement import Settlement
-from rota.states import Move
+from rota.model.job import ClaimedJob, JobId, SessionId
+from rota.model.settlement import Settlement
+from rota.model.states import Move
 from rota.store.operation import Begin, Operation, Statement
-from rota.store.postgres import segments, settle
+from rota.store.postgres import settle
+from rota.store.postgres import tidy as segments
 from tests.store.factories import until
 from tests.store.postgres.database import KEEP, Database, Later, Raw, begin, explained, ids
 

@@ -15,14 +15,15 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from rota import Limit
-from rota.job import ClaimedJob, JobId, JobSpec, Keys, SessionId
-from rota.placed import Placed
-from rota.settlement import Settlement, error_json
-from rota.states import Move
-from rota.store.callers import blocking_caller
+from rota.model.enqueued import Placed
+from rota.model.job import ClaimedJob, JobId, JobSpec, Keys, SessionId
+from rota.model.settlement import Settlement, error_json
+from rota.model.states import Move
 from rota.store.execute import drive
 from rota.store.operation import Apart, Request, Rows, Statement
-from rota.store.postgres import claim_lanes, segments
+from rota.store.postgres import claim_lanes
+from rota.store.postgres import tidy as segments
+from rota.transactions.callers import blocking_caller
 from tests.store.postgres.database import Database, Raw
 
 QUEUES = ("a", "b")

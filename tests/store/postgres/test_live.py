@@ -8,7 +8,9 @@ import pytest
 
 from rota.store.execute import drive
 from rota.store.operation import Apart, Begin, Query, Request, Rows
-from rota.store.postgres import PostgresStore, health, live, lookup
+from rota.store.postgres import health, live
+from rota.store.postgres import jobs as lookup
+from rota.store.postgres.store import PostgresStore
 from rota.top.snapshot import look
 from tests.store.factories import until
 from tests.store.postgres.database import Database, begin, explained

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rota.job import Look
-from rota.store.postgres import segments
+from rota.model.job import Look
+from rota.store.postgres import tidy as segments
 from tests.store.postgres.database import KEEP, Database
 
 PAST = datetime(2020, 1, 1, tzinfo=UTC)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rota.job import JobFilter, Keys
-from rota.states import State
-from rota.unique import Unique
+from rota.model.job import JobFilter, Keys
+from rota.model.states import State
+from rota.model.unique import Unique
 from tests.store.factories import spec_of, until
 from tests.store.postgres.database import KEEP, Database, Later
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from rota.job import ClaimedJob, JobId, LeaseId
-from rota.notes import LINES, Note, ToldNote
-from rota.states import Move
+from rota.model.job import ClaimedJob, JobId, LeaseId
+from rota.model.notes import LINES, Note, ToldNote
+from rota.model.states import Move
 from rota.store.operation import Begin, Query, Single, Statement
 from rota.store.postgres import notes as noting
-from rota.store.postgres import segments
-from rota.store.postgres.connection import LockTimeout
+from rota.store.postgres import tidy as segments
+from rota.store.postgres.failures import LockTimeout
 from tests.store.factories import until
 from tests.store.postgres.database import KEEP, Database, Later, Raw, begin, explained
 

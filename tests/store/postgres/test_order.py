@@ -5,7 +5,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from rota.states import Move
+from rota.model.states import Move
 from tests.store.postgres.database import Database, Raw, ids
 
 AMONG_HOLES = (

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from rota import Unique
-from rota.job import JobSpec, Keys
+from rota.model.job import JobSpec, Keys
 from rota.store.operation import Begin
-from rota.store.postgres import claim, counters, look, lookup, settle, timer
+from rota.store.postgres import claim, counters, look, settle
+from rota.store.postgres import jobs as lookup
+from rota.store.postgres import stage as timer
 from tests.store.postgres.database import Database, begin, explained, ids
 
 ROWS = 200_000

@@ -7,10 +7,10 @@ import psycopg
 import pytest
 
 from rota import Limit, Unique
-from rota.job import ClaimedJob, JobSpec, Keys
-from rota.placed import Placed, Placing
-from rota.settlement import Settlement
-from rota.states import Move, State
+from rota.model.enqueued import Placed, Placing
+from rota.model.job import ClaimedJob, JobSpec, Keys
+from rota.model.settlement import Settlement
+from rota.model.states import Move, State
 from rota.store.operation import Operation
 from rota.store.postgres import settle as settling
 from tests.store.factories import until

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from rota.job import Cleared, JobId
-from rota.states import Move, State
+from rota.model.job import Cleared, JobId
+from rota.model.states import Move, State
 from rota.store.operation import Begin, Query
-from rota.store.postgres import clear, enqueue, segments
-from rota.store.postgres.connection import LockTimeout
+from rota.store.postgres import clear, enqueue
+from rota.store.postgres import tidy as segments
+from rota.store.postgres.failures import LockTimeout
 from tests.store.factories import until
 from tests.store.postgres.counting import right, squeeze
 from tests.store.postgres.database import Database, Raw, begin, explained, ids

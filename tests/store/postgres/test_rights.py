@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from rota.cron import CronEntry, Missed
+from rota.cron.entry import CronEntry, Missed
 from rota.doctor.examine import examine
 from rota.doctor.finding import Finding, Severity
 from rota.errors import ConfigError
-from rota.job import JobId, SessionInfo
-from rota.settlement import Settlement
-from rota.states import Move, State
-from rota.store.postgres import PostgresStore, segments
+from rota.model.job import JobId, SessionInfo
+from rota.model.settlement import Settlement
+from rota.model.states import Move, State
+from rota.store.postgres import tidy as segments
 from rota.store.postgres.connection import PostgresConnection
+from rota.store.postgres.store import PostgresStore
 from tests.store.postgres.database import KEEP, Database
 
 PAGE = Path(__file__).parents[3] / "docs" / "operations.md"

@@ -5,11 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
-from rota.settlement import Settlement, error_json
-from rota.states import Move, State
+from rota.model.settlement import Settlement, error_json
+from rota.model.states import Move, State
 from rota.store.operation import Query, Statement
-from rota.store.postgres import PostgresStore, segments
-from rota.store.postgres.connection import LockTimeout
+from rota.store.postgres import tidy as segments
+from rota.store.postgres.failures import LockTimeout
+from rota.store.postgres.store import PostgresStore
 from tests.store.factories import until
 from tests.store.postgres.database import KEEP, Database, Later, ids
 

@@ -10,10 +10,10 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from rota.job import JobFilter, JobId, JobRecord
-from rota.states import State
+from rota.model.job import JobFilter, JobId, JobRecord
+from rota.model.states import State
 from rota.store.migrate import migrate
-from rota.store.postgres import PostgresStore
+from rota.store.postgres.store import PostgresStore
 from tests.store.factories import until
 from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rota.job import JobId
+from rota.model.job import JobId
 from rota.store.operation import Statement
 from rota.store.postgres import claim
 from tests.store.factories import until

@@ -8,14 +8,16 @@ import psycopg
 import pytest
 
 from rota import StoreError, Unique
-from rota.job import ClaimedJob, JobId, JobSpec, Keys, SessionId
-from rota.placed import Placed, Placing
-from rota.settlement import Settlement
-from rota.states import Move, State
-from rota.store.callers import blocking_caller
+from rota.model.enqueued import Placed, Placing
+from rota.model.job import ClaimedJob, JobId, JobSpec, Keys, SessionId
+from rota.model.settlement import Settlement
+from rota.model.states import Move, State
 from rota.store.execute import drive
 from rota.store.operation import Apart, Operation, Query, Request, Rows, Statement
-from rota.store.postgres import claim, keyed, timer
+from rota.store.postgres import claim
+from rota.store.postgres import enqueue_keyed as keyed
+from rota.store.postgres import stage as timer
+from rota.transactions.callers import blocking_caller
 from tests.store.factories import until
 from tests.store.postgres.counting import right, squeeze, tidy
 from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
@@ -276,7 +278,7 @@ def test_a_plain_claim_of_a_keyed_lane(db: Database) -> None:
 
 def test_a_plain_claim_that_did_not_look(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant: without the lane's mark entries are handed out that do not count."""
-    from rota.store.postgres import keyed
+    from rota.store.postgres import enqueue_keyed as keyed
 
     monkeypatch.setattr(keyed, "KEYED_MARK", Statement("nothing", "SELECT %(lane)s::int4"))
     place(db, "a")

@@ -7,9 +7,9 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from rota.errors import ConfigError
-from rota.job import JobSpec
+from rota.model.job import JobSpec
 from rota.store.opening import open_store
-from rota.store.postgres import PostgresStore
+from rota.store.postgres.store import PostgresStore
 from tests.store.postgres.database import Database
 
 

@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack, closing
 
-from rota.job import SessionInfo
+from rota.model.job import SessionInfo
 from tests.store.postgres.database import Database
 
 LONG = 60.0

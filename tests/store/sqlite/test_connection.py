@@ -17,12 +17,12 @@ from time import monotonic
 import pytest
 
 from rota.errors import SchemaMissing, StoreError, StoreUnavailable
-from rota.states import State
+from rota.model.states import State
 from rota.store.migrate import migrate
-from rota.store.sqlite import SqliteStore
 from rota.store.sqlite.connection import SqliteConnection
 from rota.store.sqlite.gate import Gate
 from rota.store.sqlite.statements import sql
+from rota.store.sqlite.store import SqliteStore
 from tests.store.factories import (
     claim,
     enqueue,
@@ -92,7 +92,7 @@ def test_an_enqueue_begins_the_callers_transaction(
 ) -> None:
     """On a connection as `sqlite3` makes it, an enqueue waits for the commit like any INSERT."""
     enqueue(store, connection)
-    for statement in ("enqueue", "count"):
+    for statement in ("enqueue/enqueue", "counters/count"):
         assert sql(statement).text.startswith("INSERT ")
     with closing(sqlite3.connect(store.path)) as own:
         assert not own.in_transaction
@@ -269,9 +269,9 @@ def test_processes_take_fair_turns(file: Path, tmp_path: Path, processes: int) -
 
 KILLED = """
 import sys, time
-from rota.job import JobSpec
+from rota.model.job import JobSpec
 from rota.store.execute import drive
-from rota.store.sqlite import SqliteStore
+from rota.store.sqlite.store import SqliteStore
 store = SqliteStore(sys.argv[1])
 transaction = store.transaction()
 execute = lambda request: transaction.connection.execute(

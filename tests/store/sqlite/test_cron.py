@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from rota import Unique
-from rota.cron import CronEntry, Missed
-from rota.cron_jobs import CronOptions, with_options
+from rota.cron.entry import CronEntry, Missed
+from rota.cron.jobs import CronOptions, with_options
 from rota.store.migrate import migrate
-from rota.store.sqlite import SqliteStore
+from rota.store.sqlite.store import SqliteStore
 
 
 def test_a_key_without_a_job(tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from rota.store.facts import SqliteFacts
+from rota.store.health import SqliteFacts
 from rota.store.migrate import migrate
-from rota.store.sqlite import SqliteStore, health
+from rota.store.sqlite import health
+from rota.store.sqlite.store import SqliteStore
 from tests.store.factories import claim, enqueue, open_session
 
 CAPABILITIES = "-dac_override,-dac_read_search"

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from rota.job import ClaimedJob
-from rota.notes import LINES, Note
-from rota.states import Move
+from rota.model.job import ClaimedJob
+from rota.model.notes import LINES, Note
+from rota.model.states import Move
 from rota.store.migrate import migrate
-from rota.store.sqlite import SqliteStore, tidy
+from rota.store.sqlite import tidy
 from rota.store.sqlite.connection import SqliteConnection
+from rota.store.sqlite.store import SqliteStore
 from tests.store.factories import running, settle, settlement, until
 
 

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from rota.states import Move
+from rota.model.states import Move
 from rota.store.migrate import migrate
 from rota.store.operation import statement
-from rota.store.sqlite import SqliteStore
 from rota.store.sqlite.connection import SqliteConnection
+from rota.store.sqlite.store import SqliteStore
 from tests.store.factories import PAST, claim, enqueue, open_session, settle, settlement
 
 PACKAGE = "rota.store.sqlite"
 NAMES = sorted(
-    file.name.removesuffix(".sql")
-    for file in (files(PACKAGE) / "sql").iterdir()
-    if file.name.endswith(".sql")
+    f"{folder.name}/{file.name.removesuffix('.sql')}"
+    for folder in (files(PACKAGE) / "sql").iterdir()
+    for file in folder.iterdir()
 )
 
 PARAMS: dict[str, Any] = {
@@ -94,32 +94,32 @@ AVAILABLE = "COVERING INDEX rota_job_available (state=? AND lane=? AND queue=?)"
 KEYED = "COVERING INDEX rota_job_keyed (state=? AND lane=?)"
 
 WALKS = {
-    "before": {BY_ID},
-    "cancel_running": {BY_ID},
-    "cancel_waiting": {BY_ID},
-    "claim": {BY_ID},
-    "claim_lanes_next": {KEYED},
-    "claim_next": {AVAILABLE},
-    "claim_queues": {AVAILABLE},
-    "clear_next": {"INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
-    "delete": {BY_ID},
-    "get": {BY_ID},
-    "list_finished": {"INDEX rota_job_finished (state=?)"},
-    "prune_jobs": {BY_ID, "COVERING INDEX rota_job_kept (keep_until<?)"},
-    "rescue_jobs": {"COVERING INDEX rota_job_running (session=?)"},
-    "retry": {BY_ID},
-    "discarded": {"INDEX rota_job_finished (state=?)"},
-    "settle_again": {BY_ID},
-    "unique_replace": {BY_ID},
-    "session_cancels": {"INDEX rota_job_running (session=?)"},
-    "session_release": {"INDEX rota_job_running (session=?)"},
-    "settle_finish": {BY_ID},
-    "settle_forget": {BY_ID},
-    "settle_wait": {BY_ID},
-    "stage": {BY_ID},
-    "stage_due": {"COVERING INDEX rota_job_waiting (scheduled_at<?)"},
-    "stage_next": {"COVERING INDEX rota_job_waiting (scheduled_at>?)"},
-    "states": {BY_ID},
+    "control/before": {BY_ID},
+    "control/cancel_running": {BY_ID},
+    "control/cancel_waiting": {BY_ID},
+    "claim/claim": {BY_ID},
+    "claim/claim_lanes_next": {KEYED},
+    "claim/claim_next": {AVAILABLE},
+    "claim/claim_queues": {AVAILABLE},
+    "control/clear_next": {"INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
+    "control/delete": {BY_ID},
+    "jobs/get": {BY_ID},
+    "jobs/list_finished": {"INDEX rota_job_finished (state=?)"},
+    "tidy/prune_jobs": {BY_ID, "COVERING INDEX rota_job_kept (keep_until<?)"},
+    "sessions/rescue_jobs": {"COVERING INDEX rota_job_running (session=?)"},
+    "control/retry": {BY_ID},
+    "control/discarded": {"INDEX rota_job_finished (state=?)"},
+    "settle/settle_again": {BY_ID},
+    "enqueue/unique_replace": {BY_ID},
+    "sessions/session_cancels": {"INDEX rota_job_running (session=?)"},
+    "sessions/session_release": {"INDEX rota_job_running (session=?)"},
+    "settle/settle_finish": {BY_ID},
+    "settle/settle_forget": {BY_ID},
+    "settle/settle_wait": {BY_ID},
+    "stage/stage": {BY_ID},
+    "stage/stage_due": {"COVERING INDEX rota_job_waiting (scheduled_at<?)"},
+    "stage/stage_next": {"COVERING INDEX rota_job_waiting (scheduled_at>?)"},
+    "control/states": {BY_ID},
 }
 """How statements find their rows of `rota_job`."""
 
@@ -174,7 +174,9 @@ def test_the_hot_path_walks_its_indexes(connection: SqliteConnection, name: str)
     assert not any("TEMP B-TREE" in step for step in steps), steps
 
 
-@pytest.mark.parametrize("name", ["note_delete", "note_sweep", "note_trim", "notes"])
+@pytest.mark.parametrize(
+    "name", ["notes/note_delete", "tidy/note_sweep", "notes/note_trim", "notes/notes"]
+)
 def test_notes_are_found_by_their_job(connection: SqliteConnection, name: str) -> None:
     """No statement about notes reads all of them."""
     steps = [step for step in plan(connection, name) if re.search(r"\brota_note\b", step)]
@@ -184,7 +186,7 @@ def test_notes_are_found_by_their_job(connection: SqliteConnection, name: str) -
 
 def test_counting_looks_at_running_jobs_alone(connection: SqliteConnection) -> None:
     """The counts of all other jobs are read from their totals."""
-    steps = plan(connection, "queues")
+    steps = plan(connection, "queues/queues")
     jobs = [step for step in steps if "rota_job" in step]
     assert jobs == ["SEARCH rota_job USING COVERING INDEX rota_job_running (session>?)"]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rota.states import Move, State
+from rota.model.states import Move, State
 from rota.store.migrate import migrate
-from rota.store.sqlite import SqliteStore
 from rota.store.sqlite.connection import SqliteConnection
 from rota.store.sqlite.enqueue import CHUNK_CHARACTERS, CHUNK_JOBS, chunks
+from rota.store.sqlite.store import SqliteStore
 from tests.store.factories import (
     claim,
     enqueue,

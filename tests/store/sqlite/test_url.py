@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rota.errors import ConfigError
-from rota.store.sqlite import SqliteStore
+from rota.store.sqlite.store import SqliteStore
 from rota.store.sqlite.url import database_path
 
 

@@ -4,7 +4,7 @@ import errno
 import os
 from pathlib import Path
 
-from rota.cli.exits import USAGE, Failure
+from rota.terminal.exits import USAGE, Failure
 
 
 def check(option: str, path: Path) -> None:

@@ -45,8 +45,8 @@ def hold(
       rota bench hold --private --seconds 300 --html hold.html
       rota bench hold --private --producer
     """
-    from rota.bench.hold import hold as run
-    from rota.bench.steady import Course
+    from rota.measure.bench.hold import hold as run
+    from rota.measure.bench.steady import Course
 
     if producer and no_holder:
         raise click.UsageError("--producer is about the holder, which --no-holder leaves out")
@@ -89,8 +89,8 @@ def soak(
     Example:
       rota bench soak --private --seconds 3600 --every 5 --html soak.html
     """
-    from rota.bench.soak import soak as run
-    from rota.bench.steady import Course
+    from rota.measure.bench.soak import soak as run
+    from rota.measure.bench.steady import Course
 
     course = Course(seconds, rate, batch, workers=workers, keep=keep, every=every)
     measure("soak", where, lambda scratch, progress: run(scratch, course, progress))

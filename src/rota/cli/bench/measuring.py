@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 import click
 from click.core import ParameterSource
 
-from rota.cli.advice import not_empty
 from rota.cli.bench import files
-from rota.cli.exits import INTERRUPTED, USAGE, Failure, complain
-from rota.cli.output import say, say_json, table
-from rota.cli.progress import bar
-from rota.cli.stopping import stoppable
+from rota.terminal.advice import not_empty
+from rota.terminal.bar import bar
+from rota.terminal.exits import INTERRUPTED, USAGE, Failure, complain
+from rota.terminal.output import say, say_json, table
+from rota.terminal.stopping import stoppable
 
 if TYPE_CHECKING:
-    from rota.bench.scratch import Scratch
-    from rota.reports.progress import Progress
-    from rota.reports.report import Report, Result, Value
+    from rota.measure.bench.scratch import Scratch
+    from rota.measure.reports.report import Report, Result, Value
+    from rota.terminal.progress import Progress
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -70,12 +70,14 @@ def measure(module: str, where: Where, run: "Callable[[Scratch, Progress], Resul
     """
     import importlib
 
-    from rota.bench.scratch import scratch
-    from rota.reports.report import report
-    from rota.reports.surroundings import rota_surroundings
+    from rota.measure.bench.scratch import scratch
+    from rota.measure.reports.report import report
+    from rota.measure.reports.surroundings import rota_surroundings
 
     _check(where)
-    question = (importlib.import_module(f"rota.bench.{module}").__doc__ or "").splitlines()[0]
+    question = (importlib.import_module(f"rota.measure.bench.{module}").__doc__ or "").splitlines()[
+        0
+    ]
     with stoppable(), scratch(where["url"], private=where["private"]) as place:
         _say_left_behind(place)
         with bar() as progress:
@@ -90,7 +92,7 @@ def measure(module: str, where: Where, run: "Callable[[Scratch, Progress], Resul
 
 def _parameters() -> "Mapping[str, Value]":
     """The options as one types them, without dashes."""
-    from rota.store.opening import shown
+    from rota.store.url import shown
 
     context = click.get_current_context()
     found: dict[str, Value] = {}
@@ -115,7 +117,7 @@ def _check(where: Where) -> None:
             "out --url to measure on the private one, or --private to measure on that one"
         )
     if where["html"] is not None:
-        from rota.reports import charts
+        from rota.measure.reports import charts
 
         charts.check()
     written = {option: path for option, path in _files(where).items() if path is not None}
@@ -127,7 +129,7 @@ def _check(where: Where) -> None:
 
 def _say_left_behind(place: "Scratch") -> None:
     """Name what benchmarks that were killed could not remove; whoever reads it decides."""
-    from rota.bench.scratch import left_behind
+    from rota.measure.bench.scratch import left_behind
 
     names = [] if place.server is None else left_behind(place.server)
     if names:
@@ -156,7 +158,7 @@ def _show(made: "Report", result: "Result", where: Where) -> None:
     if json is not None:
         files.write(json, msgspec.json.format(msgspec.json.encode(made), indent=2))
     if html is not None:
-        from rota.reports.html import page
+        from rota.measure.reports.html import page
 
         files.write(html, page(made, result.charts).encode())
     if where["json"] == STDOUT:
@@ -166,7 +168,7 @@ def _show(made: "Report", result: "Result", where: Where) -> None:
 
 
 def _tables(made: "Report") -> None:
-    from rota.reports.grids import grids, surroundings
+    from rota.measure.reports.grids import grids, surroundings
 
     say(f"rota bench {made.name}: {made.question}", bold=True)
     for grid in [*grids(made.figures), *surroundings(made)]:

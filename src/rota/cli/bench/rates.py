@@ -65,8 +65,8 @@ def drain(
       rota bench drain --private --held --jobs 200000
       rota bench drain --workers 1 --workers 4
     """
-    from rota.bench.drain import Course
-    from rota.bench.drain import drain as run
+    from rota.measure.bench.drain import Course
+    from rota.measure.bench.drain import drain as run
 
     if everything:
         workers, executor, sizes = (1, 2, 4), ("loop", "thread", "process"), (10, 1000, 100_000)
@@ -102,7 +102,7 @@ def enqueue(
     Example:
       rota bench enqueue --private
     """
-    from rota.bench.enqueue import enqueue as run
+    from rota.measure.bench.enqueue import enqueue as run
 
     measure(
         "enqueue", where,
@@ -144,7 +144,7 @@ def scale(
     Example:
       rota bench scale --private --workers 1 --workers 4 --lanes 1 --lanes 32
     """
-    from rota.bench.scale import scale as run
+    from rota.measure.bench.scale import scale as run
 
     measure(
         "scale", where,
@@ -168,7 +168,7 @@ def counts(*, sizes: tuple[int, ...], finished: bool, **where: Unpack[Where]) ->
     Example:
       rota bench counts --private --sizes 10000 --sizes 1000000
     """
-    from rota.bench.counts import counts as run
+    from rota.measure.bench.counts import counts as run
 
     measure(
         "counts", where,
@@ -187,7 +187,7 @@ def unique(*, jobs: int, **where: Unpack[Where]) -> None:
     Example:
       rota bench unique --private
     """
-    from rota.bench.unique import unique as run
+    from rota.measure.bench.unique import unique as run
 
     measure("unique", where, lambda scratch, progress: run(scratch, jobs=jobs, progress=progress))
 
@@ -221,7 +221,7 @@ def limits(
       rota bench limits --private
       rota bench limits --private --not-held --held --keys 100 --running 1
     """
-    from rota.bench.limits import limits as run
+    from rota.measure.bench.limits import limits as run
 
     measure(
         "limits", where,

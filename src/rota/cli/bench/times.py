@@ -35,8 +35,8 @@ def latency(
     Example:
       rota bench latency --private --html latency.html
     """
-    from rota.bench.latency import Loaded
-    from rota.bench.latency import latency as run
+    from rota.measure.bench.latency import Loaded
+    from rota.measure.bench.latency import latency as run
 
     loaded = Loaded(seconds, rate, batch, flood)
     measure("latency", where, lambda scratch, progress: run(scratch, jobs, loaded, progress))
@@ -56,7 +56,7 @@ def delayed(*, jobs: int, seconds: float, burst: int, **where: Unpack[Where]) ->
     Example:
       rota bench delayed --private --jobs 10000 --seconds 10
     """
-    from rota.bench.delayed import delayed as run
+    from rota.measure.bench.delayed import delayed as run
 
     measure(
         "delayed", where,
@@ -80,7 +80,7 @@ def retries(*, jobs: int, share: float, failures: int, **where: Unpack[Where]) -
     Example:
       rota bench retries --private --share 0.5 --failures 2
     """
-    from rota.bench.retries import retries as run
+    from rota.measure.bench.retries import retries as run
 
     measure(
         "retries", where,
@@ -105,7 +105,7 @@ def idle(*, seconds: float, rest: float, workers: int, lanes: int, **where: Unpa
     Example:
       rota bench idle --private --workers 4
     """
-    from rota.bench.idle import idle as run
+    from rota.measure.bench.idle import idle as run
 
     measure(
         "idle", where,

@@ -10,10 +10,9 @@ from types import FrameType
 
 import click
 
-from rota.cli.advice import not_empty
-from rota.cli.exits import FAILED, Failure
-from rota.cli.options import json_option
-from rota.cli.output import harmless, say_json
+from rota.terminal.advice import not_empty
+from rota.terminal.exits import FAILED, Failure
+from rota.terminal.output import harmless, json_option, say_json
 
 SESSION_TIMEOUT = 2.0
 """Seconds; the default for workers is 15."""
@@ -56,7 +55,7 @@ def demo(
     from rota.cli.demo.report import Report
     from rota.cli.demo.tasks import rota as app
     from rota.cli.demo.telling import teller
-    from rota.store.opening import shown
+    from rota.store.url import shown
 
     workers = workers or max(2, min(4, os.cpu_count() or 1))
     if kill and workers == 1:

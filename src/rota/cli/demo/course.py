@@ -15,11 +15,11 @@ from rota.cli.demo.crew import Crew
 from rota.cli.demo.files import Found
 from rota.cli.demo.report import Report, counted
 from rota.cli.demo.telling import Step, Teller
-from rota.cli.output import harmless
 from rota.errors import StoreError
-from rota.job import JobId
-from rota.states import FINISHED, State
+from rota.model.job import JobId
+from rota.model.states import FINISHED, State
 from rota.store import migrate
+from rota.terminal.output import harmless
 
 LOOK = 0.05
 """Seconds between two looks at the counts."""

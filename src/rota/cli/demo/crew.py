@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from rota.cli.demo.tasks import URL_VARIABLE
-from rota.cli.exits import Failure
+from rota.terminal.exits import Failure
 
 START_PATIENCE = 30.0
 """Seconds a worker may take until it claims."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rota.cli.demo.takeover import Takeover
-from rota.cli.output import harmless
+from rota.terminal.output import harmless
 
 NAMED = 5
 """Files that are named where more are meant."""

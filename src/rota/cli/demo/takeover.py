@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from rota import Rota
 from rota.cli.demo.crew import Crew, Member
-from rota.job import JobFilter, JobId, JobRecord
-from rota.states import State
+from rota.model.job import JobFilter, JobId, JobRecord
+from rota.model.states import State
 
 MANY = 100_000
 """More jobs than workers hold."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from rota.cli.demo.report import Report
-from rota.cli.output import harmless, on_terminal, say
+from rota.terminal.output import harmless, on_terminal, say
 
 QUARTER = 0.25
 

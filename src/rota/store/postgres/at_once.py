@@ -7,7 +7,7 @@ mode, by `psycopg.pq`). They need not be waited for at once, either: the client 
 while the server works.
 
 Known weakness: rows that do not fit into the buffers on the way keep the server inside of the transaction
-until the client reads them. Where that is frozen, the rescue ends the connection (`sql/rescue_end.sql`).
+until the client reads them. Where that is frozen, the rescue ends the connection (`sql/sessions/rescue_end.sql`).
 
 Parameters go as text, of the types that the statement casts them to, and rows come back as text: as
 text a `real` is the number that was written.
@@ -31,7 +31,7 @@ from rota.store.postgres.statements import sql
 
 # Not SET LOCAL: the server would warn, in its log too, that nobody said BEGIN.
 HASTY = Statement("hasty", "SELECT set_config('synchronous_commit', 'off', true)")
-FLUSH = sql("flush")
+FLUSH = sql("claim/flush")
 
 Raw = psycopg.Connection[tuple[Any, ...]]
 

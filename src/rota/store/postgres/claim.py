@@ -27,7 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from rota.errors import LeaseLost
-from rota.job import ClaimedJob, SessionId
+from rota.model.job import ClaimedJob, SessionId
 from rota.store.operation import (
     Apart,
     Begin,
@@ -41,13 +41,13 @@ from rota.store.operation import (
 from rota.store.postgres.claim_lanes import KeyedClaims
 from rota.store.postgres.statements import sql
 
-CLAIM_PROBE = sql("claim_probe")
-CLAIM_LOCK = sql("claim_lock")
-CLAIM_TRY_LOCK = sql("claim_try_lock")
-CLAIM = sql("claim")
-CLAIM_KEYED = sql("claim_keyed")
-SESSION_ALIVE = sql("session_alive")
-LANE_QUEUES = sql("lane_queues")
+CLAIM_PROBE = sql("claim/claim_probe")
+CLAIM_LOCK = sql("claim/claim_lock")
+CLAIM_TRY_LOCK = sql("claim/claim_try_lock")
+CLAIM = sql("claim/claim")
+CLAIM_KEYED = sql("claim/claim_keyed")
+SESSION_ALIVE = sql("claim/session_alive")
+LANE_QUEUES = sql("claim/lane_queues")
 
 
 FEW_LANES = 4

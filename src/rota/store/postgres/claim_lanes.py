@@ -23,14 +23,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rota.job import ClaimedJob, SessionId
+from rota.model.job import ClaimedJob, SessionId
 from rota.store.operation import Apart, Begin, Rows, Steps, Together, operation
 from rota.store.postgres.at_once import FLUSH
 from rota.store.postgres.statements import sql
 
-KEYED_LOCK = sql("keyed_lock")
-KEYED_TRY_LOCK = sql("keyed_try_lock")
-CLAIM_LANES = sql("claim_lanes")
+KEYED_LOCK = sql("claim/keyed_lock")
+KEYED_TRY_LOCK = sql("claim/keyed_try_lock")
+CLAIM_LANES = sql("claim/claim_lanes")
 
 LANES = 200
 """So many lanes give jobs to one claim, about: it bounds how long others wait for their turn."""

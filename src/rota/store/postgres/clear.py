@@ -5,8 +5,8 @@ A batch is found without a lock, by the jobs' ids from where the last one ended,
 that moment; between two batches workers claim.
 """
 
-from rota.job import Cleared, JobId
-from rota.states import FINISHED, State
+from rota.model.job import Cleared, JobId
+from rota.model.states import FINISHED, State
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.control import (
     AVAILABLE_DELETE,
@@ -20,10 +20,10 @@ from rota.store.postgres.control import (
 from rota.store.postgres.ended import tell_if_waited
 from rota.store.postgres.statements import sql
 
-LAST_JOB = sql("last_job")
-CLEAR_TIMER = sql("clear_timer")
-CLEAR_FINISHED = sql("clear_finished")
-CLEAR_AVAILABLE = sql("clear_available")
+LAST_JOB = sql("control/last_job")
+CLEAR_TIMER = sql("control/clear_timer")
+CLEAR_FINISHED = sql("control/clear_finished")
+CLEAR_AVAILABLE = sql("control/clear_available")
 
 WAITING = frozenset({State.SCHEDULED, State.RETRYABLE})
 

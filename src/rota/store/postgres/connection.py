@@ -5,27 +5,20 @@ parts of Rota reach the database through a thread.
 """
 
 import os
-import re
 import socket
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, LiteralString, NoReturn, TypeVar
+from typing import Any, LiteralString, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import psycopg
-from psycopg import errors as pg
 from psycopg.pq import PipelineStatus, TransactionStatus
 
 from rota.errors import (
-    ConfigError,
-    RotaError,
-    SchemaMissing,
-    StoreError,
     StoreUnavailable,
 )
 from rota.store.execute import drive
-from rota.store.opening import shown
 from rota.store.operation import (
     Apart,
     Begin,
@@ -39,6 +32,8 @@ from rota.store.operation import (
     Together,
 )
 from rota.store.postgres.at_once import FLUSH, AtOnce, Raw
+from rota.store.postgres.failures import raise_translated
+from rota.store.url import shown
 
 T = TypeVar("T")
 
@@ -85,10 +80,6 @@ CONNECT_TIMEOUT = 10
 
 CANCEL_TIMEOUT = 1.0
 """Seconds within which the server must hear that a statement is not wanted any more."""
-
-
-class LockTimeout(StoreError):
-    """A lock was not to be had within the `lock_timeout`; housekeeping tries again later."""
 
 
 class PostgresConnection:
@@ -179,7 +170,7 @@ class PostgresConnection:
                 if self._tuned:
                     self._raw.execute(PLANNER, prepare=False)
             except psycopg.Error as error:
-                _raise(error, self.url)
+                raise_translated(error, self.url)
             self._pid = os.getpid()
         return self._raw
 
@@ -233,7 +224,7 @@ class PostgresConnection:
                 case Apart(operation):
                     return self._apart(operation)
         except psycopg.Error as error:
-            _raise(error, self.url)
+            raise_translated(error, self.url)
 
     def _pieces(self, raw: Raw) -> AtOnce:
         if self._at_once is None or self._at_once.raw is not raw:
@@ -253,7 +244,7 @@ class PostgresConnection:
         """Leave the connection in order or closed; raises what an error of the driver means."""
         self._recover(raw)
         if isinstance(error, psycopg.Error):
-            _raise(error, self.url)
+            raise_translated(error, self.url)
 
     def _recover(self, raw: Raw) -> None:
         # After an interruption in mid-protocol only a new connection is known to be in order.
@@ -272,116 +263,3 @@ class PostgresConnection:
 def _itself(result: T) -> T:
     """The result of an operation that has nothing to ask."""
     return result
-
-
-def _raise(error: psycopg.Error, url: str) -> NoReturn:
-    raise translate(error, url) from error
-
-
-def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR0911 - a table of cases
-    """The error of Rota's own tree that a driver's error means."""
-    said = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    match error:
-        case pg.UndefinedTable() | pg.InvalidSchemaName() | pg.UndefinedColumn():
-            return SchemaMissing(
-                f"the database has no Rota tables, or not those this Rota needs ({said}); "
-                "run `rota migrate`"
-            )
-        case pg.LockNotAvailable():
-            return LockTimeout(said)
-        case pg.ReadOnlySqlTransaction():
-            return StoreError(f"{shown(url)} takes no writes: {said}. Use the primary server's URL")
-        case pg.InsufficientPrivilege():
-            return ConfigError(
-                f"{shown(url)} refuses: {said}; `rota doctor` says which rights a worker needs"
-            )
-        case (
-            pg.InvalidPassword() | pg.InvalidAuthorizationSpecification() | pg.InvalidCatalogName()
-        ):
-            return ConfigError(f"{shown(url)} refuses: {said}")
-        case pg.InvalidSqlStatementName() | pg.DuplicatePreparedStatement():
-            return ConfigError(
-                f"{shown(url)} gives each transaction another connection ({said}): a pooler in "
-                "transaction mode; add pooler=transaction to the URL, or connect to the server"
-            )
-        case (
-            pg.DeadlockDetected()
-            | pg.SerializationFailure()
-            | pg.IdleInTransactionSessionTimeout()
-            | pg.QueryCanceled()
-        ):
-            return StoreUnavailable(f"the database asks to try again: {said}")
-        case psycopg.OperationalError() | psycopg.InterfaceError():
-            if error.sqlstate is None and _misspelt(said):
-                return ConfigError(f"{shown(url)} cannot be used: {_unquoted(said, url)}")
-            return StoreUnavailable(f"{shown(url)} is not to be reached: {said}")
-        case psycopg.ProgrammingError() if error.sqlstate is None:
-            return ConfigError(f"{shown(url)} cannot be used: {_unquoted(said, url)}")
-        case _:
-            return StoreError(said)
-
-
-def _unquoted(said: str, url: str) -> str:
-    """What libpq says of a URL, without what it quotes of the password."""
-
-    def quoted(found: re.Match[str]) -> str:
-        return '"…"' if found[1] in url and found[1] not in shown(url) else found[0]
-
-    return re.sub(r'"([^"]+)"', quoted, said)
-
-
-def _misspelt(said: str) -> bool:
-    # libpq reports what it cannot connect with as plain text, without a code.
-    return any(
-        part in said
-        for part in (
-            "invalid",
-            "password authentication failed",
-            "does not exist",
-            "no password supplied",
-        )
-    )
-
-
-class PostgresTransaction:
-    """An open transaction of Rota's own; see `rota.store.connections.Transaction`."""
-
-    def __init__(
-        self, own: PostgresConnection, give_back: Callable[[PostgresConnection], None]
-    ) -> None:
-        self._own = own
-        self._give_back = give_back
-        self.connection = own.raw()
-        self._run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-
-    def tune(self) -> None:
-        """Take Rota's own settings until the end, which is near: one settlement, and the commit.
-
-        They end with the transaction. One of them lets the server end it where the worker freezes
-        right there, with the job's lease locked.
-        """
-        self._run(LOCAL_PLANNER)
-
-    def commit(self) -> None:
-        """Make everything done in it permanent, and end it."""
-        try:
-            self._run("COMMIT")
-        except RotaError:
-            self._own.close()
-            raise
-        self._give_back(self._own)
-
-    def rollback(self) -> None:
-        """Undo everything done in it; a connection that is gone has done so already."""
-        if not self.connection.closed:
-            self._run("ROLLBACK")
-        self._give_back(self._own)
-
-    def _run(self, sql: LiteralString) -> None:
-        try:
-            self.connection.execute(sql, prepare=False)
-        except psycopg.Error as error:
-            _raise(error, self._own.url)
-
-
-__all__ = ["LockTimeout", "PostgresConnection", "PostgresTransaction", "translate"]

@@ -7,32 +7,32 @@ their lanes' locks, in short transactions of Rota's own. A job may move on betwe
 
 from collections.abc import Mapping, Sequence
 
-from rota.job import JobId
-from rota.states import State
+from rota.model.job import JobId
+from rota.model.states import State
 from rota.store.operation import Begin, Rows, Steps, operation
 from rota.store.postgres.ended import tell_if_waited
 from rota.store.postgres.enqueue import ENSURE_QUEUE
-from rota.store.postgres.lookup import GET
+from rota.store.postgres.jobs import GET
 from rota.store.postgres.settle import keys_end
 from rota.store.postgres.statements import sql
 
-CANCEL_TIMER = sql("cancel_timer")
-CANCEL_ASK = sql("cancel_ask")
-WAITING_LANES_LOCK = sql("waiting_lanes_lock")
-KEYED_TURN = sql("keyed_turn")
-AVAILABLE_CANCEL = sql("available_cancel")
-AVAILABLE_DELETE = sql("available_delete")
-RETRY_TIMER = sql("retry_timer")
-RETRY_FINISHED = sql("retry_finished")
-DISCARDED = sql("discarded")
-DELETE_TIMER = sql("delete_timer")
-DELETE_FINISHED = sql("delete_finished")
-NOTE_BACK = sql("note_back")
-NOTE_DELETE = sql("note_delete")
-KEY_LOCK = sql("key_lock")
-KEY_AVAILABLE = sql("key_available")
-QUEUE_PAUSE = sql("queue_pause")
-WAKE = sql("wake")
+CANCEL_TIMER = sql("control/cancel_timer")
+CANCEL_ASK = sql("control/cancel_ask")
+WAITING_LANES_LOCK = sql("control/waiting_lanes_lock")
+KEYED_TURN = sql("tidy/keyed_turn")
+AVAILABLE_CANCEL = sql("control/available_cancel")
+AVAILABLE_DELETE = sql("control/available_delete")
+RETRY_TIMER = sql("control/retry_timer")
+RETRY_FINISHED = sql("control/retry_finished")
+DISCARDED = sql("control/discarded")
+DELETE_TIMER = sql("control/delete_timer")
+DELETE_FINISHED = sql("control/delete_finished")
+NOTE_BACK = sql("notes/note_back")
+NOTE_DELETE = sql("notes/note_delete")
+KEY_LOCK = sql("control/key_lock")
+KEY_AVAILABLE = sql("control/key_available")
+QUEUE_PAUSE = sql("queues/queue_pause")
+WAKE = sql("wake/wake")
 
 LOOKS = 5
 """How often `cancel` looks for a job that keeps moving. It moves at most once between two."""

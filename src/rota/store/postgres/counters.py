@@ -17,7 +17,7 @@ from rota.errors import RotaError
 from rota.store.operation import Apart, Begin, Steps, operation
 from rota.store.postgres.statements import sql
 
-SQUEEZE = sql("squeeze")
+SQUEEZE = sql("counters/squeeze")
 
 MARK_AGE = 0.5
 """Seconds for which a mark is new enough for everybody."""

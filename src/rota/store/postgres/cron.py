@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from rota.store.cron import Cron, Dialect, Enqueue, EnqueueKeyed
-from rota.store.postgres.connection import LockTimeout
+from rota.store.postgres.failures import LockTimeout
 from rota.store.postgres.statements import sql
 
 
@@ -12,21 +12,21 @@ def _utc(moment: datetime) -> datetime:
 
 
 DIALECT = Dialect(
-    entries=sql("cron_entries"),
-    lock=sql("cron_lock"),
-    take=sql("cron_take"),
-    mark=sql("cron_mark"),
-    add=sql("cron_add"),
-    change=sql("cron_change"),
-    hold=sql("cron_hold"),
-    declared=sql("cron_declared"),
-    pause=sql("cron_pause"),
-    remove=sql("cron_remove"),
-    worker=sql("cron_worker"),
+    entries=sql("cron/cron_entries"),
+    lock=sql("cron/cron_lock"),
+    take=sql("cron/cron_take"),
+    mark=sql("cron/cron_mark"),
+    add=sql("cron/cron_add"),
+    change=sql("cron/cron_change"),
+    hold=sql("cron/cron_hold"),
+    declared=sql("cron/cron_declared"),
+    pause=sql("cron/cron_pause"),
+    remove=sql("cron/cron_remove"),
+    worker=sql("cron/cron_worker"),
     forget=None,
-    attempt=(sql("cron_attempt"), sql("cron_wait")),
-    stored=sql("lock_wait"),
-    give_up=sql("cron_give_up"),
+    attempt=(sql("cron/cron_attempt"), sql("cron/cron_wait")),
+    stored=sql("tidy/lock_wait"),
+    give_up=sql("cron/cron_give_up"),
     taken=LockTimeout,
     write=_utc,
     read=_utc,

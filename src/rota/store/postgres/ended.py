@@ -13,16 +13,17 @@ from typing import Any
 
 import psycopg
 
-from rota.job import JobId
+from rota.model.job import JobId
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.bell import Bell
-from rota.store.postgres.connection import PostgresConnection, translate
+from rota.store.postgres.connection import PostgresConnection
+from rota.store.postgres.failures import translate
 from rota.store.postgres.statements import sql
 
-ENDED = sql("ended")
-WAITED = sql("waited")
-WAIT_BEGIN = sql("wait_begin")
-WAIT_LISTEN = sql("wait_listen")
+ENDED = sql("wake/ended")
+WAITED = sql("wake/waited")
+WAIT_BEGIN = sql("wake/wait_begin")
+WAIT_LISTEN = sql("wake/wait_listen")
 
 CHANNEL = "rota_ended"
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rota.job import JobId, JobSpec
+from rota.model.job import JobId, JobSpec
 from rota.store.operation import (
     Apart,
     Begin,
@@ -24,27 +24,27 @@ from rota.store.operation import (
     Steps,
     operation,
 )
-from rota.store.postgres.rings import LOG_SEGMENTS
+from rota.store.postgres.layout import LOG_SEGMENTS
 from rota.store.postgres.statements import sql
 
-ENQUEUE = sql("enqueue")
+ENQUEUE = sql("enqueue/enqueue")
 ENQUEUE_HERE = tuple(
     Statement(
         "enqueue_here",
-        sql("enqueue_here")
+        sql("enqueue/enqueue_here")
         .text.replace("rota.log_0", f"rota.log_{segment}")
         .replace("0 /* segment */", str(segment)),
     )
     for segment in range(LOG_SEGMENTS)
 )
-ENQUEUE_MANY = sql("enqueue_many")
-ENQUEUE_LATER = sql("enqueue_later")
-COPY_PREPARE = sql("copy_prepare")
-COPY_LOG = sql("copy_log")
-ENSURE_QUEUE = sql("ensure_queue")
-ENSURE_LANE = sql("ensure_lane")
-LANE_LOCK = sql("lane_lock")
-CURSOR_BEGIN = sql("cursor_begin")
+ENQUEUE_MANY = sql("enqueue/enqueue_many")
+ENQUEUE_LATER = sql("enqueue/enqueue_later")
+COPY_PREPARE = sql("enqueue/copy_prepare")
+COPY_LOG = sql("enqueue/copy_log")
+ENSURE_QUEUE = sql("enqueue/ensure_queue")
+ENSURE_LANE = sql("enqueue/ensure_lane")
+LANE_LOCK = sql("enqueue/lane_lock")
+CURSOR_BEGIN = sql("enqueue/cursor_begin")
 
 COPY_FROM = 200
 """From how many jobs on COPY is faster than an INSERT."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from rota.errors import RotaError
-from rota.store.facts import (
+from rota.store.health import (
     Facts,
     HolderFacts,
     LaneFacts,
@@ -29,21 +29,21 @@ from rota.store.postgres.statements import sql
 
 T = TypeVar("T")
 
-LIMITS = sql("health_limits")
-KEYS = sql("health_keys")
-SERVER = sql("health_server")
-SETTINGS = sql("health_settings")
-HOLDERS = sql("health_holders")
-TABLES = sql("health_tables")
-WAITS = sql("health_waits")
-DEAD_ROWS = sql("health_dead_rows")
-RIGHTS = sql("health_rights")
-SESSIONS = sql("health_sessions")
-LANES = sql("health_lanes")
-OVERDUE = sql("health_overdue")
-RESCUED = sql("health_rescued")
-ORIGIN_CHECK = sql("origin_check")
-UNCLAIMED = sql("segment_unclaimed")
+LIMITS = sql("health/health_limits")
+KEYS = sql("health/health_keys")
+SERVER = sql("health/health_server")
+SETTINGS = sql("health/health_settings")
+HOLDERS = sql("health/health_holders")
+TABLES = sql("health/health_tables")
+WAITS = sql("health/health_waits")
+DEAD_ROWS = sql("health/health_dead_rows")
+RIGHTS = sql("health/health_rights")
+SESSIONS = sql("health/health_sessions")
+LANES = sql("health/health_lanes")
+OVERDUE = sql("health/health_overdue")
+RESCUED = sql("health/health_rescued")
+ORIGIN_CHECK = sql("origin/origin_check")
+UNCLAIMED = sql("tidy/segment_unclaimed")
 
 
 @operation(Begin.NOTHING)

@@ -13,14 +13,14 @@ each other's for as long as both of them enqueue.
 
 from collections.abc import Sequence
 
-from rota.job import JobSpec, Keys
+from rota.model.job import JobSpec, Keys
 from rota.store.operation import Apart, Begin, Steps, operation
 from rota.store.postgres.enqueue import CURSOR_BEGIN, ENSURE_LANE, ENSURE_QUEUE, LANE_LOCK
 from rota.store.postgres.statements import sql
 
-LANES_FIND = sql("lanes_find")
-LANES_ENSURE = sql("lanes_ensure")
-LIMITS_ENSURE = sql("limits_ensure")
+LANES_FIND = sql("enqueue/lanes_find")
+LANES_ENSURE = sql("enqueue/lanes_ensure")
+LIMITS_ENSURE = sql("enqueue/limits_ensure")
 
 Pair = tuple[str | None, str | None]
 """The limit's key and the fair key of a job."""

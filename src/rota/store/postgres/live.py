@@ -4,13 +4,13 @@ Each costs a millisecond or so, whatever the number of jobs: they read ends of i
 server's own lists.
 """
 
-from rota.store.facts import HorizonFacts, LaneFacts, SessionFacts
+from rota.store.health import HorizonFacts, LaneFacts, SessionFacts
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.health import HOLDERS, LANES, SESSIONS, holder, session
 from rota.store.postgres.statements import sql
 
-HIDDEN = sql("transactions_hidden")
-PRODUCT = sql("product")
+HIDDEN = sql("health/transactions_hidden")
+PRODUCT = sql("health/product")
 
 
 @operation(Begin.READING)

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from rota.job import Look
+from rota.model.job import Look
 from rota.store.operation import Begin, Steps, operation
-from rota.store.postgres import segments
+from rota.store.postgres import tidy as segments
 from rota.store.postgres.statements import sql
 
-LOOK = sql("look")
+LOOK = sql("wake/look")
 
 
 @operation(Begin.READING)

@@ -12,13 +12,13 @@ that its successor says, in the order of leases.
 from collections.abc import Sequence
 from time import monotonic
 
-from rota.job import JobId
-from rota.notes import LINES, LOG_CHARACTERS, Note, ToldNote
+from rota.model.job import JobId
+from rota.model.notes import LINES, LOG_CHARACTERS, Note, ToldNote
 from rota.store.operation import Begin, Query, Rows, Steps, Together, operation
 from rota.store.postgres.statements import sql
 
-NOTE = sql("note")
-NOTES = sql("notes")
+NOTE = sql("notes/note")
+NOTES = sql("notes/notes")
 
 BOUNDS = {"most": LINES, "characters": LOG_CHARACTERS}
 """How many lines of a job are kept, for `note_copy_forward.sql`."""

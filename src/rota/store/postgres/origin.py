@@ -17,20 +17,20 @@ where they are and are removed.
 from rota.store.operation import Steps
 from rota.store.postgres.statements import sql
 
-ORIGIN_CHECK = sql("origin_check")
-ORIGIN_SESSIONS = sql("origin_sessions")
-ORIGIN_MOVE = sql("origin_move")
-ORIGIN_TIMER = sql("origin_timer")
-ORIGIN_CURSOR = sql("origin_cursor")
-ORIGIN_MARK = sql("origin_mark")
-ORIGIN_MARKS_LOCK = sql("origin_marks_lock")
-ORIGIN_TALLY = sql("origin_tally")
-ORIGIN_TOTALS = sql("origin_totals")
-ORIGIN_SET = sql("origin_set")
-LANES_LOCK = sql("lanes_lock")
-KEYED_TURN = sql("keyed_turn")
-SESSION_FORGET = sql("session_forget")
-SESSION_TAKE = sql("session_take")
+ORIGIN_CHECK = sql("origin/origin_check")
+ORIGIN_SESSIONS = sql("origin/origin_sessions")
+ORIGIN_MOVE = sql("origin/origin_move")
+ORIGIN_TIMER = sql("origin/origin_timer")
+ORIGIN_CURSOR = sql("origin/origin_cursor")
+ORIGIN_MARK = sql("origin/origin_mark")
+ORIGIN_MARKS_LOCK = sql("origin/origin_marks_lock")
+ORIGIN_TALLY = sql("origin/origin_tally")
+ORIGIN_TOTALS = sql("origin/origin_totals")
+ORIGIN_SET = sql("origin/origin_set")
+LANES_LOCK = sql("tidy/lanes_lock")
+KEYED_TURN = sql("tidy/keyed_turn")
+SESSION_FORGET = sql("sessions/session_forget")
+SESSION_TAKE = sql("origin/session_take")
 
 
 def anchor() -> Steps[None]:

@@ -8,11 +8,12 @@ from contextlib import closing
 import psycopg
 
 from rota.store.operation import Begin, Steps, operation
-from rota.store.postgres.connection import PostgresConnection, translate
+from rota.store.postgres.connection import PostgresConnection
+from rota.store.postgres.failures import translate
 from rota.store.postgres.statements import sql
 
-LISTEN = sql("probe_listen")
-NOTIFY = sql("probe_notify")
+LISTEN = sql("health/probe_listen")
+NOTIFY = sql("health/probe_notify")
 
 
 def hears(connect: Callable[[], PostgresConnection], timeout: float) -> bool:

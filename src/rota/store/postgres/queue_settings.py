@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from rota.queue_settings import NAMES, NOTHING, QueueSettings
+from rota.model.queue_settings import NAMES, NOTHING, QueueSettings
 from rota.store.operation import Begin, Rows, Steps, operation
 from rota.store.postgres.enqueue import ENSURE_QUEUE
 from rota.store.postgres.statements import sql
 
-QUEUE_SET = sql("queue_set")
-QUEUE_SETTINGS = sql("queue_settings")
+QUEUE_SET = sql("queues/queue_set")
+QUEUE_SETTINGS = sql("queues/queue_settings")
 
 
 @operation(Begin.DURABLE)

@@ -7,10 +7,10 @@ from rota.store.migrate import read_migrations
 from rota.store.operation import Begin, Statement, Steps, operation
 from rota.store.postgres.statements import sql
 
-SCHEMA_VERSION = sql("schema_version")
-SCHEMA_KNOWN = sql("schema_known")
-SCHEMA_RECORD = sql("schema_record")
-SCHEMA_LOCK = sql("schema_lock")
+SCHEMA_VERSION = sql("schema/schema_version")
+SCHEMA_KNOWN = sql("schema/schema_known")
+SCHEMA_RECORD = sql("schema/schema_record")
+SCHEMA_LOCK = sql("schema/schema_lock")
 
 
 @operation(Begin.NOTHING)

@@ -8,9 +8,9 @@ claims, or is declared dead, never both. Clocks are the server's alone.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rota.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
-from rota.queue_settings import NAMES, QueueSettings
-from rota.states import State
+from rota.model.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
+from rota.model.queue_settings import NAMES, QueueSettings
+from rota.model.states import State
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.ended import tell_if_waited
 from rota.store.postgres.origin import anchor
@@ -18,16 +18,16 @@ from rota.store.postgres.queue_settings import read
 from rota.store.postgres.settle import CANCEL_FORGET, give_back, keys_end, keys_wait
 from rota.store.postgres.statements import sql
 
-SESSION_OPEN = sql("session_open")
-SESSION_RENEW = sql("session_renew")
-SESSION_LEAVE = sql("session_leave")
-SESSION_END_LOCK = sql("session_end_lock")
-SESSION_FORGET = sql("session_forget")
-RESCUE_LOCK = sql("rescue_lock")
-RESCUE_END = sql("rescue_end")
-RESCUE_TAKE = sql("rescue_take")
-RESCUE_JOBS = sql("rescue_jobs")
-WAKE = sql("wake")
+SESSION_OPEN = sql("sessions/session_open")
+SESSION_RENEW = sql("sessions/session_renew")
+SESSION_LEAVE = sql("sessions/session_leave")
+SESSION_END_LOCK = sql("sessions/session_end_lock")
+SESSION_FORGET = sql("sessions/session_forget")
+RESCUE_LOCK = sql("sessions/rescue_lock")
+RESCUE_END = sql("sessions/rescue_end")
+RESCUE_TAKE = sql("sessions/rescue_take")
+RESCUE_JOBS = sql("sessions/rescue_jobs")
+WAKE = sql("wake/wake")
 
 
 @operation(Begin.DURABLE)

@@ -8,25 +8,25 @@ other one finds nothing. What the fence refused is not written anywhere.
 from collections.abc import Sequence
 from itertools import pairwise
 
-from rota.job import JobId, LeaseId, SessionId
-from rota.settlement import Settlement
-from rota.states import Move, State
+from rota.model.job import JobId, LeaseId, SessionId
+from rota.model.settlement import Settlement
+from rota.model.states import Move, State
 from rota.store.operation import Begin, Rows, Steps, operation
 from rota.store.postgres.ended import tell_ended, tell_if_waited
 from rota.store.postgres.statements import sql
 
-SETTLE_WHOLE = sql("settle_whole")
-SETTLE_FENCE = sql("settle_fence")
-SETTLE_COMPLETE = sql("settle_complete")
-SETTLE_FINISH = sql("settle_finish")
-SETTLE_WAIT = sql("settle_wait")
-SETTLE_AGAIN = sql("settle_again")
-APPEND_AGAIN = sql("append_again")
-CANCEL_AMONG = sql("cancel_among")
-CANCEL_FORGET = sql("cancel_forget")
-KEY_WAIT = sql("key_wait")
-KEY_END = sql("key_end")
-KEY_OF = sql("key_of")
+SETTLE_WHOLE = sql("settle/settle_whole")
+SETTLE_FENCE = sql("settle/settle_fence")
+SETTLE_COMPLETE = sql("settle/settle_complete")
+SETTLE_FINISH = sql("settle/settle_finish")
+SETTLE_WAIT = sql("settle/settle_wait")
+SETTLE_AGAIN = sql("settle/settle_again")
+APPEND_AGAIN = sql("settle/append_again")
+CANCEL_AMONG = sql("settle/cancel_among")
+CANCEL_FORGET = sql("settle/cancel_forget")
+KEY_WAIT = sql("settle/key_wait")
+KEY_END = sql("settle/key_end")
+KEY_OF = sql("settle/key_of")
 
 _FINISHED = {
     Move.COMPLETE: State.COMPLETED,

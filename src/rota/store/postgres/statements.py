@@ -1,4 +1,4 @@
-"""Reads this backend's statements: `sql("claim")` is `sql/claim.sql`."""
+"""Reads this backend's statements: `sql("claim/claim")` is `sql/claim/claim.sql`."""
 
 from functools import partial
 

@@ -28,9 +28,9 @@ from rota.store.postgres.bell import Bell
 from rota.store.postgres.connection import PostgresConnection
 from rota.store.postgres.statements import sql
 
-LISTEN = sql("listen")
-ASLEEP = sql("asleep")
-AWAKE = sql("awake")
+LISTEN = sql("wake/listen")
+ASLEEP = sql("wake/asleep")
+AWAKE = sql("wake/awake")
 
 logger = logging.getLogger("rota")
 

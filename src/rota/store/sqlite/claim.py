@@ -12,19 +12,19 @@ from heapq import merge
 from itertools import islice, zip_longest
 
 from rota.errors import LeaseLost
-from rota.job import ClaimedJob, SessionId
+from rota.model.job import ClaimedJob, SessionId
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.claim_lanes import Candidate, candidates, note
 from rota.store.sqlite.counters import claimed
 from rota.store.sqlite.rows import claimed_job
 from rota.store.sqlite.statements import json_list, sql
 
-SESSION_ALIVE = sql("session_alive")
-CLAIM_QUEUES = sql("claim_queues")
-CLAIM_NEXT = sql("claim_next")
-CLAIM_LEASE = sql("claim_lease")
-CLAIM = sql("claim")
-UNIQUE_START = sql("unique_start")
+SESSION_ALIVE = sql("claim/session_alive")
+CLAIM_QUEUES = sql("claim/claim_queues")
+CLAIM_NEXT = sql("claim/claim_next")
+CLAIM_LEASE = sql("claim/claim_lease")
+CLAIM = sql("claim/claim")
+UNIQUE_START = sql("claim/unique_start")
 
 
 @operation(Begin.HASTY)

@@ -16,11 +16,11 @@ import msgspec
 from rota.store.operation import Steps
 from rota.store.sqlite.statements import json_list, sql
 
-CLAIM_LANES = sql("claim_lanes")
-CLAIM_LANES_NEXT = sql("claim_lanes_next")
-LANES_SERVED = sql("lanes_served")
-LIMITS_STARTED = sql("limits_started")
-LIMITS_FORGET = sql("limits_forget")
+CLAIM_LANES = sql("claim/claim_lanes")
+CLAIM_LANES_NEXT = sql("claim/claim_lanes_next")
+LANES_SERVED = sql("claim/lanes_served")
+LIMITS_STARTED = sql("claim/limits_started")
+LIMITS_FORGET = sql("claim/limits_forget")
 
 _ids = msgspec.json.Decoder(list[int]).decode
 

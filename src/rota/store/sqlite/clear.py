@@ -1,13 +1,13 @@
 """Clearing a queue: deleting its jobs in batches, each in a short transaction of its own."""
 
-from rota.job import Cleared, JobId
-from rota.states import State
+from rota.model.job import Cleared, JobId
+from rota.model.states import State
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.control import delete_steps
 from rota.store.sqlite.statements import sql
 
-LAST_JOB = sql("last_job")
-CLEAR_NEXT = sql("clear_next")
+LAST_JOB = sql("control/last_job")
+CLEAR_NEXT = sql("control/clear_next")
 
 
 @operation(Begin.NOTHING)

@@ -20,8 +20,8 @@ from rota.errors import StoreError, StoreUnavailable
 from rota.store.execute import drive
 from rota.store.operation import Apart, Begin, Copy, Operation, Query, Request, Rows
 from rota.store.sqlite.failures import broken, busy, translated
+from rota.store.sqlite.flags import ENDED, SIGNALS
 from rota.store.sqlite.gate import Gate
-from rota.store.sqlite.signals import ENDED, SIGNALS
 
 T = TypeVar("T")
 

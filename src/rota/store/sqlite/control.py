@@ -3,22 +3,22 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from rota.job import JobId
-from rota.states import State
+from rota.model.job import JobId
+from rota.model.states import State
 from rota.store.operation import Begin, Rows, Steps, operation
 from rota.store.sqlite.counters import PLACE, QUEUE, Place, moved, places
-from rota.store.sqlite.keyed import ended
+from rota.store.sqlite.enqueue_keyed import ended
 from rota.store.sqlite.statements import json_list, sql
 
-BEFORE = sql("before")
-CANCEL_WAITING = sql("cancel_waiting")
-CANCEL_RUNNING = sql("cancel_running")
-STATES = sql("states")
-RETRY = sql("retry")
-DISCARDED = sql("discarded")
-DELETE = sql("delete")
-NOTE_DELETE = sql("note_delete")
-UNIQUE_RETAKE = sql("unique_retake")
+BEFORE = sql("control/before")
+CANCEL_WAITING = sql("control/cancel_waiting")
+CANCEL_RUNNING = sql("control/cancel_running")
+STATES = sql("control/states")
+RETRY = sql("control/retry")
+DISCARDED = sql("control/discarded")
+DELETE = sql("control/delete")
+NOTE_DELETE = sql("notes/note_delete")
+UNIQUE_RETAKE = sql("control/unique_retake")
 
 
 @operation(Begin.DURABLE)

@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
 
-from rota.states import State
+from rota.model.states import State
 from rota.store.operation import Steps
 from rota.store.sqlite.statements import json_list, sql
 
-COUNT = sql("count")
+COUNT = sql("counters/count")
 
 APPENDED = "appended"
 """How often jobs became available: a total that only grows."""

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from rota.store.cron import Cron, Dialect, Enqueue, EnqueueKeyed
-from rota.store.sqlite.keyed import KeyTaken
+from rota.store.sqlite.enqueue_keyed import KeyTaken
 from rota.store.sqlite.statements import json_list, sql
 
 
@@ -12,18 +12,18 @@ def _read(moment: float) -> datetime:
 
 
 DIALECT = Dialect(
-    entries=sql("cron_entries"),
-    lock=sql("cron_lock"),
-    take=sql("cron_take"),
-    mark=sql("cron_mark"),
-    add=sql("cron_add"),
-    change=sql("cron_change"),
-    hold=sql("cron_hold"),
-    declared=sql("cron_declared"),
-    pause=sql("cron_pause"),
-    remove=sql("cron_remove"),
-    worker=sql("cron_worker"),
-    forget=sql("cron_forget"),
+    entries=sql("cron/cron_entries"),
+    lock=sql("cron/cron_lock"),
+    take=sql("cron/cron_take"),
+    mark=sql("cron/cron_mark"),
+    add=sql("cron/cron_add"),
+    change=sql("cron/cron_change"),
+    hold=sql("cron/cron_hold"),
+    declared=sql("cron/cron_declared"),
+    pause=sql("cron/cron_pause"),
+    remove=sql("cron/cron_remove"),
+    worker=sql("cron/cron_worker"),
+    forget=sql("cron/cron_forget"),
     # An entry has one key: where that is not to be had, nothing was begun.
     attempt=(),
     stored=None,

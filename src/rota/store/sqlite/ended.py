@@ -10,10 +10,10 @@ import threading
 from collections.abc import Collection
 from time import monotonic
 
-from rota.job import JobId
+from rota.model.job import JobId
 from rota.store.sqlite.connection import SqliteConnection
-from rota.store.sqlite.signals import ENDED
-from rota.store.sqlite.waker import GROWTH, LONGEST, SHORTEST, data_version
+from rota.store.sqlite.flags import ENDED
+from rota.store.sqlite.wake import GROWTH, LONGEST, SHORTEST, data_version
 
 
 class SqliteListener:

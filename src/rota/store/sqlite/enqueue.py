@@ -7,13 +7,13 @@ writer at a time, in the order of commits: the log order is the order of ids.
 
 from collections.abc import Iterator, Sequence
 
-from rota.job import JobId, JobSpec
-from rota.states import State
+from rota.model.job import JobId, JobSpec
+from rota.model.states import State
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.counters import added
 from rota.store.sqlite.statements import json_list, sql
 
-ENQUEUE = sql("enqueue")
+ENQUEUE = sql("enqueue/enqueue")
 
 CHUNK_JOBS = 5_000
 CHUNK_CHARACTERS = 8_000_000

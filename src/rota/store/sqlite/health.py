@@ -17,21 +17,21 @@ from typing import Any
 import msgspec
 
 from rota.errors import RotaError, SchemaMissing, StoreError, StoreUnavailable
-from rota.store.facts import Facts, LaneFacts, RescueFacts, SessionFacts, SqliteFacts, WorkFacts
+from rota.store.health import Facts, LaneFacts, RescueFacts, SessionFacts, SqliteFacts, WorkFacts
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.connection import SqliteConnection
 from rota.store.sqlite.schema import SCHEMA_EXISTS, SCHEMA_VERSION
 from rota.store.sqlite.statements import sql
 
-FILE = sql("health_file")
-JOURNAL = sql("health_journal")
-CHECK = sql("health_check")
-TURN = sql("health_turn")
-SESSIONS = sql("health_sessions")
-LANES = sql("health_lanes")
-RESCUED = sql("health_rescued")
-KEYS = sql("health_keys")
-STAGE_NEXT = sql("stage_next")
+FILE = sql("health/health_file")
+JOURNAL = sql("health/health_journal")
+CHECK = sql("health/health_check")
+TURN = sql("health/health_turn")
+SESSIONS = sql("health/health_sessions")
+LANES = sql("health/health_lanes")
+RESCUED = sql("health/health_rescued")
+KEYS = sql("health/health_keys")
+STAGE_NEXT = sql("stage/stage_next")
 
 TURN_PATIENCE = 1.0
 """Seconds to wait for a turn at writing."""

@@ -4,13 +4,13 @@ They are made in the transaction that enqueues: with one writer at a time nobody
 than for anything else.
 """
 
-from rota.job import JobSpec, Keys
+from rota.model.job import JobSpec, Keys
 from rota.store.operation import Steps
 from rota.store.sqlite.statements import json_list, sql
 
-LANES_FIND = sql("lanes_find")
-LIMITS_ENSURE = sql("limits_ensure")
-LANES_ENSURE = sql("lanes_ensure")
+LANES_FIND = sql("enqueue/lanes_find")
+LIMITS_ENSURE = sql("enqueue/limits_ensure")
+LANES_ENSURE = sql("enqueue/lanes_ensure")
 
 
 def find_lanes(spec: JobSpec, keys: Keys, count: int) -> Steps[list[int | None]]:

@@ -3,12 +3,12 @@
 Each costs less than a millisecond, whatever the number of jobs.
 """
 
-from rota.store.facts import HorizonFacts, LaneFacts, SessionFacts
+from rota.store.health import HorizonFacts, LaneFacts, SessionFacts
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.health import LANES, SESSIONS, lane, log_size, session
 from rota.store.sqlite.statements import sql
 
-PRODUCT = sql("product")
+PRODUCT = sql("health/product")
 
 
 @operation(Begin.READING)

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from rota.job import Look
+from rota.model.job import Look
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.claim import CLAIM_NEXT, CLAIM_QUEUES
 from rota.store.sqlite.claim_lanes import CLAIM_LANES
 from rota.store.sqlite.stage import STAGE_NEXT
 from rota.store.sqlite.statements import json_list, sql
 
-CRON_NEXT = sql("cron_next")
+CRON_NEXT = sql("wake/cron_next")
 
 
 @operation(Begin.NOTHING)

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from time import monotonic
 
-from rota.job import JobId
-from rota.notes import LINES, LOG_CHARACTERS, Note, ToldNote
+from rota.model.job import JobId
+from rota.model.notes import LINES, LOG_CHARACTERS, Note, ToldNote
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.statements import json_list, sql
 
-NOTE = sql("note")
-NOTE_TRIM = sql("note_trim")
-NOTES = sql("notes")
+NOTE = sql("notes/note")
+NOTE_TRIM = sql("notes/note_trim")
+NOTES = sql("notes/notes")
 
 
 @operation(Begin.HASTY)

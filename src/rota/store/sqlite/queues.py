@@ -1,14 +1,14 @@
 """Queues: who has how many jobs, and which are paused."""
 
-from rota.job import QueueRecord
-from rota.states import State
+from rota.model.job import QueueRecord
+from rota.model.states import State
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.counters import APPENDED, CLAIMED, REMOVED
 from rota.store.sqlite.statements import sql
 
-QUEUES = sql("queues")
-QUEUE_PAUSE = sql("queue_pause")
-QUEUE_RESUME = sql("queue_resume")
+QUEUES = sql("queues/queues")
+QUEUE_PAUSE = sql("queues/queue_pause")
+QUEUE_RESUME = sql("queues/queue_resume")
 
 
 @operation(Begin.NOTHING)

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from rota.job import AttemptError, ClaimedJob, JobRecord
-from rota.states import State
+from rota.model.job import AttemptError, ClaimedJob, JobRecord
+from rota.model.states import State
 
 _errors = msgspec.json.Decoder(tuple[AttemptError, ...])
 _datetime = datetime.fromtimestamp

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from rota.store.operation import Begin, Statement, Steps, operation
 from rota.store.sqlite import statements
 
-SCHEMA_EXISTS = statements.sql("schema_exists")
-SCHEMA_VERSION = statements.sql("schema_version")
-SCHEMA_RECORD = statements.sql("schema_record")
+SCHEMA_EXISTS = statements.sql("schema/schema_exists")
+SCHEMA_VERSION = statements.sql("schema/schema_version")
+SCHEMA_RECORD = statements.sql("schema/schema_record")
 
 
 @operation(Begin.NOTHING)

@@ -14,21 +14,21 @@ heartbeats in which a living worker speaks up. Where workers rescue regularly it
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from rota.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
+from rota.model.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.counters import PLACE, added
-from rota.store.sqlite.keyed import moved_on
+from rota.store.sqlite.enqueue_keyed import moved_on
 from rota.store.sqlite.queue_settings import QUEUE_SETTINGS, read
 from rota.store.sqlite.statements import json_list, sql
 
-SESSION_OPEN = sql("session_open")
-SESSION_RENEW = sql("session_renew")
-SESSION_CANCELS = sql("session_cancels")
-SESSION_END = sql("session_end")
-SESSION_RELEASE = sql("session_release")
-RESCUE_NOTICE = sql("rescue_notice")
-RESCUE_SESSIONS = sql("rescue_sessions")
-RESCUE_JOBS = sql("rescue_jobs")
+SESSION_OPEN = sql("sessions/session_open")
+SESSION_RENEW = sql("sessions/session_renew")
+SESSION_CANCELS = sql("sessions/session_cancels")
+SESSION_END = sql("sessions/session_end")
+SESSION_RELEASE = sql("sessions/session_release")
+RESCUE_NOTICE = sql("sessions/rescue_notice")
+RESCUE_SESSIONS = sql("sessions/rescue_sessions")
+RESCUE_JOBS = sql("sessions/rescue_jobs")
 
 
 @operation(Begin.HASTY)

@@ -10,18 +10,18 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, assert_never
 
-from rota.job import JobId, SessionId
-from rota.settlement import Settlement
-from rota.states import Move, State
+from rota.model.job import JobId, SessionId
+from rota.model.settlement import Settlement
+from rota.model.states import Move, State
 from rota.store.operation import Begin, Statement, Steps, operation
 from rota.store.sqlite.counters import PLACE, added
-from rota.store.sqlite.keyed import ended, moved_on
+from rota.store.sqlite.enqueue_keyed import ended, moved_on
 from rota.store.sqlite.statements import json_list, sql
 
-SETTLE_FINISH = sql("settle_finish")
-SETTLE_WAIT = sql("settle_wait")
-SETTLE_FORGET = sql("settle_forget")
-SETTLE_AGAIN = sql("settle_again")
+SETTLE_FINISH = sql("settle/settle_finish")
+SETTLE_WAIT = sql("settle/settle_wait")
+SETTLE_FORGET = sql("settle/settle_forget")
+SETTLE_AGAIN = sql("settle/settle_again")
 
 _ENDS = {
     Move.COMPLETE: State.COMPLETED,

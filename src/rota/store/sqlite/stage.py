@@ -2,15 +2,15 @@
 
 from collections import Counter
 
-from rota.job import Staging
-from rota.states import State
+from rota.model.job import Staging
+from rota.model.states import State
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.counters import QUEUE, Place, moved, places
 from rota.store.sqlite.statements import json_list, sql
 
-STAGE_DUE = sql("stage_due")
-STAGE = sql("stage")
-STAGE_NEXT = sql("stage_next")
+STAGE_DUE = sql("stage/stage_due")
+STAGE = sql("stage/stage")
+STAGE_NEXT = sql("stage/stage_next")
 
 
 @operation(Begin.HASTY)

@@ -13,17 +13,11 @@ from typing import TYPE_CHECKING
 from rota.store.migrate import read_migrations
 from rota.store.sqlite import claim as claiming
 from rota.store.sqlite import clear as clearing
-from rota.store.sqlite import (
-    control,
-    effects,
-    keyed,
-    lookup,
-    notes,
-    queue_settings,
-    schema,
-    sessions,
-)
+from rota.store.sqlite import control, notes, queue_settings, schema, sessions
 from rota.store.sqlite import enqueue as enqueuing
+from rota.store.sqlite import enqueue_keyed as keyed
+from rota.store.sqlite import job_transaction as effects
+from rota.store.sqlite import jobs as lookup
 from rota.store.sqlite import look as looking
 from rota.store.sqlite import queues as counting
 from rota.store.sqlite import settle as settling
@@ -33,11 +27,11 @@ from rota.store.sqlite.connection import PATIENCE, SqliteConnection
 from rota.store.sqlite.ended import SqliteListener
 from rota.store.sqlite.transaction import SqliteTransaction
 from rota.store.sqlite.url import database_path
-from rota.store.sqlite.waker import SqliteWaker
+from rota.store.sqlite.wake import SqliteWaker
 
 if TYPE_CHECKING:
     from rota.store.cron import Cron
-    from rota.store.facts import Facts, HorizonFacts, LaneFacts, SessionFacts
+    from rota.store.health import Facts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.operation import Operation
 
 

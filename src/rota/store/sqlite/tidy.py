@@ -6,13 +6,13 @@
 from rota.store.operation import Apart, Begin, Statement, Steps, operation
 from rota.store.sqlite.statements import json_list, sql
 
-PRUNE_JOBS = sql("prune_jobs")
-PRUNE_SESSIONS = sql("prune_sessions")
-UNIQUE_PRUNE = sql("unique_prune")
-PRUNE_COUNTS = sql("prune_counts")
-NOTE_DELETE = sql("note_delete")
-NOTE_SWEEP = sql("note_sweep")
-CHECKPOINT = sql("checkpoint")
+PRUNE_JOBS = sql("tidy/prune_jobs")
+PRUNE_SESSIONS = sql("tidy/prune_sessions")
+UNIQUE_PRUNE = sql("tidy/unique_prune")
+PRUNE_COUNTS = sql("tidy/prune_counts")
+NOTE_DELETE = sql("notes/note_delete")
+NOTE_SWEEP = sql("tidy/note_sweep")
+CHECKPOINT = sql("tidy/checkpoint")
 
 BATCH = 1_000
 """Rows one transaction removes."""

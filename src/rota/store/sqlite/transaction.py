@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from rota.store.sqlite.connection import FULL, SqliteConnection
-from rota.store.sqlite.signals import SIGNALS
+from rota.store.sqlite.flags import SIGNALS
 
 
 class SqliteTransaction:

@@ -18,11 +18,11 @@ from typing import Any
 
 import msgspec
 
-from rota.context import Context
-from rota.job import ClaimedJob
-from rota.notes import Note, Notes
+from rota.app.context import Context
+from rota.app.task import Task
+from rota.model.job import ClaimedJob
+from rota.model.notes import Note, Notes
 from rota.outcome import Again, Discard, Outcome, Retry, Snooze
-from rota.task import Task
 
 PACE = 0.25
 """Seconds between two reports of what a handler tells; the worker writes them more rarely still."""

@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
+from rota.app.task import Task
 from rota.errors import ConfigError
-from rota.job import ClaimedJob
-from rota.notes import Note
+from rota.model.job import ClaimedJob
+from rota.model.notes import Note
+from rota.model.settlement import RemoteError
 from rota.outcome import Again, Discard, Retry, Snooze
-from rota.settlement import RemoteError
-from rota.task import Task
 from rota.worker.executors.child import Answer, Order, main
 
 

@@ -1,0 +1,134 @@
+"""Who worked which job when, in a table of the queue's own database: article 5's protocol.
+
+"When a worker fetches the job it inserts a new entry to the protocol table corresponding to the
+job." An entry commits by itself, on a connection of its own, so that it outlives whatever becomes
+of the worker and of the design's transaction. Experiments may note more than that a job was begun.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from rota_lab.databases import Connection
+from rota_lab.place import Database, Place
+from rota_lab.shift import Work
+from rota_lab.strategy import Strategy
+from rota_lab.work import nothing
+
+BEGUN = "begun"
+"""What an entry says that was made because a worker has fetched a job."""
+
+LOOK = 0.1
+"""Seconds between two looks at whether anything is left to do."""
+
+
+class Entry(NamedTuple):
+    """One entry: in the order of `id`, when by the database's clock, in which process, and what."""
+
+    id: int
+    at: float
+    job: str
+    worker: int
+    what: str = BEGUN
+
+
+@dataclass
+class Noting:
+    """Work that makes an entry and then does something else; `make_protocol` comes first."""
+
+    place: Place
+    then: Work = nothing
+    _connection: Connection | None = field(default=None, init=False, repr=False)
+
+    def __call__(self, text: str) -> None:
+        """Make the entry, and do the rest."""
+        self.note(text)
+        self.then(text)
+
+    def note(self, text: str, what: str = BEGUN) -> None:
+        """Make an entry."""
+        self._db.execute(
+            "insert into protocol (job, worker, what) values (%s, %s, %s)", text, os.getpid(), what
+        )
+
+    def times(self, text: str) -> int:
+        """How often this job was begun by now, in all processes."""
+        return int(
+            self._db.rows(
+                "select count(*) from protocol where job = %s and what = %s", text, BEGUN
+            )[0][0]
+        )
+
+    @property
+    def _db(self) -> Connection:
+        if self._connection is None:
+            self._connection = self.place.connect()
+        return self._connection
+
+    def close(self) -> None:
+        """Close the connection, where it is not closed by the end of its process."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def make_protocol(place: Place) -> None:
+    """Make the table."""
+    with contextlib.closing(place.connect()) as connection:
+        match place.database:
+            case Database.POSTGRES:
+                connection.execute(
+                    "create table protocol (id bigint primary key generated always as identity,"
+                    " at timestamptz not null default clock_timestamp(), job text, worker int, what text)"
+                )
+            case Database.MARIADB:
+                connection.execute(
+                    "create table protocol (id bigint primary key auto_increment,"
+                    " at datetime(6) not null default now(6), job varchar(255), worker int, what text)"
+                )
+            case Database.SQLITE:
+                connection.execute(
+                    "create table protocol (id integer primary key autoincrement,"
+                    " at real not null default ((julianday('now') - 2440587.5) * 86400),"
+                    " job text, worker int, what text)"
+                )
+
+
+def read_protocol(place: Place) -> list[Entry]:
+    """All entries, in their order."""
+    with contextlib.closing(place.connect()) as connection:
+        match place.database:
+            case Database.POSTGRES:
+                rows = connection.rows(
+                    "select id, extract(epoch from at)::float8 as at, job, worker, what"
+                    " from protocol order by id"
+                )
+            case Database.MARIADB:
+                rows = connection.rows(
+                    "select id, cast(unix_timestamp(at) as double) as at, job, worker, what"
+                    " from protocol order by id"
+                )
+            case Database.SQLITE:
+                rows = connection.rows("select id, at, job, worker, what from protocol order by id")
+        return [Entry(*row) for row in rows]
+
+
+def until_done(strategy: Strategy, patience: float) -> Iterator[None]:
+    """Look again and again, until no job is left, or none was begun or ended for `patience` seconds.
+
+    Workers may still be at a job that is left no more: they say so when they are stopped.
+    """
+    with contextlib.closing(strategy.place.connect()) as connection:
+        before, since = -1, time.monotonic()
+        while True:
+            yield
+            last = connection.rows("select coalesce(max(id), 0) from protocol")[0][0]
+            if last != before:
+                before, since = last, time.monotonic()
+            # Asking for what is left may cost a process; while work goes on, something is.
+            elif strategy.left() == 0 or time.monotonic() - since > patience:
+                return
+            time.sleep(LOOK)

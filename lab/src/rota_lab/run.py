@@ -1,0 +1,176 @@
+"""Running an experiment on strategies and databases, to a report."""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from rota.errors import ConfigError, RotaError, StoreUnavailable
+from rota.measure.processes import ProcessEnded
+from rota.measure.reports.report import Report, Result, report
+from rota.measure.reports.surroundings import surroundings
+from rota.terminal.progress import Progress
+from rota_lab.experiment import Experiment
+from rota_lab.place import Database
+from rota_lab.queue import Trial
+from rota_lab.servers import Servers
+from rota_lab.strategy import Strategy, strategies, strategy
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a run.
+
+    Attributes:
+        result: Figures, series and charts.
+        report: The same with its surroundings.
+        left_out: Strategies that could not take part, and why.
+        error: What has ended the run before its time; nothing if it is complete.
+    """
+
+    result: Result
+    report: Report
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How an experiment is run: "quick" or "full", and with which settings."""
+
+    name: str
+    settings: Mapping[str, float]
+
+
+def form(
+    experiment: Experiment[Any],
+    names: Sequence[str],
+    *,
+    quick: bool,
+    given: Mapping[str, float],
+) -> Form:
+    """The form of a run; `given` are settings of the experiment, or of strategies in it.
+
+    Raises:
+        ConfigError: A strategy is unknown, or nobody has such a setting.
+    """
+    chosen = [strategy(name) for name in names] or list(strategies().values())
+    known = {*experiment.full, *(name for one in chosen for name in one.defaults)}
+    if unknown := sorted(given.keys() - known):
+        raise ConfigError(
+            f"nobody has a setting {unknown[0]!r} here; --set knows: {', '.join(sorted(known))}"
+        )
+    settings = {**experiment.full, **(experiment.quick if quick else {}), **given}
+    return Form("quick" if quick else "full", settings)
+
+
+def choose(
+    experiment: Experiment[Any], names: Sequence[str], databases: frozenset[Database]
+) -> list[tuple[type[Strategy], Database]]:
+    """The strategies that take part, each with a database.
+
+    Args:
+        experiment: The question.
+        names: The strategies that were asked for; none for all that suit.
+        databases: The kinds that may be used.
+
+    Raises:
+        ConfigError: A strategy is unknown or does not suit, or none is left.
+    """
+    if names:
+        chosen = [strategy(name) for name in dict.fromkeys(names)]
+    else:
+        chosen = [
+            one
+            for one in strategies().values()
+            if experiment.suits(one)
+            and (not one.variant or one.name in experiment.variants)
+            and (not experiment.usual or one.name in experiment.usual)
+        ]
+    found = []
+    for one in chosen:
+        common = [kind for kind in one.databases if kind in experiment.databases]
+        usable = [kind for kind in common if kind in databases]
+        if names and not (usable and experiment.suits(one)):
+            raise ConfigError(_unsuited(experiment, one, common))
+        found += [(one, kind) for kind in usable]
+    if not found:
+        kinds = " or ".join(kind.title for kind in experiment.databases)
+        raise ConfigError(f"no strategy is left: {experiment.name} runs on {kinds}; see --database")
+    return found
+
+
+def _unsuited(experiment: Experiment[Any], one: type[Strategy], common: Sequence[Database]) -> str:
+    if not common or not experiment.suits(one):
+        return f"the experiment {experiment.name} has no use for {one.name}; leave it out"
+    kinds = " or ".join(kind.title for kind in common)
+    return f"{one.name} runs on {kinds} in {experiment.name}; name such a --database"
+
+
+def run(
+    experiment: Experiment[Any],
+    names: Sequence[str],
+    servers: Servers,
+    form: Form,
+    progress: Progress,
+) -> Outcome:
+    """Run it. An interruption, or a server that goes away, ends it with what was measured by then.
+
+    Raises:
+        ConfigError: It cannot be run as asked for.
+        StoreUnavailable: A server cannot be reached at the beginning.
+    """
+    settings = form.settings
+    trials, left_out = _trials(experiment, names, servers, settings)
+    taken: dict[str, list[Any]] = {}
+    error: BaseException | None = None
+    try:
+        for trial in trials:
+            samples = taken.setdefault(trial.label, [])
+            progress.begin(trial.label, experiment.samples(settings))
+            with contextlib.closing(experiment.measure(trial)) as measured:
+                for sample in measured:
+                    samples.append(sample)
+                    progress.at(len(samples))
+    except (KeyboardInterrupt, StoreUnavailable, ProcessEnded) as ended:
+        error = ended
+    result = experiment.result(taken, settings)
+    notes = [*result.notes, *(f"{name} is left out: {why}" for name, why in left_out.items())]
+    if isinstance(error, RotaError):
+        notes.append(f"The run ended before its time: {error}")
+    stopped_by = None if error is None else str(error) or "Ctrl-C"
+    result = replace(result, notes=tuple(notes), stopped_by=stopped_by)
+    made = report(
+        experiment.name,
+        experiment.question,
+        {"form": form.name, "strategies": ", ".join(taken), **settings},
+        result,
+        surroundings(*servers.facts()),
+    )
+    return Outcome(result, made, left_out, error)
+
+
+def _trials(
+    experiment: Experiment[Any],
+    names: Sequence[str],
+    servers: Servers,
+    settings: Mapping[str, float],
+) -> tuple[list[Trial], dict[str, str]]:
+    """What is to be run, and what cannot be run and why; starts the private servers."""
+    trials: list[Trial] = []
+    left_out: dict[str, str] = {}
+    for one, database in choose(experiment, names, servers.databases):
+        trial = Trial(one, database, settings, servers)
+        missing = servers.missing(database, redis=one.redis) or one.lacking(
+            partial(servers.connect, database)
+        )
+        if missing is None:
+            trials.append(trial)
+        elif names:
+            raise ConfigError(f"{trial.label} cannot run: {missing}")
+        else:
+            left_out[trial.label] = missing
+    if not trials:
+        raise ConfigError("no strategy can run here: " + "; ".join({*left_out.values()}))
+    return trials, left_out

@@ -1,0 +1,1 @@
+"""What users import: the app, its tasks, and handles on what it has stored."""

@@ -1,0 +1,398 @@
+"""The application object: one database, and the tasks whose jobs it keeps."""
+
+import functools
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, overload
+
+from rota.app.batch import BatchDecorator, BatchTask, batching
+from rota.app.context import Context
+from rota.app.crontab import Crontab
+from rota.app.enqueue import Enqueueing
+from rota.app.handle import JobHandle
+from rota.app.introspection import module_of
+from rota.app.middleware import Middleware
+from rota.app.queue_handle import QueueHandle
+from rota.app.queues import Queues
+from rota.app.task import Executor, Task, TaskDecorator
+from rota.app.waiting import Waiting
+from rota.args import MAX_ARGS_BYTES
+from rota.config import DAY
+from rota.errors import (
+    SchemaMissing,
+    StoreUnavailable,
+    TaskAlreadyRegistered,
+    TaskNotFound,
+)
+from rota.events import Event, Events
+from rota.log import Log
+from rota.model.backoff import Backoff, RetryPolicy, check_policy
+from rota.model.durations import seconds
+from rota.model.job import JobId
+from rota.model.limit import Limit
+from rota.model.options import JobOptions, check_name
+from rota.model.queue_settings import Retention
+from rota.model.unique import Unique
+from rota.store import migrate
+from rota.store.execute import in_thread
+from rota.store.opening import default_url, open_store
+from rota.store.operation import Operation
+
+if TYPE_CHECKING:
+    from rota.store.connections import Connection
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+E = TypeVar("E", bound=Event)
+F = TypeVar("F", bound=Callable[..., Any])
+
+SPARE = 8
+"""So many connections are kept open for the next operation."""
+
+
+class Rota(Enqueueing):
+    """A job queue in a database.
+
+    Args:
+        url: `postgresql://…` or `sqlite:///file.db`; without one `ROTA_DATABASE_URL` is read, else
+            the file `rota.db` in the current folder is used. Nothing is opened yet.
+        retention: Seconds (or a timedelta) that completed and cancelled jobs stay readable; 0
+            keeps none. Discarded ones stay until somebody deletes or retries them. `queue` says
+            it for single queues.
+        max_args_bytes: The largest args a job may have, as JSON; `None` for no limit.
+
+    Raises:
+        ConfigError: A setting cannot be used, or the driver is not installed.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        retention: float | timedelta = DAY,
+        max_args_bytes: int | None = MAX_ARGS_BYTES,
+    ) -> None:
+        self.url = default_url() if url is None else url
+        self.store = open_store(self.url)
+        self.tasks: dict[str, Task[..., Any, Any]] = {}
+        self.batch_tasks: dict[str, BatchTask[Any, Any]] = {}
+        self.middleware = Middleware()
+        self.events = Events()
+        self.queues = Queues(seconds(retention, "retention"))
+        Log(self.events)
+        super().__init__(self.events)
+        self.max_args_bytes = max_args_bytes
+        self.cron = Crontab(self)
+        self._ready = False
+        self._spare: list[Connection] = []
+        self.waiting = Waiting(self.store)
+
+    # Tasks -----------------------------------------------------------------------------------
+
+    # A handler that takes a Context first is enqueued without it.
+    @overload
+    def task(
+        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]], /
+    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    @overload
+    def task(self, function: Callable[Concatenate[Context, P], R], /) -> Task[P, R, R]: ...
+    @overload
+    def task(
+        self, function: Callable[P, Coroutine[Any, Any, T]], /
+    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    @overload
+    def task(self, function: Callable[P, R], /) -> Task[P, R, R]: ...
+    @overload
+    def task(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        queue: str = "default",
+        priority: int = 0,
+        retry: RetryPolicy | None = None,
+        max_attempts: int | None = None,
+        timeout: float | timedelta | None = None,
+        executor: Executor | str | None = None,
+        retention: float | timedelta | None = None,
+        store_result: bool = False,
+        unique: str | Unique | None = None,
+        limit: Limit | None = None,
+        fair: str | None = None,
+    ) -> TaskDecorator: ...
+    @overload
+    def task(
+        self,
+        /,
+        *,
+        batch: int,
+        within: float | timedelta | None = None,
+        name: str | None = None,
+        queue: str = "default",
+        priority: int = 0,
+        retry: RetryPolicy | None = None,
+        max_attempts: int | None = None,
+        timeout: float | timedelta | None = None,
+        executor: Executor | str | None = None,
+        retention: float | timedelta | None = None,
+        store_result: bool = False,
+        unique: str | Unique | None = None,
+        limit: Limit | None = None,
+        fair: str | None = None,
+    ) -> BatchDecorator: ...
+
+    def task(
+        self,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        queue: str = "default",
+        priority: int = 0,
+        retry: RetryPolicy | None = None,
+        max_attempts: int | None = None,
+        timeout: float | timedelta | None = None,
+        executor: Executor | str | None = None,
+        retention: float | timedelta | None = None,
+        store_result: bool = False,
+        batch: int | None = None,
+        within: float | timedelta | None = None,
+        unique: str | Unique | None = None,
+        limit: Limit | None = None,
+        fair: str | None = None,
+    ) -> Any:
+        """Make a function a task: `@rota.task`, or `@rota.task(...)` with options.
+
+        Args:
+            function: The function, where there are no options.
+            name: The stable name that jobs are stored under; else `module.function`.
+            queue: The queue its jobs wait in.
+            priority: Smaller first.
+            retry: A `Backoff`, or a function of the failed attempt's number and the exception that
+                gives the seconds to wait, or `None` to discard the job.
+            max_attempts: How often a job is tried; else what the `Backoff` says, else what is said
+                of the queue, else 5.
+            timeout: Seconds (or a timedelta) that one attempt may take; else what is said of the
+                queue. It stops async handlers and child processes; a thread is only told, through
+                its `Context`.
+            executor: `loop` for `async def`, `thread` for `def` (the defaults), `process`.
+            retention: Seconds a completed or cancelled job stays readable; else what the queue or
+                the app says.
+            store_result: Whether what the handler returns is stored for `JobHandle.result`.
+            batch: One call serves up to so many jobs: the handler takes a list, each job has one
+                element of it.
+            within: Seconds (or a timedelta) that the first job of a batch waits for others; 0.1
+                unless it is given.
+            unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.
+            limit: How many jobs of a key may run at once, or start in a time.
+            fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared.
+
+        Raises:
+            ConfigError: An option cannot be used.
+            ArgsError: The function's parameters cannot be stored as JSON.
+            TaskAlreadyRegistered: There is a task of that name already.
+        """
+        policy = check_policy(retry)
+        if max_attempts is None and isinstance(policy, Backoff):
+            max_attempts = policy.attempts
+        options = JobOptions(
+            queue=queue, priority=priority, max_attempts=max_attempts, timeout=timeout,
+            unique=unique, limit=limit, fair=fair,
+        )  # fmt: skip
+        where = None if executor is None else Executor.named(executor)
+        keep = None if retention is None else seconds(retention, "retention")
+        gathered = batching(batch, within)
+        kind = Task if gathered is None else functools.partial(BatchTask, batching=gathered)
+
+        def register(function: Callable[..., Any]) -> Task[..., Any, Any]:
+            own = f"{module_of(function)}.{function.__qualname__}"
+            task: Task[..., Any, Any] = kind(
+                self,
+                function,
+                name=check_name(own if name is None else name, "task"),
+                options=options,
+                retry=policy,
+                executor=where,
+                retention=keep,
+                store_result=store_result,
+            )
+            known = self.tasks.setdefault(task.name, task)
+            if known is not task:
+                message = f"there is a task named {task.name!r} already; give one of them a name="
+                raise TaskAlreadyRegistered(message)
+            if isinstance(task, BatchTask):
+                self.batch_tasks[task.name] = task
+            return task
+
+        return register if function is None else register(function)
+
+    def queue(
+        self,
+        name: str,
+        /,
+        *,
+        retention: Retention | None = None,
+        max_attempts: int | None = None,
+        timeout: float | timedelta | None = None,
+        concurrency: int | None = None,
+    ) -> QueueHandle:
+        """A handle on a queue; and declare what holds for its jobs where nothing else is said.
+
+        `.using()` and the task come before it, and so does `rota queues set`. A queue need not be
+        declared to be used; without any option nothing is declared.
+
+        Args:
+            name: The queue.
+            retention: Seconds (or a timedelta) that completed and cancelled jobs stay readable, or
+                a mapping from states: `{"completed": 3600, "discarded": timedelta(days=30)}`.
+            max_attempts: How often a job is tried before it is discarded.
+            timeout: Seconds (or a timedelta) that one attempt may take.
+            concurrency: How many of its jobs one worker process runs at once.
+
+        Raises:
+            ConfigError: A value cannot be used, or the queue was declared before.
+        """
+        handle = QueueHandle(self, name)
+        if any(one is not None for one in (retention, max_attempts, timeout, concurrency)):
+            self.queues.declare(name, retention, max_attempts, timeout, concurrency)
+        return handle
+
+    def find_task(self, name: str) -> Task[..., Any, Any]:
+        """The task of that name.
+
+        Raises:
+            TaskNotFound: There is none in this process.
+        """
+        try:
+            return self.tasks[name]
+        except KeyError:
+            message = f"no task named {name!r} is registered here; import the module that has it"
+            raise TaskNotFound(message) from None
+
+    # Jobs ------------------------------------------------------------------------------------
+
+    def job(self, job: int) -> JobHandle[Any]:
+        """A handle on the job with that id. Nothing is looked up yet."""
+        return JobHandle(self, JobId(job))
+
+    # The store -------------------------------------------------------------------------------
+
+    def use(self, url: str) -> None:
+        """Keep the jobs in another database from now on: `rota worker --url` and tests need that.
+
+        What is open is closed; transactions that are under way must have ended.
+
+        Raises:
+            ConfigError: The URL cannot be used; then nothing has changed.
+        """
+        store = open_store(url)
+        self.close()
+        self.url, self.store, self._ready = url, store, False
+        self.waiting = Waiting(store)
+        self.queues.forget()
+
+    def ready(self, *, make: bool = True) -> None:
+        """Check once that the database has the tables that this Rota needs.
+
+        A SQLite file gets them by itself (unless `make` is false: a caller's open transaction
+        would keep it waiting); a PostgreSQL database by `rota migrate`.
+
+        Raises:
+            SchemaMissing: Run `rota migrate`.
+            SchemaOutdated: Run `rota migrate`.
+            SchemaTooNew: Upgrade Rota.
+        """
+        if self._ready:
+            return
+        connection = self.store.connect()
+        try:
+            try:
+                migrate.check(self.store, connection)
+            except SchemaMissing:
+                if not make or self.store.name != "sqlite":
+                    raise
+                migrate.migrate(self.store, connection)
+        finally:
+            connection.close()
+        self._ready = True
+
+    def run(self, operation: Operation[T]) -> T:
+        """Run a store's operation on a connection of Rota's own."""
+        if not self._ready:
+            self.ready()
+        # Without a lock: taking from a list and adding to it are single steps for all threads.
+        try:
+            connection = self._spare.pop()
+        except IndexError:
+            connection = self.store.connect()
+        try:
+            return connection.run(operation)
+        except StoreUnavailable:
+            connection.close()
+            raise
+        finally:
+            if len(self._spare) < SPARE:
+                self._spare.append(connection)
+            else:
+                connection.close()
+
+    async def arun(self, operation: Operation[T]) -> T:
+        """`run` for async code: in a thread, since Rota's own connections block."""
+        return await in_thread(self.run, operation)
+
+    def on(self, kind: type[E]) -> Callable[[Callable[[E], None]], Callable[[E], None]]:
+        """Subscribe a function to a kind of event, and all finer ones: `@rota.on(JobSettled)`.
+
+        Raises:
+            ConfigError: The function is async.
+        """
+
+        def subscribe(handler: Callable[[E], None]) -> Callable[[E], None]:
+            self.events.subscribe(kind, handler)
+            return handler
+
+        return subscribe
+
+    def around_enqueue(self, function: F) -> F:
+        """Register middleware around enqueueing: `@rota.around_enqueue`.
+
+        It gets an `EnqueueCall` and `call_next`, and returns what that gives, or raises. A `def` is
+        around `enqueue` and `enqueue_many`, an `async def` around their async twins.
+
+        Raises:
+            ConfigError: It does not take these two.
+        """
+        return self.middleware.around_enqueue(function)
+
+    def around_run(self, function: F) -> F:
+        """Register middleware around running jobs: `@rota.around_run`.
+
+        It gets the job's `Context` (or `BatchContext`) and `call_next`; what it returns or raises
+        is the job's result or outcome. An `async def` is around every handler, a `def` around
+        those in threads only, in the handler's thread.
+
+        Raises:
+            ConfigError: It does not take these two.
+        """
+        return self.middleware.around_run(function)
+
+    def close(self) -> None:
+        """Close all connections; using the object again opens new ones."""
+        self.waiting.close()
+        spare, self._spare = self._spare, []
+        for connection in spare:
+            connection.close()
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,213 @@
+"""What a handler can learn about its own run.
+
+A parameter annotated `Context` receives one, in a batch handler one annotated `BatchContext`; it is
+no part of the job's args.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from rota.errors import ConfigError
+from rota.model.job import ClaimedJob, JobId, JobSpec, LeaseId
+from rota.model.notes import JobLog, Notes, RunNotes
+
+if TYPE_CHECKING:
+    from rota.transactions.job_block import JobTransaction, Transact
+
+
+class Stoppable:
+    """A run that somebody may want to stop."""
+
+    __slots__ = ("_cancelled", "_noticed")
+
+    def __init__(self) -> None:
+        self._cancelled = threading.Event()
+        self._noticed = False
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody asked for the job to stop, its time is up, or its lease was lost.
+
+        Async handlers are cancelled by themselves; a handler in a thread cannot be stopped from
+        outside, so a long one looks at this between its steps and returns.
+        """
+        self._noticed = self._noticed or self._cancelled.is_set()
+        return self._noticed
+
+    def wait_cancelled(self, seconds: float) -> bool:
+        """Wait up to `seconds` for a request to stop; whether there is one. For threads."""
+        self._cancelled.wait(seconds)
+        return self.cancelled
+
+    @property
+    def noticed(self) -> bool:
+        """Whether the handler has been told to stop by one of the above."""
+        return self._noticed
+
+    def request_cancel(self) -> None:
+        """Tell the handler to stop; the worker calls this."""
+        self._cancelled.set()
+
+
+class Context(Stoppable):
+    """The job that is being run, and whether somebody wants it to stop."""
+
+    __slots__ = ("_job", "_notes", "_told", "_transact")
+
+    def __init__(
+        self,
+        job: ClaimedJob,
+        *,
+        notes: Notes | None = None,
+        transact: "Transact | None" = None,
+    ) -> None:
+        super().__init__()
+        self._job = job
+        self._notes = notes
+        self._transact = transact
+        self._told: RunNotes | None = None
+
+    @classmethod
+    def alone(cls, spec: JobSpec, transact: "Transact | None" = None) -> Self:
+        """The context of a direct call, which belongs to no job: its id is 0."""
+        job = ClaimedJob(
+            JobId(0), LeaseId(0), spec.task, "{}", spec.queue, spec.priority, 1,
+            spec.max_attempts, spec.timeout, time.time(),
+        )  # fmt: skip
+        return cls(job, transact=transact)
+
+    @property
+    def job_id(self) -> JobId:
+        """The job's id."""
+        return self._job.id
+
+    @property
+    def task(self) -> str:
+        """The task's name."""
+        return self._job.task
+
+    @property
+    def queue(self) -> str:
+        """The queue the job came from."""
+        return self._job.queue
+
+    @property
+    def priority(self) -> int:
+        """The job's priority, smaller first."""
+        return self._job.priority
+
+    @property
+    def attempt(self) -> int:
+        """The number of this attempt, from 1."""
+        return self._job.attempt
+
+    @property
+    def max_attempts(self) -> int:
+        """How many attempts the job has altogether."""
+        return self._job.max_attempts
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The args as they are stored: JSON, by parameter name, read anew at each look."""
+        return msgspec.json.decode(self._job.args, type=dict[str, Any])
+
+    @property
+    def enqueued_at(self) -> datetime:
+        """When the job was enqueued."""
+        return datetime.fromtimestamp(self._job.enqueued_at, UTC)
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds this attempt may take, `None` for no limit."""
+        return self._job.timeout
+
+    def progress(self, fraction: float, message: str = "") -> None:
+        """Say how far the work is: 0.4 is two fifths. `message` says in words what is going on.
+
+        Cheap enough for a loop's every step: it only notes the newest value, which is written about
+        once a second, and when the run ends. A direct call of the task keeps it nowhere.
+
+        Raises:
+            ConfigError: The fraction is no number from 0 to 1, or the message no text.
+        """
+        self._run.progress(fraction, message)
+
+    def transaction(self, conn: object = None, *, commit: bool = True) -> "JobTransaction":
+        """A transaction in which the job is completed, for one `with` (or `async with`) block.
+
+        At the end of the block the job's completion is written, fenced, and committed together with
+        what the handler wrote in it. An exception undoes both, and is an ordinary failed attempt.
+
+        Args:
+            conn: A connection or session of yours; without one Rota opens a connection to the job's
+                database, whose statements `execute` and `aexecute` run.
+            commit: Whether Rota commits and rolls back. If not, you do, on your `conn`; for two-phase
+                commit, or where it is a larger transaction of yours.
+
+        Raises:
+            ConfigError: The handler runs in a child process, or (when the block begins) the
+                connection cannot be used or the job has been completed already.
+            LeaseLost: When the block begins or ends: the job was taken over by another worker.
+        """
+        if self._transact is None:
+            message = (
+                "ctx.transaction() is not possible in a child process, which does not hold the job; "
+                "leave out executor='process', or make the handler idempotent"
+            )
+            raise ConfigError(message)
+        return self._transact(self._job, conn, commit)
+
+    @property
+    def log(self) -> JobLog:
+        """Writes lines that are kept with the job: `ctx.log("…")`, `ctx.log.warning("…")`.
+
+        The newest hundred are kept; see `rota.notes` for the bounds.
+        """
+        return JobLog(self._run)
+
+    @property
+    def _run(self) -> RunNotes:
+        if self._told is None:
+            self._told = RunNotes(self._job, self._notes)
+        return self._told
+
+
+class BatchContext(Stoppable):
+    """The jobs that one call of a batch handler serves, and whether the whole call should stop.
+
+    That is so when its time is up, the leases are lost, or the worker ends. A request to cancel one
+    job is told by `cancelled` of that job's own context, and stops nothing by itself.
+    """
+
+    __slots__ = ("_jobs", "_task", "_timeout")
+
+    def __init__(self, task: str, timeout: float | None, jobs: Sequence[Context]) -> None:
+        super().__init__()
+        self._task = task
+        self._timeout = timeout
+        self._jobs = tuple(jobs)
+
+    @classmethod
+    def alone(cls, spec: JobSpec, count: int) -> Self:
+        """The context of a direct call with `count` elements, which belong to no jobs."""
+        return cls(spec.task, spec.timeout, [Context.alone(spec) for _ in range(count)])
+
+    @property
+    def jobs(self) -> tuple[Context, ...]:
+        """A context for each element of the list, in the same order."""
+        return self._jobs
+
+    @property
+    def task(self) -> str:
+        """The task's name."""
+        return self._task
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds this call may take, `None` for no limit."""
+        return self._timeout

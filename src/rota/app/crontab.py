@@ -1,0 +1,334 @@
+"""The cron entries of an app: declared in code, added and changed while it runs.
+
+@rota.cron("0 9 * * MON-FRI", timezone="Europe/Rome", due="at")
+@rota.task
+def digest(at: datetime) -> None: ...
+
+rota.cron.add("digest of tenant 7", "@daily", digest, timezone="Asia/Tokyo")
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rota.app import declaring
+from rota.app.declaring import Args
+from rota.app.handle import JobHandle
+from rota.app.task import Task
+from rota.errors import ConfigError, CronEntryExists, CronEntryNotFound
+from rota.model.options import check_name
+
+if TYPE_CHECKING:
+    from rota.app.app import Rota
+    from rota.cron.entry import CronEntry, CronRecord
+    from rota.store.cron import Ran
+    from rota.store.operation import Operation
+
+T = TypeVar("T")
+AnyTask = TypeVar("AnyTask", bound=Task[..., Any, Any])
+
+
+class Crontab:
+    """The cron entries of an app, `rota.cron`.
+
+    The app's own code declares entries with `@rota.cron(...)`; a worker that starts writes them to
+    the database. The methods act on all entries of the database. With `conn=`, a connection or
+    session of the caller, they do so in its transaction. Each has an async twin.
+
+    Attributes:
+        declared: The entries that this process has declared, by name.
+    """
+
+    def __init__(self, app: "Rota") -> None:
+        self._app = app
+        self.declared: dict[str, CronEntry] = {}
+
+    def declarations(self) -> "tuple[CronEntry, ...]":
+        """What a worker that starts writes: `declared`, with what the code says of the queues.
+
+        Only now, since the code may declare a queue after the entries whose jobs wait in it.
+        """
+        return tuple(declaring.filled(one, self._app.queues) for one in self.declared.values())
+
+    def __call__(
+        self,
+        expression: str,
+        /,
+        *,
+        name: str | None = None,
+        timezone: str = "UTC",
+        missed: str = "latest",
+        jitter: float | timedelta = 0,
+        args: Args = (),
+        due: str | None = None,
+    ) -> Callable[[AnyTask], AnyTask]:
+        """Declare an entry: a decorator above `@rota.task`, which gives the task back unchanged.
+
+        Args:
+            expression: Minute, hour, day of the month, month, weekday; six fields begin with the
+                second; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`.
+            name: The entry's name in the database; else that of the task.
+            timezone: The expression is meant in this zone's wall clock.
+            missed: What becomes of due times at which no worker was there: `skip` them, make one
+                job at the `latest` of them, or `all`.
+            jitter: Seconds (or a timedelta): each job starts up to so much after its due time.
+            args: The task's args: a tuple of positional ones, or a dict.
+            due: The name of the task's parameter that gets the due time, an aware datetime.
+
+        Raises:
+            ConfigError: An option cannot be used, or the expression never comes.
+            ArgsError: The args do not fit the task; raised when the task is known.
+            CronEntryExists: There is an entry of that name already; likewise.
+        """
+
+        def declare(task: AnyTask) -> AnyTask:
+            if not isinstance(task, Task):
+                message = "cron: a task is needed; write @rota.cron(...) above @rota.task"
+                raise ConfigError(message)
+            entry = self._entry(
+                task.name if name is None else name,
+                expression,
+                task,
+                timezone=timezone,
+                missed=missed,
+                jitter=jitter,
+                args=args,
+                due=due,
+            )
+            if entry.name in self.declared:
+                message = (
+                    f"there is a cron entry named {entry.name!r} already; "
+                    "give one of them a name of its own: cron(..., name=...)"
+                )
+                raise CronEntryExists(message)
+            self.declared[entry.name] = entry
+            return task
+
+        # What needs no task is checked at once, on the line that is wrong.
+        declaring.checked(expression, timezone, missed, jitter)
+        return declare
+
+    # Looking ---------------------------------------------------------------------------------
+
+    def entries(self) -> "list[CronRecord]":
+        """All entries of the database, by name."""
+        return self._app.run(self._app.store.cron.entries())
+
+    async def aentries(self) -> "list[CronRecord]":
+        """`entries` for async code."""
+        return await self._app.arun(self._app.store.cron.entries())
+
+    # Changing --------------------------------------------------------------------------------
+
+    def add(
+        self,
+        name: str,
+        expression: str,
+        task: Task[..., Any, Any] | str,
+        *,
+        timezone: str = "UTC",
+        missed: str = "latest",
+        jitter: float | timedelta = 0,
+        args: Args = (),
+        due: str | None = None,
+        conn: object = None,
+    ) -> None:
+        """Add an entry to the database; `task` may be a task's name. Else as in the decorator.
+
+        Raises:
+            ConfigError: An option cannot be used, or the expression never comes.
+            TaskNotFound: No task of that name is registered here.
+            ArgsError: The args do not fit the task.
+            CronEntryExists: There is an entry of that name already.
+        """
+        entry = self._entry(
+            name, expression, task,
+            timezone=timezone, missed=missed, jitter=jitter, args=args, due=due,
+        )  # fmt: skip
+        entry = declaring.filled(entry, self._app.queues)
+        _added(name, self._run(conn, self._app.store.cron.add(entry)))
+
+    async def aadd(
+        self,
+        name: str,
+        expression: str,
+        task: Task[..., Any, Any] | str,
+        *,
+        timezone: str = "UTC",
+        missed: str = "latest",
+        jitter: float | timedelta = 0,
+        args: Args = (),
+        due: str | None = None,
+        conn: object = None,
+    ) -> None:
+        """`add` for async code; `conn=` may be an async connection or session."""
+        entry = self._entry(
+            name, expression, task,
+            timezone=timezone, missed=missed, jitter=jitter, args=args, due=due,
+        )  # fmt: skip
+        entry = declaring.filled(entry, self._app.queues)
+        _added(name, await self._arun(conn, self._app.store.cron.add(entry)))
+
+    def change(
+        self,
+        name: str,
+        *,
+        expression: str | None = None,
+        timezone: str | None = None,
+        missed: str | None = None,
+        jitter: float | timedelta | None = None,
+        args: Args | None = None,
+        conn: object = None,
+    ) -> None:
+        """Change an entry; what is not given stays as it is.
+
+        With another expression or time zone its due times count from now on. An entry that comes
+        from code keeps the change until its declaration changes.
+
+        Raises:
+            ConfigError: An option cannot be used, or the expression never comes.
+            ArgsError: The args do not fit the task, or make no key.
+            TaskNotFound: Args were given, and the entry's task is not registered here.
+            CronEntryNotFound: There is no entry of that name.
+        """
+        changes = declaring.changes(expression, timezone, missed, jitter, nothing=args is None)
+        if args is not None:
+            changes |= self._args(name, self.entries(), args)
+        _must(name, self._run(conn, self._app.store.cron.change(_sought(name), changes)))
+
+    async def achange(
+        self,
+        name: str,
+        *,
+        expression: str | None = None,
+        timezone: str | None = None,
+        missed: str | None = None,
+        jitter: float | timedelta | None = None,
+        args: Args | None = None,
+        conn: object = None,
+    ) -> None:
+        """`change` for async code."""
+        changes = declaring.changes(expression, timezone, missed, jitter, nothing=args is None)
+        if args is not None:
+            changes |= self._args(name, await self.aentries(), args)
+        _must(name, await self._arun(conn, self._app.store.cron.change(_sought(name), changes)))
+
+    def remove(self, name: str, *, conn: object = None) -> None:
+        """Remove an entry. One that is still in the code comes back when a worker starts.
+
+        Raises:
+            CronEntryNotFound: There is no entry of that name.
+        """
+        _must(name, self._run(conn, self._app.store.cron.remove(_sought(name))))
+
+    async def aremove(self, name: str, *, conn: object = None) -> None:
+        """`remove` for async code."""
+        _must(name, await self._arun(conn, self._app.store.cron.remove(_sought(name))))
+
+    def pause(self, name: str, *, conn: object = None) -> bool:
+        """Make no jobs of an entry until it is resumed; false if it was paused already.
+
+        Raises:
+            CronEntryNotFound: There is no entry of that name.
+        """
+        return _found(name, self._run(conn, self._app.store.cron.pause(_sought(name))))
+
+    async def apause(self, name: str, *, conn: object = None) -> bool:
+        """`pause` for async code."""
+        return _found(name, await self._arun(conn, self._app.store.cron.pause(_sought(name))))
+
+    def resume(self, name: str, *, conn: object = None) -> bool:
+        """Make jobs of an entry again; false if it was not paused.
+
+        Due times that came while it was paused were not missed, and are not made up.
+
+        Raises:
+            CronEntryNotFound: There is no entry of that name.
+        """
+        return _found(name, self._run(conn, self._app.store.cron.resume(_sought(name))))
+
+    async def aresume(self, name: str, *, conn: object = None) -> bool:
+        """`resume` for async code."""
+        return _found(name, await self._arun(conn, self._app.store.cron.resume(_sought(name))))
+
+    def run(self, name: str, *, conn: object = None) -> JobHandle[Any]:
+        """Enqueue a job of an entry now, paused or not; its due times stay as they are.
+
+        A parameter for the due time gets the current second. Where a unique job of its key is there
+        already, the handle is on that one, and its `placing` says so.
+
+        Raises:
+            CronEntryNotFound: There is no entry of that name.
+        """
+        return self._handle(name, self._run(conn, self._app.store.cron.run(_sought(name))))
+
+    async def arun(self, name: str, *, conn: object = None) -> JobHandle[Any]:
+        """`run` for async code."""
+        return self._handle(name, await self._arun(conn, self._app.store.cron.run(_sought(name))))
+
+    # What they share -------------------------------------------------------------------------
+
+    def _run(self, conn: object, operation: "Operation[T]") -> T:
+        return self._app.run(operation) if conn is None else self._app.run_on(conn, operation)
+
+    async def _arun(self, conn: object, operation: "Operation[T]") -> T:
+        if conn is None:
+            return await self._app.arun(operation)
+        return await self._app.arun_on(conn, operation)
+
+    def _handle(self, name: str, ran: "Ran | None") -> JobHandle[Any]:
+        if ran is None:
+            raise _not_found(name)
+        self._app.tell_placed(ran.spec, [ran.placed])
+        return JobHandle(self._app, ran.placed.job, placing=ran.placed.placing)
+
+    def _args(self, name: str, records: "list[CronRecord]", args: Args) -> dict[str, str | None]:
+        """Other args for an entry that is there, and what follows from them."""
+        for record in records:
+            if record.entry.name == name:
+                task = self._app.find_task(record.entry.task)
+                changed = declaring.with_args(record.entry, task, args)
+                return {"args": changed.args, "options": changed.options}
+        raise _not_found(name)
+
+    def _entry(
+        self, name: str, expression: str, task: Task[..., Any, Any] | str, **options: Any
+    ) -> "CronEntry":
+        known = self._app.find_task(task) if isinstance(task, str) else task
+        if known is task and not (isinstance(task, Task) and task.app is self._app):
+            message = f"cron: a task of this app or its name is needed, not {task!r}"
+            raise ConfigError(message)
+        return declaring.built(name, expression, known, **options)
+
+
+def _sought(name: str) -> str:
+    """A name that an entry may have; others are not even asked for, since no database has them."""
+    try:
+        return check_name(name, "cron")
+    except ConfigError:
+        raise _not_found(name) from None
+
+
+def _added(name: str, done: bool) -> None:  # noqa: FBT001 - what the store said
+    if not done:
+        message = (
+            f"there is a cron entry named {name!r} already; change it, or give the new one "
+            "another name"
+        )
+        raise CronEntryExists(message)
+
+
+def _must(name: str, done: bool) -> None:  # noqa: FBT001 - what the store said
+    if not done:
+        raise _not_found(name)
+
+
+def _found(name: str, done: bool | None) -> bool:  # noqa: FBT001 - what the store said
+    if done is None:
+        raise _not_found(name)
+    return done
+
+
+def _not_found(name: str) -> CronEntryNotFound:
+    message = f"there is no cron entry named {name!r}; `rota cron list` shows those there are"
+    return CronEntryNotFound(message)

@@ -1,0 +1,212 @@
+"""A job as the one who enqueued it sees it."""
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from rota.app.waiting import not_found
+from rota.args import ResultCodec
+from rota.errors import JobFailed, JobNotFinished
+from rota.model.enqueued import Placing
+from rota.model.job import JobId, JobRecord
+from rota.model.notes import ToldNote, with_notes
+from rota.model.states import State
+from rota.store.operation import Operation
+
+if TYPE_CHECKING:
+    from rota.app.app import Rota
+    from rota.store.operation import Operation
+
+T = TypeVar("T")
+
+
+class JobHandle(Generic[T]):
+    """Looks at one job, waits for it, cancels it. Made by `enqueue`, or by `Rota.job`.
+
+    `placing` says what the enqueue did: with a unique key it may have met a job that was there.
+    """
+
+    __slots__ = ("_app", "_codec", "id", "placing")
+
+    def __init__(
+        self,
+        app: "Rota",
+        job: JobId,
+        codec: ResultCodec | None = None,
+        placing: Placing = Placing.CREATED,
+    ) -> None:
+        self._app = app
+        self._codec = codec
+        self.id = job
+        self.placing = placing
+
+    def __repr__(self) -> str:
+        return f"<JobHandle {self.id}>"
+
+    @property
+    def duplicate(self) -> bool:
+        """Whether nothing was stored, because there is a job of the same key: this one."""
+        return self.placing is Placing.SKIPPED
+
+    def record(self) -> JobRecord:
+        """Everything that is known of the job.
+
+        Raises:
+            JobNotFound: There is no such job: its transaction has not committed yet, it was
+                deleted, or its retention is over.
+        """
+        record = self._look()
+        return with_notes(record, self._app.run(self._notes()).get(self.id, ()))
+
+    async def arecord(self) -> JobRecord:
+        """`record` for async code."""
+        record = _only(self.id, await self._app.arun(self._app.store.get([self.id])))
+        return with_notes(record, (await self._app.arun(self._notes())).get(self.id, ()))
+
+    @property
+    def status(self) -> State:
+        """The state the job is in.
+
+        Raises:
+            JobNotFound: There is no such job.
+        """
+        return self._look().state
+
+    async def astatus(self) -> State:
+        """`status` for async code."""
+        return _only(self.id, await self._app.arun(self._app.store.get([self.id]))).state
+
+    def result(self, timeout: float | None = None) -> T:
+        """Wait until the job has finished; what its handler returned.
+
+        That is `None` unless the task was declared with `store_result=True`. In async code
+        `await handle` is the same as `await handle.aresult()`.
+
+        Args:
+            timeout: Seconds to wait; `None` waits for ever, 0 only looks.
+
+        Raises:
+            JobNotFinished: The time is up.
+            JobFailed: The job was discarded or cancelled; the message says why.
+            JobNotFound: There is no such job.
+            StoreUnavailable: The database was away for ten seconds.
+        """
+        return self._outcome(self._ended(timeout))
+
+    async def aresult(self, timeout: float | None = None) -> T:  # noqa: ASYNC109 - as `result`
+        """`result` for async code."""
+        return self._outcome(await self._aended(timeout))
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        """`await handle` gives the result."""
+        return self.aresult().__await__()
+
+    def wait(self, timeout: float | None = None) -> JobRecord:
+        """Wait until the job has finished, well or not; its record then.
+
+        Args:
+            timeout: Seconds to wait; `None` waits for ever, 0 only looks.
+
+        Raises:
+            JobNotFinished: The time is up.
+            JobNotFound: There is no such job, or it went away: it was deleted, or its retention
+                is 0.
+            StoreUnavailable: The database was away for ten seconds.
+        """
+        record = self._ended(timeout)
+        return with_notes(record, self._app.run(self._notes()).get(self.id, ()))
+
+    async def await_finished(self, timeout: float | None = None) -> JobRecord:  # noqa: ASYNC109 - as `wait`
+        """`wait` for async code, which cannot be called `await`."""
+        record = await self._aended(timeout)
+        return with_notes(record, (await self._app.arun(self._notes())).get(self.id, ()))
+
+    def _ended(self, timeout: float | None) -> JobRecord:
+        record = self._look()
+        if record.state.finished:
+            return record
+        if timeout is not None and timeout <= 0:
+            raise _not_finished(self.id, timeout)
+        waiting = self._app.waiting
+        wait = waiting.begin(self.id)
+        try:
+            return wait.ended.result(timeout)
+        except TimeoutError as error:
+            raise _not_finished(self.id, timeout) from error
+        finally:
+            waiting.end(wait)
+
+    async def _aended(self, timeout: float | None) -> JobRecord:  # noqa: ASYNC109 - as `wait`
+        import asyncio  # here, as in `in_thread`
+
+        record = _only(self.id, await self._app.arun(self._app.store.get([self.id])))
+        if record.state.finished:
+            return record
+        if timeout is not None and timeout <= 0:
+            raise _not_finished(self.id, timeout)
+        waiting = self._app.waiting
+        wait = waiting.begin(self.id)
+        try:
+            async with asyncio.timeout(timeout):
+                return await asyncio.wrap_future(wait.ended)
+        except TimeoutError as error:
+            raise _not_finished(self.id, timeout) from error
+        finally:
+            waiting.end(wait)
+
+    def cancel(self) -> State:
+        """Cancel the job; the state it is in afterwards.
+
+        A waiting job is `cancelled` at once. A running one is asked to stop and is still
+        `running`. A finished one stays as it is.
+
+        Raises:
+            JobNotFound: There is no such job.
+        """
+        return _state(self.id, self._app.run(self._cancelling()))
+
+    async def acancel(self) -> State:
+        """`cancel` for async code."""
+        return _state(self.id, await self._app.arun(self._cancelling()))
+
+    def _cancelling(self) -> "Operation[dict[JobId, State]]":
+        return self._app.store.cancel([self.id], self._app.queues.cancelled())
+
+    def _look(self) -> JobRecord:
+        return _only(self.id, self._app.run(self._app.store.get([self.id])))
+
+    def _notes(self) -> "Operation[dict[JobId, list[ToldNote]]]":
+        return self._app.store.notes([self.id])
+
+    def _outcome(self, record: JobRecord) -> T:
+        if record.state is not State.COMPLETED:
+            why = (
+                f": {record.errors[-1].exception}: {record.errors[-1].message}"
+                if record.errors
+                else ""
+            )
+            message = f"job {self.id} was {record.state}{why}"
+            raise JobFailed(message)
+        if record.result is None:
+            return None  # type: ignore[return-value]  # the task keeps no results
+        codec = self._codec
+        if codec is None:
+            # Made from an id. Where the task is not known either, the result is what JSON says.
+            task = self._app.tasks.get(record.task)
+            codec = ResultCodec(Any, record.task) if task is None else task.result_codec
+        return codec.decode(record.result)  # type: ignore[return-value]
+
+
+def _not_finished(job: JobId, timeout: float | None) -> JobNotFinished:
+    return JobNotFinished(f"job {job} has not finished within {timeout} seconds")
+
+
+def _only(job: JobId, records: list[JobRecord]) -> JobRecord:
+    if not records:
+        raise not_found(job)
+    return records[0]
+
+
+def _state(job: JobId, states: dict[JobId, State]) -> State:
+    if job not in states:
+        raise not_found(job)
+    return states[job]

@@ -1,0 +1,196 @@
+"""Middleware: users' functions around enqueueing and around running jobs.
+
+Each one gets what is about to happen and the rest of the way as `call_next`; it calls that, looks at
+what comes back, changes it, or raises instead (the onion of Starlette). The one that was registered
+first is the outermost. Where none is registered, nothing is called.
+
+An `async def` cannot wait inside a blocking `enqueue`, nor a `def` inside the event loop. So each way
+of enqueueing has its own kind, and if only the other kind is registered, it refuses: a check that
+guards `enqueue` must not be forgotten by `aenqueue`.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from rota.errors import ConfigError
+from rota.model.job import JobId
+
+if TYPE_CHECKING:
+    from rota.app.task import Task
+    from rota.model.options import JobOptions
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+Arguments = tuple[tuple[object, ...], Mapping[str, object]]
+"""The positional and the keyword arguments of one job."""
+
+NAMED = 5
+"""Ids that an error names, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueCall:
+    """Jobs that somebody wants to enqueue, before their args are checked.
+
+    Attributes:
+        task: The task, as `using(…)` has left it.
+        jobs: The arguments of each job: one for `enqueue`, all for `enqueue_many`.
+        conn: The caller's connection, or `None`.
+        many: Whether this is `enqueue_many`.
+    """
+
+    task: "Task[..., Any, Any]"
+    jobs: tuple[Arguments, ...]
+    conn: object = None
+    many: bool = False
+
+    @property
+    def options(self) -> "JobOptions":
+        """Where, when and how often they run."""
+        return self.task.options
+
+    def using(self, **changes: Any) -> Self:
+        """The same jobs with other options, as `Task.using` has them.
+
+        Raises:
+            ConfigError: An option is not known, or a value is outside its range.
+        """
+        conn = changes.pop("conn", self.conn)
+        return replace(self, task=self.task.using(**changes), conn=conn)
+
+    def passing(self, **arguments: object) -> Self:
+        """The same jobs with further keyword arguments, where a job has none of that name yet."""
+        names = self.task.codec.names
+        jobs = []
+        for args, kwargs in self.jobs:
+            given = {*names[: len(args)], *kwargs}
+            more = {name: value for name, value in arguments.items() if name not in given}
+            jobs.append((args, {**kwargs, **more}))
+        return replace(self, jobs=tuple(jobs))
+
+
+class Middleware:
+    """What is registered in one app. The attributes are empty lists where nothing is."""
+
+    __slots__ = ("enqueueing", "running", "running_in_threads")
+
+    def __init__(self) -> None:
+        self.enqueueing: list[Callable[..., Any]] = []
+        self.running: list[Callable[..., Any]] = []
+        self.running_in_threads: list[Callable[..., Any]] = []
+
+    def around_enqueue(self, function: F) -> F:
+        """Register a function of an `EnqueueCall` and `call_next`."""
+        self.enqueueing.append(_checked(function))
+        return function
+
+    def around_run(self, function: F) -> F:
+        """Register a function of a context and `call_next`."""
+        is_async = inspect.iscoroutinefunction(function)
+        (self.running if is_async else self.running_in_threads).append(_checked(function))
+        return function
+
+    def enqueue(
+        self, call: EnqueueCall, store: Callable[[EnqueueCall], list[JobId]]
+    ) -> list[JobId]:
+        """Store jobs through the middleware.
+
+        Raises:
+            ConfigError: All of it is for async code, or it gave back other ids than it got.
+        """
+        stored: list[JobId] = []
+
+        def innermost(call: EnqueueCall) -> list[JobId]:
+            jobs = store(call)
+            stored.extend(jobs)
+            return jobs
+
+        call_next: Callable[[EnqueueCall], list[JobId]] = innermost
+        for one in reversed(self._fitting(is_async=False)):
+            call_next = _step(one, call_next)
+        return _one_each(call, call_next(call), stored)
+
+    async def aenqueue(
+        self, call: EnqueueCall, store: Callable[[EnqueueCall], Awaitable[list[JobId]]]
+    ) -> list[JobId]:
+        """`enqueue` for async code."""
+        stored: list[JobId] = []
+
+        async def innermost(call: EnqueueCall) -> list[JobId]:
+            jobs = await store(call)
+            stored.extend(jobs)
+            return jobs
+
+        call_next: Callable[[EnqueueCall], Awaitable[list[JobId]]] = innermost
+        for one in reversed(self._fitting(is_async=True)):
+            call_next = _step(one, call_next)
+        return _one_each(call, await call_next(call), stored)
+
+    def _fitting(self, *, is_async: bool) -> list[Callable[..., Any]]:
+        found = [one for one in self.enqueueing if inspect.iscoroutinefunction(one) is is_async]
+        if not found:
+            names = ", ".join(one.__qualname__ for one in self.enqueueing)
+            mine, other = ("aenqueue", "an async def") if is_async else ("enqueue", "a def")
+            message = (
+                f"the middleware around enqueue ({names}) does not fit {mine}, which needs {other}; "
+                "register one with @rota.around_enqueue, so that no job goes round it"
+            )
+            raise ConfigError(message)
+        return found
+
+
+def wrapped(
+    around: Sequence[Callable[..., Any]], context: object, call: Callable[[], Any]
+) -> Callable[[], Any]:
+    """A run inside its middleware; what it gives is awaitable if `around` and `call` are async."""
+    for one in reversed(around):
+        call = partial(one, context, call)
+    return call
+
+
+def _step(
+    one: Callable[..., Any], call_next: Callable[[EnqueueCall], T]
+) -> Callable[[EnqueueCall], T]:
+    return lambda call: one(call, call_next)
+
+
+def _checked(function: F) -> F:
+    try:
+        inspect.signature(function).bind(None, None)
+    except (TypeError, ValueError) as error:
+        message = (
+            f"{getattr(function, '__qualname__', function)!s}: middleware is a function of two "
+            "parameters, of what is called and of call_next"
+        )
+        raise ConfigError(message) from error
+    return function
+
+
+def _one_each(call: EnqueueCall, jobs: list[JobId], stored: Sequence[JobId]) -> list[JobId]:
+    """What middleware gave back, if it is one id of those that are stored for each job."""
+    known = set(stored)
+    if not isinstance(jobs, list):
+        got = type(jobs).__name__
+    elif len(jobs) != len(call.jobs):
+        got = f"{len(jobs)} ids"
+    elif all(isinstance(one, int) and one in known for one in jobs):
+        return jobs
+    else:
+        got = "ids of its own"
+    done = "Nothing was stored"
+    if stored:
+        # Whoever takes this for a failed enqueue and tries again would have each job twice.
+        ids = ", ".join(map(str, stored[:NAMED])) + (", …" if stored[NAMED:] else "")
+        done = (
+            f"{len(stored)} job(s) are stored all the same ({ids}): do not enqueue them again, "
+            "unless your transaction was rolled back"
+        )
+    message = (
+        f"the middleware around enqueue gave back {got} for {len(call.jobs)} job(s) of "
+        f"{call.task.name!r}; return what call_next gives, or raise before calling it. {done}"
+    )
+    raise ConfigError(message)

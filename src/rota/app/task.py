@@ -1,0 +1,386 @@
+"""Tasks: functions with a name, under which jobs are enqueued and workers find them.
+
+A task called like a function is just the function. Its `enqueue` has the function's own parameters,
+for people, editors and type checkers; how the job runs is set by `@rota.task(...)` and changed for
+one call by `.using(...)`.
+"""
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    overload,
+)
+
+from rota.app.context import Context
+from rota.app.handle import JobHandle
+from rota.app.introspection import result_annotation, without_outcomes
+from rota.app.middleware import Arguments, EnqueueCall
+from rota.args import ArgsCodec, ResultCodec
+from rota.errors import ArgsError, ConfigError
+from rota.model.backoff import RetryPolicy
+from rota.model.enqueued import Enqueued, Placing
+from rota.model.job import JobId
+from rota.model.keys import Keying
+from rota.model.limit import Limit
+from rota.model.options import JobOptions
+from rota.model.unique import Unique
+
+if TYPE_CHECKING:
+    from rota.app.app import Rota
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class Executor(StrEnum):
+    """Where a handler runs."""
+
+    LOOP = "loop"
+    """On the worker's event loop: `async def`."""
+    THREAD = "thread"
+    """In a thread of the worker: `def`, for work that waits."""
+    PROCESS = "process"
+    """In a child process: for work that computes, may crash, or must be stopped by force."""
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """The executor of that name.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        try:
+            return cls(name)
+        except ValueError as error:
+            message = f"executor: one of {', '.join(cls)} is needed, not {name!r}"
+            raise ConfigError(message) from error
+
+
+class Task(Generic[P, R, T]):
+    """A function that can be enqueued. Made by `Rota.task`."""
+
+    def __init__(
+        self,
+        app: "Rota",
+        function: Callable[P, R],
+        *,
+        name: str,
+        options: JobOptions,
+        retry: RetryPolicy,
+        executor: Executor | None,
+        retention: float | None,
+        store_result: bool,
+    ) -> None:
+        self.app = app
+        self.function = function
+        self.name = name
+        self.options = options
+        self.spec = options.spec(name)
+        self.retry = retry
+        self.executor = _executor(function, executor, name)
+        self.retention = retention
+        self.keeps = app.queues.keeps(self)
+        self.codec = self._args_codec()
+        self.keying = (
+            Keying(options, function, name, self.codec.context_parameter)
+            if self.spec.keyed
+            else None
+        )
+        parameters = inspect.signature(function).parameters
+        self._first = next(iter(parameters), None)
+        if "conn" in parameters:
+            message = f"task {name!r}: a parameter cannot be named conn, which enqueue has itself"
+            raise ConfigError(message)
+        # What is not stored may be of any type.
+        self.result_codec = ResultCodec(self._result_annotation() if store_result else Any, name)
+        self.store_result = store_result
+        self.conn: object = None
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Just call the function.
+
+        A function that takes a `Context` gets one that says: first attempt, not cancelled; unless
+        the caller gives one by name.
+        """
+        wanted = self.codec.context_parameter
+        if wanted is None or wanted in kwargs:
+            return self.function(*args, **kwargs)
+        call: Callable[..., R] = self.function
+        if wanted == self._first:
+            if args and isinstance(args[0], Context):
+                return call(*args, **kwargs)
+            return call(self._alone(), *args, **kwargs)
+        return call(*args, **{**kwargs, wanted: self._alone()})
+
+    def _alone(self) -> Context:
+        """The context of a direct call."""
+        from rota.transactions.job_block import without_job  # here: most programs never need it
+
+        return Context.alone(self.spec, without_job(self.app))
+
+    def __repr__(self) -> str:
+        return f"<Task {self.name}>"
+
+    def using(
+        self,
+        *,
+        queue: str | None = None,
+        priority: int | None = None,
+        delay: float | timedelta | None = None,
+        at: datetime | None = None,
+        max_attempts: int | None = None,
+        timeout: float | timedelta | None = None,
+        wake: bool | None = None,
+        unique: str | Unique | None = None,
+        limit: Limit | None = None,
+        fair: str | None = None,
+        conn: object = None,
+        **unknown: object,
+    ) -> Self:
+        """The same task with other options for the jobs enqueued through it.
+
+        Args:
+            queue: The queue to wait in.
+            priority: Smaller first.
+            delay: Seconds or a timedelta to wait before the job becomes available.
+            at: An aware datetime before which the job does not become available.
+            max_attempts: How often it is tried before it is discarded.
+            timeout: Seconds or a timedelta that one attempt may take.
+            wake: Whether a sleeping worker is told at once (the default); without, it finds the job
+                by polling, within a second. PostgreSQL cannot prepare a transaction (two-phase
+                commit) that told anybody.
+            unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.
+            limit: How many jobs of a key may run at once, or start in a time.
+            fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared.
+            conn: The caller's connection or session; `using(conn=c).enqueue(…)` is
+                `enqueue(…, conn=c)` in a form that type checkers can follow.
+            unknown: Anything else is refused.
+
+        Raises:
+            ConfigError: An option is not known, or a value is outside its range.
+        """
+        named = {
+            "queue": queue,
+            "priority": priority,
+            "delay": delay,
+            "at": at,
+            "max_attempts": max_attempts,
+            "timeout": timeout,
+            "wake": wake,
+            "unique": unique,
+            "limit": limit,
+            "fair": fair,
+        }
+        changes = {key: value for key, value in named.items() if value is not None} | unknown
+        self._check_changes(changes)
+        other = copy.copy(self)
+        other.options = self.options.using(changes)
+        other.spec = other.options.spec(self.name)
+        if other.spec.keyed and changes.keys() | unknown.keys():
+            other.keying = Keying(
+                other.options, self.function, self.name, self.codec.context_parameter
+            )
+        if conn is not None:
+            other.conn = conn
+        return other
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[T]:
+        """Store a job with these args.
+
+        The keyword argument `conn=` is Rota's own: a connection or session of the caller, whose
+        transaction the job joins.
+
+        Raises:
+            ArgsError: The args do not fit the task; nothing was stored.
+            StoreError: The database refused; nothing was stored.
+            StoreUnavailable: The database cannot be reached.
+        """
+        conn = kwargs.pop("conn", self.conn)
+        if self.app.middleware.enqueueing:
+            call = EnqueueCall(self, ((args, kwargs),), conn)
+            return self._handle(self.app.middleware.enqueue(call, self._store))
+        text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
+        if self.keying is not None:
+            return self._handle(self._put([text], conn))
+        [job] = self.app.enqueue(self.spec, [text], conn)
+        return JobHandle(self.app, job, self.result_codec)
+
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[T]:
+        """`enqueue` for async code; `conn=` may be an async connection or session."""
+        conn = kwargs.pop("conn", self.conn)
+        if self.app.middleware.enqueueing:
+            call = EnqueueCall(self, ((args, kwargs),), conn)
+            return self._handle(await self.app.middleware.aenqueue(call, self._astore))
+        text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
+        if self.keying is not None:
+            return self._handle(await self._aput([text], conn))
+        [job] = await self.app.aenqueue(self.spec, [text], conn)
+        return JobHandle(self.app, job, self.result_codec)
+
+    def enqueue_many(
+        self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], *, conn: object = None
+    ) -> Enqueued:
+        """Store many jobs, all or none; their ids in the same order.
+
+        Where jobs are unique, the answer says too which were created, replaced and skipped.
+
+        Args:
+            jobs: For each job a tuple (or list) of positional arguments, or a dict of keyword
+                arguments.
+            conn: A connection or session of the caller, whose transaction the jobs join.
+
+        Raises:
+            ArgsError: Some args do not fit; the message says whose. Nothing was stored.
+            StoreError: The database refused; nothing was stored.
+        """
+        conn = self.conn if conn is None else conn
+        if self.app.middleware.enqueueing:
+            call = self._call_many(jobs, conn)
+            return Enqueued.from_ids(self.app.middleware.enqueue(call, self._store))
+        return self._put(self._encode_many(jobs), conn)
+
+    async def aenqueue_many(
+        self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], *, conn: object = None
+    ) -> Enqueued:
+        """`enqueue_many` for async code."""
+        conn = self.conn if conn is None else conn
+        if self.app.middleware.enqueueing:
+            call = self._call_many(jobs, conn)
+            return Enqueued.from_ids(await self.app.middleware.aenqueue(call, self._astore))
+        return await self._aput(self._encode_many(jobs), conn)
+
+    def _put(self, texts: Sequence[str], conn: object) -> Enqueued:
+        if self.keying is None:
+            return Enqueued(self.app.enqueue(self.spec, texts, conn))
+        return Enqueued.of(self.app.enqueue_keyed(self.spec, texts, self.keying.keys(texts), conn))
+
+    async def _aput(self, texts: Sequence[str], conn: object) -> Enqueued:
+        if self.keying is None:
+            return Enqueued(await self.app.aenqueue(self.spec, texts, conn))
+        return Enqueued.of(
+            await self.app.aenqueue_keyed(self.spec, texts, self.keying.keys(texts), conn)
+        )
+
+    def _handle(self, stored: list[JobId]) -> JobHandle[T]:
+        [job] = stored
+        placings = stored.placings if isinstance(stored, Enqueued) else None
+        placing = Placing.CREATED if placings is None else placings[0]
+        return JobHandle(self.app, job, self.result_codec, placing)
+
+    def _check_changes(self, changes: Mapping[str, object]) -> None:
+        """Refuse options that one job of this kind of task cannot have."""
+
+    def _args_codec(self) -> ArgsCodec:
+        return ArgsCodec(self.function, self.name, context=Context)
+
+    def _result_annotation(self) -> object:
+        """The annotation of what is stored as the result of one job."""
+        return without_outcomes(result_annotation(self.function))
+
+    def _encode_many(self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]]) -> list[str]:
+        encode = self.codec.encode
+        limit = self.app.max_args_bytes
+        none: dict[str, object] = {}
+        texts: list[str] = []
+        for number, one in enumerate(jobs):
+            try:
+                if type(one) is tuple:
+                    texts.append(encode(one, none, limit=limit))
+                else:
+                    texts.append(encode(*_arguments(one), limit=limit))
+            except ArgsError as error:
+                raise _of_many(number, error) from None
+        return texts
+
+    def _call_many(
+        self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], conn: object
+    ) -> EnqueueCall:
+        each: list[Arguments] = []
+        for number, one in enumerate(jobs):
+            try:
+                each.append(_arguments(one))
+            except ArgsError as error:
+                raise _of_many(number, error) from None
+        return EnqueueCall(self, tuple(each), conn, many=True)
+
+    def _store(self, call: EnqueueCall) -> list[JobId]:
+        """What the innermost middleware calls."""
+        return call.task._put(self._encode_call(call), call.conn)  # noqa: SLF001 - the same task
+
+    async def _astore(self, call: EnqueueCall) -> list[JobId]:
+        return await call.task._aput(self._encode_call(call), call.conn)  # noqa: SLF001 - the same
+
+    def _encode_call(self, call: EnqueueCall) -> list[str]:
+        limit = self.app.max_args_bytes
+        texts: list[str] = []
+        for number, (args, kwargs) in enumerate(call.jobs):
+            try:
+                texts.append(self.codec.encode(args, kwargs, limit=limit))
+            except ArgsError as error:
+                if call.many:
+                    raise _of_many(number, error) from None
+                raise
+        return texts
+
+
+def _of_many(number: int, error: ArgsError) -> ArgsError:
+    return ArgsError(f"job {number} of enqueue_many: {error}")
+
+
+def _arguments(one: object) -> tuple[tuple[object, ...], Mapping[str, object]]:
+    match one:
+        case Mapping():
+            return (), one
+        case tuple() | list():
+            return tuple(one), {}
+        case _:
+            pass
+    message = (
+        "a tuple of positional arguments or a dict of keyword arguments is needed, "
+        f"not {type(one).__name__}; for one argument write (value,)"
+    )
+    raise ArgsError(message)
+
+
+def _executor(function: Callable[..., object], wanted: Executor | None, name: str) -> Executor:
+    is_async = inspect.iscoroutinefunction(function)
+    if wanted is None:
+        return Executor.LOOP if is_async else Executor.THREAD
+    if is_async is not (wanted is Executor.LOOP):
+        fitting = (
+            "an async def runs on the loop" if is_async else "a def runs in a thread or process"
+        )
+        message = f"task {name!r}: executor={wanted.value!r} does not fit; {fitting}"
+        raise ConfigError(message)
+    return wanted
+
+
+class TaskDecorator(Protocol):
+    """What `@rota.task(...)` gives; for type checkers only."""
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]], /
+    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> Task[P, R, R]: ...
+    @overload
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, T]], /
+    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Task[P, R, R]: ...

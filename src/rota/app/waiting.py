@@ -1,0 +1,192 @@
+"""Waiting for the end of jobs: one thread and one connection for all who wait in an app.
+
+The thread exists only while somebody waits, and a moment longer. It hears from the store which jobs
+have ended, and looks for these alone. What it may not have heard of, because the job ended in the
+moment it began to listen, or notifications do not arrive, it finds by looking now and then: soon
+after the wait has begun, then ever more rarely, down to once a second for all who wait together.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from rota.errors import JobNotFound, RotaError, StoreUnavailable
+from rota.model.job import JobId, JobRecord
+
+if TYPE_CHECKING:
+    from rota.store.connections import Listener
+    from rota.store.protocol import Store
+
+logger = logging.getLogger("rota")
+
+SHORTEST = 0.02
+"""Seconds from a wait's beginning to the second look; then twice as long each time."""
+
+LONGEST = 1.0
+"""Seconds between two looks at the most."""
+
+LINGER = 1.0
+"""Seconds for which one goes on listening when nobody waits any more."""
+
+FIRST_PAUSE = 0.05
+LONGEST_PAUSE = 1.0
+"""Seconds between two tries while the database cannot be reached."""
+
+PATIENCE = 10.0
+"""Seconds for which a database may be away before those who wait are told."""
+
+
+class Wait:
+    """One who waits for one job. `ended` becomes its record, or an error."""
+
+    __slots__ = ("due", "ended", "job", "pause")
+
+    def __init__(self, job: JobId) -> None:
+        from concurrent.futures import Future  # here: most programs never wait
+
+        self.job = job
+        self.ended: Future[JobRecord] = Future()
+        # An asyncio task that is cancelled must not cancel what the thread is about to set.
+        self.ended.set_running_or_notify_cancel()
+        self.due = 0.0
+        self.pause = SHORTEST
+
+
+class Waiting:
+    """Those who wait for jobs of one store."""
+
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._waits: dict[JobId, list[Wait]] = {}
+        self._listener: Listener | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._pid = os.getpid()
+
+    def begin(self, job: JobId) -> Wait:
+        """Wait for a job from now on; `end` it, whatever happens."""
+        wait = Wait(job)
+        with self._lock:
+            if self._pid != os.getpid():
+                # Threads do not come along into a forked process, nor do those who waited there.
+                self._waits, self._listener, self._pid = {}, None, os.getpid()
+            self._closed = False
+            self._waits.setdefault(job, []).append(wait)
+            if self._listener is None:
+                self._listener = self._store.listener()
+                self._thread = threading.Thread(
+                    target=self._serve, args=(self._listener,), name="rota-waiting", daemon=True
+                )
+                self._thread.start()
+            else:
+                self._listener.wake()
+        return wait
+
+    def end(self, wait: Wait) -> None:
+        """Wait no more."""
+        with self._lock:
+            waits = self._waits.get(wait.job, [])
+            if wait in waits:
+                waits.remove(wait)
+            if not waits:
+                self._waits.pop(wait.job, None)
+
+    def close(self) -> None:
+        """Listen no more. Those who still wait are told."""
+        if self._pid != os.getpid():
+            return
+        with self._lock:
+            self._closed = True
+            listener, thread = self._listener, self._thread
+            if listener is not None:
+                listener.wake()
+        if thread is not None:
+            thread.join(PATIENCE)
+
+    # The thread ------------------------------------------------------------------------------
+
+    def _serve(self, listener: "Listener") -> None:
+        idle = time.monotonic()
+        lost: float | None = None
+        while True:
+            now = time.monotonic()
+            with self._lock:
+                if self._waits:
+                    idle = now
+                if self._closed or now - idle >= LINGER:
+                    # Whoever begins to wait from here on starts another thread.
+                    self._listener = self._thread = None
+                    left, self._waits = self._waits, {}
+                    break
+            try:
+                self._step(listener, idle)
+                lost = None
+            except RotaError as error:
+                lost = now if lost is None else lost
+                if not isinstance(error, StoreUnavailable) or now - lost >= PATIENCE:
+                    self._fail(error)
+                listener.connection.close()
+                time.sleep(min(LONGEST_PAUSE, max(FIRST_PAUSE, now - lost)))
+            except Exception as error:
+                logger.exception("waiting for jobs failed")
+                self._fail(error)
+                time.sleep(FIRST_PAUSE)
+        listener.close()
+        closed = StoreUnavailable("the app was closed while somebody waited for a job")
+        for wait in (one for waits in left.values() for one in waits):
+            wait.ended.set_exception(closed)
+
+    def _step(self, listener: "Listener", idle: float) -> None:
+        """Look for those jobs whose turn it is, or else sleep."""
+        if listener.listen():
+            self._hurry(None)
+        now = time.monotonic()
+        with self._lock:
+            waits = [wait for waits in self._waits.values() for wait in waits]
+        next_due = min((wait.due for wait in waits), default=idle + LINGER)
+        if next_due > now:
+            self._hurry(listener.wait(next_due - now))
+            return
+        due = {wait.job for wait in waits if wait.due <= now}
+        records = listener.connection.run(self._store.get(sorted(due)))
+        self._tell(due, {record.id: record for record in records})
+
+    def _hurry(self, jobs: Collection[JobId] | None) -> None:
+        """Look at these jobs now, or at all."""
+        with self._lock:
+            for job in self._waits if jobs is None else self._waits.keys() & set(jobs):
+                for wait in self._waits[job]:
+                    wait.due = 0.0
+
+    def _tell(self, due: Collection[JobId], records: dict[JobId, JobRecord]) -> None:
+        """Tell those whose job has ended, or is gone; the others look again later."""
+        now = time.monotonic()
+        with self._lock:
+            for job in due:
+                record = records.get(job)
+                if record is not None and not record.state.finished:
+                    for wait in self._waits.get(job, ()):
+                        wait.due = now + wait.pause
+                        wait.pause = min(2 * wait.pause, LONGEST)
+                    continue
+                for wait in self._waits.pop(job, ()):
+                    if record is None:
+                        wait.ended.set_exception(not_found(job))
+                    else:
+                        wait.ended.set_result(record)
+
+    def _fail(self, error: Exception) -> None:
+        """Nobody can be told anything else."""
+        with self._lock:
+            waits, self._waits = self._waits, {}
+        for wait in (one for waiting in waits.values() for one in waiting):
+            wait.ended.set_exception(error)
+
+
+def not_found(job: JobId) -> JobNotFound:
+    """What to say of a job that is not there."""
+    return JobNotFound(f"there is no job {job}, or not any more")

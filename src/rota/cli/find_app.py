@@ -1,0 +1,94 @@
+"""From MODULE:APP on the command line to the app."""
+
+import importlib
+import os
+import sys
+from traceback import extract_tb
+from types import ModuleType
+
+from rota import Rota
+from rota.errors import RotaError
+from rota.terminal.exits import USAGE, Failure
+
+
+def find_app(target: str) -> Rota:
+    """Import MODULE and take APP from it; without APP the only one that it has.
+
+    The current folder is searched first, as `python -m` does.
+
+    Raises:
+        Failure: There is no such module or app, or the module cannot be imported.
+    """
+    name, colon, path = target.partition(":")
+    if not name or (colon and not path) or name.startswith("."):
+        message = f"{target!r} is not MODULE:APP; for shop/tasks.py it is shop.tasks:rota"
+        raise Failure(message, USAGE)
+    module = _import(name)
+    if not colon:
+        return _only_app(module)
+    found: object = module
+    for part in path.split("."):
+        if not hasattr(found, part):
+            message = f"{name} has no {path!r}{_there_are(module)}"
+            raise Failure(message)
+        found = getattr(found, part)
+    if not isinstance(found, Rota):
+        kind = type(found).__name__
+        message = f"{target} is a {kind}, and a rota.Rota is needed{_there_are(module)}"
+        raise Failure(message)
+    return found
+
+
+def _import(name: str) -> ModuleType:
+    here = os.getcwd()  # noqa: PTH109 - as sys.path has it
+    if sys.path[0] not in {"", here}:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise _broken(name, error) from error
+        message = (
+            f"there is no module {error.name!r}; run this in the folder that has it, "
+            "or install its package"
+        )
+        raise Failure(message) from error
+    except RotaError:
+        raise
+    except Exception as error:
+        raise _broken(name, error) from error
+
+
+def _broken(name: str, error: Exception) -> Failure:
+    """What happened where, in one line; with -v the traceback has been logged."""
+    where = extract_tb(error.__traceback__)[-1]
+    lineno = getattr(error, "lineno", None) or where.lineno
+    filename = getattr(error, "filename", None) or where.filename
+    return Failure(
+        f"{name} cannot be imported: {type(error).__name__}: {error} ({filename}, line {lineno})"
+    )
+
+
+def _apps(module: ModuleType) -> dict[str, Rota]:
+    """The apps of a module, each once, by the first of its names."""
+    apps: dict[str, Rota] = {}
+    for name, value in vars(module).items():
+        if isinstance(value, Rota) and all(value is not other for other in apps.values()):
+            apps[name] = value
+    return apps
+
+
+def _only_app(module: ModuleType) -> Rota:
+    apps = _apps(module)
+    if len(apps) == 1:
+        return next(iter(apps.values()))
+    if not apps:
+        message = f"{module.__name__} has no Rota; make one there: rota = Rota()"
+        raise Failure(message)
+    message = f"{module.__name__} has several apps: say which one{_there_are(module)}"
+    raise Failure(message)
+
+
+def _there_are(module: ModuleType) -> str:
+    targets = ", ".join(f"{module.__name__}:{name}" for name in _apps(module))
+    return f"; there is {targets}" if targets else ""

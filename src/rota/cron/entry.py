@@ -1,0 +1,100 @@
+"""Cron entries: what is to be enqueued, and when."""
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from rota.errors import ConfigError
+from rota.model.job import MAX_ATTEMPTS
+
+
+class Missed(StrEnum):
+    """What becomes of due times at which no worker was there."""
+
+    SKIP = "skip"
+    """Nothing."""
+    LATEST = "latest"
+    """One job for all of them, at the newest one's due time."""
+    ALL = "all"
+    """A job for each of them, the oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class CronEntry:
+    """What is to be enqueued, and when.
+
+    Args:
+        name: The entry's own name.
+        expression: Five fields, six with seconds in front, or a word such as `@daily`.
+        task: The name of the task.
+        timezone: In whose wall clock the expression is meant.
+        missed: What becomes of missed runs.
+        jitter: A job starts up to so many seconds after its due time.
+        args: A JSON object.
+        due: The parameter that gets the due time, if one does.
+        queue: As in a job.
+        priority: As in a job.
+        max_attempts: As in a job.
+        timeout: As in a job, in seconds.
+        options: What else its jobs have, a JSON object (`rota.cron.jobs`); `None` where there is
+            nothing more to say.
+    """
+
+    name: str
+    expression: str
+    task: str
+    timezone: str = "UTC"
+    missed: Missed = Missed.LATEST
+    jitter: float = 0.0
+    args: str = "{}"
+    due: str | None = None
+    queue: str = "default"
+    priority: int = 0
+    max_attempts: int = MAX_ATTEMPTS
+    timeout: float | None = None
+    options: str | None = None
+
+    @property
+    def declaration(self) -> str:
+        """The whole entry as text: what the code has declared, to be compared."""
+        fields = asdict(self)
+        # There were entries before there were options; nothing has changed about these.
+        if self.options is None:
+            del fields["options"]
+        return msgspec.json.encode(fields).decode()
+
+    def same_times(self, other: "CronEntry") -> bool:
+        """Whether both are due at the same times."""
+        return (self.expression, self.timezone) == (other.expression, other.timezone)
+
+
+@dataclass(frozen=True, slots=True)
+class CronRecord:
+    """An entry as the database knows it.
+
+    `due` is its next due time and `last` the newest one that has made a job, in the entry's time
+    zone. `declared` says that it comes from code; `undeclared` that no worker that is alive has it
+    in its code any more, so that it is not run.
+    """
+
+    entry: CronEntry
+    paused: bool
+    declared: bool
+    undeclared: bool
+    due: datetime | None
+    last: datetime | None
+
+
+def check_missed(missed: str) -> Missed:
+    """Check what is to become of missed runs.
+
+    Raises:
+        ConfigError: It is none of the three words.
+    """
+    try:
+        return Missed(missed)
+    except ValueError:
+        message = f"missed: one of {', '.join(Missed)} is needed, not {missed!r}"
+        raise ConfigError(message) from None

@@ -1,1 +1,0 @@
-"""Questions: one file each. `rota.lab.experiment` finds them by listing this folder."""

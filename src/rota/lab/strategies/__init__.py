@@ -1,1 +1,0 @@
-"""Designs of queues: one file each. `rota.lab.strategy` finds them by listing this folder."""

@@ -1,0 +1,1 @@
+"""Measuring: benchmarks, and what they share with the lab: reports, private servers, processes."""

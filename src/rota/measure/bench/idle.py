@@ -1,0 +1,88 @@
+"""What does a worker cost that has nothing to do?"""
+
+import time
+
+from rota.measure.bench.crew import Crew, Plan
+from rota.measure.bench.lanes import Lanes
+from rota.measure.bench.observer import Observer, observing
+from rota.measure.bench.scratch import Scratch
+from rota.measure.reports.report import Result
+from rota.terminal.progress import Progress
+
+REPORTED = 10.0
+"""Seconds before the watch, at least. A session of PostgreSQL that falls silent reports what it
+did before up to ten seconds later; that must not be counted as what it does while idle."""
+
+SHORTEST = 2.0
+"""Seconds of the watch, at least: a session reports no more often than once a second."""
+
+
+def idle(
+    scratch: Scratch, *, seconds: float, rest: float, workers: int, lanes: int, progress: Progress
+) -> Result:
+    """Watch idle workers for a while, on lanes that have had a job each."""
+    found = Lanes(lanes)
+    with scratch.fresh() as url, observing(url, scratch) as observer:
+        found.fill(url, lanes, progress)
+        with Crew(Plan(url, queues=found.queues), workers) as crew:
+            crew.go()
+            settled = 0
+            while settled < lanes:
+                time.sleep(0.05)
+                settled += sum(one.settled for one in crew.tell())
+            figures = watch(crew, observer, seconds, rest, progress)
+            crew.stop()
+    return Result(
+        figures={"workers": workers, "lanes": lanes, "queues": len(found.queues), **figures},
+        notes=NOTES,
+    )
+
+
+NOTES = (
+    (
+        "Processor time is what the worker's own process used, as the operating system counts it, in "
+        "percent of one core; the server's share is not in it. Transactions are those of the whole "
+        "database (xact_commit + xact_rollback), counted from another database of the server, so that "
+        "the observer is not among them; an autovacuum that comes by is. Sessions report theirs about "
+        "once a second, and up to ten seconds late when they fall silent, hence the rest before. "
+        f"With a --rest below {REPORTED:g} or --seconds below {SHORTEST:g} they are not measured."
+    ),
+)
+
+
+def watch(
+    crew: Crew, observer: Observer, seconds: float, rest: float, progress: Progress
+) -> dict[str, float | int | None]:
+    """Processor time, transactions and memory of workers that have nothing to do.
+
+    They are watched for some seconds, after others in which they rest. Where these are too few,
+    the transactions are not known, and `None`.
+    """
+    progress.begin("idle", rest + seconds)
+    began = time.monotonic()
+    _wait(began, rest, progress)
+    first, seen = crew.tell(), observer.transactions()
+    start = time.monotonic()
+    _wait(began, rest + seconds, progress)
+    last, now = crew.tell(), observer.transactions()
+    took = time.monotonic() - start
+    used = [end.cpu - begin.cpu for begin, end in zip(first, last, strict=True)]
+    per_second = None
+    if seen is not None and now is not None and rest >= REPORTED and seconds >= SHORTEST:
+        per_second = (now - seen) / took
+    return {
+        "idle_seconds": round(took, 2),
+        "processor_percent_per_worker": round(100 * sum(used) / len(used) / took, 3),
+        "processor_percent_highest": round(100 * max(used) / took, 3),
+        "transactions_per_second": None if per_second is None else round(per_second, 2),
+        "transactions_per_second_per_worker": (
+            None if per_second is None else round(per_second / len(used), 2)
+        ),
+        "memory_mb_per_worker": round(sum(one.memory for one in last) / len(last) / 1e6, 1),
+    }
+
+
+def _wait(began: float, until: float, progress: Progress) -> None:
+    while (left := began + until - time.monotonic()) > 0:
+        time.sleep(min(left, 0.25))
+        progress.at(time.monotonic() - began)

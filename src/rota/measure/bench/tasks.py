@@ -1,0 +1,81 @@
+"""The tasks of the benchmarks' workers: handlers that do nothing, or note when they began.
+
+The app is a module's own, because a child process (`executor="process"`) imports its task.
+"""
+
+import time
+
+from rota.app.app import Rota
+from rota.app.context import Context
+from rota.config import DAY
+
+QUEUE = "bench"
+
+app = Rota("sqlite:///rota-bench-unused.db")
+"""`open_app` says which database; nothing is ever opened under this name."""
+
+starts: list[tuple[float, float]] = []
+"""What `stamp` was given, and when its handler began, in seconds since the epoch."""
+
+
+@app.task(name="bench.noop", queue=QUEUE)
+async def noop(n: int) -> None:
+    """Do nothing."""
+    del n
+
+
+@app.task(name="bench.carry", queue=QUEUE)
+async def carry(load: str) -> None:
+    """Do nothing, with args of some size."""
+    del load
+
+
+@app.task(name="bench.carry_in_thread", queue=QUEUE)
+def carry_in_thread(load: str) -> None:
+    """Do nothing, in a thread."""
+    del load
+
+
+@app.task(name="bench.carry_in_process", queue=QUEUE, executor="process")
+def carry_in_process(load: str) -> None:
+    """Do nothing, in a child process."""
+    del load
+
+
+@app.task(name="bench.stamp", queue=QUEUE)
+async def stamp(key: float) -> None:
+    """Note when this job began; the key is the caller's, such as the time of its call."""
+    starts.append((key, time.time()))
+
+
+@app.task(name="bench.keyed", queue=QUEUE)
+async def keyed(key: int) -> None:
+    """Do nothing, for a key of which there may be a limit."""
+    del key
+
+
+class Failed(Exception):
+    """What `flaky` raises."""
+
+
+RETRY_DELAY = 1.0
+"""Seconds between two attempts of `flaky`."""
+
+
+@app.task(
+    name="bench.flaky", queue=QUEUE, max_attempts=100, retry=lambda _attempt, _error: RETRY_DELAY
+)
+async def flaky(ctx: Context, number: int, failures: int) -> None:
+    """Fail so many times; each attempt is noted as `number + attempt / 1000`."""
+    starts.append((number + ctx.attempt / 1000, time.time()))
+    if ctx.attempt <= failures:
+        raise Failed
+
+
+def open_app(url: str, *, keep: bool = True) -> Rota:
+    """The app, on that database; `keep` retains completed jobs."""
+    app.use(url)
+    for task in app.tasks.values():
+        task.retention = DAY if keep else 0
+    starts.clear()
+    return app

@@ -1,0 +1,16 @@
+"""Private database servers, for tests and measurements: started from binaries, gone with their owner.
+
+Rota never starts a server for an application: it uses the database that is there. What is here
+needs no installation, no root and no service manager, and imports nothing of Rota but its errors.
+
+owner      what all of them have in common
+postgres, mariadb, redis   one server each
+binaries   where their programs are
+supervise  the process that runs a server and removes it
+"""
+
+from rota.measure.servers.mariadb import MariaDBServer
+from rota.measure.servers.postgres import PostgresServer, find_binaries
+from rota.measure.servers.redis import RedisServer
+
+__all__ = ["MariaDBServer", "PostgresServer", "RedisServer", "find_binaries"]

@@ -1,0 +1,76 @@
+"""What became of jobs that were enqueued: created, or met by one of their key that was there."""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import NamedTuple, Self
+
+from rota.model.job import JobId
+
+
+class Placing(StrEnum):
+    """What an enqueue did."""
+
+    CREATED = "created"
+    """There is a new job."""
+    REPLACED = "replaced"
+    """A job that had not started got the new args, priority and time."""
+    SKIPPED = "skipped"
+    """Nothing was stored: there is a job of that key."""
+
+
+class Placed(NamedTuple):
+    """Which job an enqueue led to, and how."""
+
+    job: JobId
+    placing: Placing
+
+
+def created(placed: Iterable[Placed]) -> list[JobId]:
+    """The ids of those jobs that are new."""
+    return [one.job for one in placed if one.placing is Placing.CREATED]
+
+
+class Enqueued(list[JobId]):
+    """The ids that `enqueue_many` gives, in the order asked for.
+
+    Where a unique job met one of its key, the id is that job's. `created`, `replaced` and `skipped`
+    are the ids of each kind; an id may be in several of them if a key was given several times.
+    """
+
+    __slots__ = ("placings",)
+
+    def __init__(
+        self, jobs: Iterable[JobId] = (), placings: Sequence[Placing] | None = None
+    ) -> None:
+        super().__init__(jobs)
+        self.placings = placings
+        """What was done for each; `None`: all are new."""
+
+    @classmethod
+    def of(cls, placed: Sequence[Placed]) -> Self:
+        """From what a store has answered."""
+        return cls([one.job for one in placed], [one.placing for one in placed])
+
+    @classmethod
+    def from_ids(cls, jobs: list[JobId]) -> "Enqueued":
+        """From ids that came through middleware, which may have made a plain list of them."""
+        return jobs if isinstance(jobs, Enqueued) else cls(jobs)
+
+    @property
+    def created(self) -> list[JobId]:
+        """The ids of new jobs."""
+        return list(self) if self.placings is None else self._placed(Placing.CREATED)
+
+    @property
+    def replaced(self) -> list[JobId]:
+        """The ids of jobs that got new args, priority and time."""
+        return self._placed(Placing.REPLACED)
+
+    @property
+    def skipped(self) -> list[JobId]:
+        """The ids of jobs that were there and stayed as they are."""
+        return self._placed(Placing.SKIPPED)
+
+    def _placed(self, wanted: Placing) -> list[JobId]:
+        pairs = zip(self, self.placings or (), strict=False)
+        return [job for job, placing in pairs if placing is wanted]

@@ -1,0 +1,285 @@
+"""What travels between Rota's rooms: a job as it is asked for, claimed, and looked at.
+
+All of them are frozen values. `ClaimedJob` is a named tuple because it is built once per job on
+the hot path, straight from a database row.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import NamedTuple, NewType
+
+from rota.model.limit import Limit
+from rota.model.queue_settings import QueueSettings
+from rota.model.states import State
+from rota.model.unique import Unique
+
+JobId = NewType("JobId", int)
+"""Identifies a job for ever, through all its attempts."""
+
+SessionId = NewType("SessionId", int)
+"""Identifies one run of one worker process."""
+
+LeaseId = NewType("LeaseId", int)
+"""Identifies what one claim handed out. New at every claim, hence the fencing token."""
+
+
+MAX_ATTEMPTS = 5
+"""Attempts of a job of which nobody says anything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """Everything about a job but its args; one spec serves a whole `enqueue_many`.
+
+    `delay` is in seconds from the moment the database stores the job, `at` an aware time; at most
+    one of them is set. `timeout` is in seconds, `None` for no limit. `wake` says whether a
+    sleeping worker is told of the job at once; otherwise it finds it by polling. `unique`, `limit` and
+    `fair` say which keys its jobs have; the keys themselves are in `Keys`.
+
+    `max_attempts` and `timeout` hold if they were given. If they were not, what is set for the queue
+    in the database comes before them.
+    """
+
+    task: str
+    queue: str = "default"
+    priority: int = 0
+    max_attempts: int = MAX_ATTEMPTS
+    timeout: float | None = None
+    delay: float | None = None
+    at: datetime | None = None
+    wake: bool = True
+    attempts_given: bool = True
+    timeout_given: bool = True
+    unique: Unique | None = None
+    limit: Limit | None = None
+    fair: bool = False
+
+    def preset(self, max_attempts: int | None, timeout: float | None) -> "JobSpec":
+        """The same with what is set for its queue in the database, where the spec was not given it."""
+        if self.attempts_given or max_attempts is None:
+            max_attempts = self.max_attempts
+        if self.timeout_given or timeout is None:
+            timeout = self.timeout
+        return replace(self, max_attempts=max_attempts, timeout=timeout)
+
+    @property
+    def keyed(self) -> bool:
+        """Whether its jobs have keys."""
+        return self.unique is not None or self.limit is not None or self.fair
+
+    @property
+    def later(self) -> bool:
+        """Whether the job waits for its time before it becomes available."""
+        return self.delay is not None or self.at is not None
+
+
+class Keys(NamedTuple):
+    """The keys of jobs that are enqueued together, each as many as there are args, or none."""
+
+    unique: Sequence[str] | None = None
+    limit: Sequence[str] | None = None
+    fair: Sequence[str] | None = None
+
+
+class ClaimedJob(NamedTuple):
+    """One job in the hands of a worker. `attempt` counts from 1 and includes this run.
+
+    `enqueued_at` is in seconds since the epoch: making a datetime of it would cost more than the
+    rest of the row, and few handlers look. `limited` says whether others may wait until it has ended;
+    `filled` is its limit's key, if this job took the limit's last place.
+    """
+
+    id: JobId
+    lease: LeaseId
+    task: str
+    args: str
+    queue: str
+    priority: int
+    attempt: int
+    max_attempts: int
+    timeout: float | None
+    enqueued_at: float
+    unique_key: str | None = None
+    limited: bool = False
+    filled: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptError:
+    """Why one attempt failed. `exception` is the dotted name of its class."""
+
+    attempt: int
+    at: datetime
+    exception: str
+    message: str
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run has come: the `fraction` that is done, from 0 to 1, and what it says of it."""
+
+    fraction: float
+    message: str
+    attempt: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line that a handler has written with `Context.log`.
+
+    `level` is debug, info, warning or error, or `dropped` where Rota says how many lines are not
+    kept. `number` is which line of its run it is, from 1; `lease` tells runs apart.
+    """
+
+    at: datetime
+    level: str
+    message: str
+    attempt: int
+    lease: LeaseId
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """A job as the database knows it. `args` and `result` are JSON text.
+
+    `attempt` is the number of attempts begun so far. `scheduled_at` is set while the job waits for
+    its time, `finished_at` once it has finished; `worker` says who runs it while it is running.
+    `progress` and `log` are what its handler told; where many jobs are listed, they are left out.
+    `iteration` counts the rounds that ended with `Again`, the last of them at `last_run`.
+    """
+
+    id: JobId
+    task: str
+    args: str
+    queue: str
+    priority: int
+    state: State
+    attempt: int
+    max_attempts: int
+    timeout: float | None
+    enqueued_at: datetime
+    scheduled_at: datetime | None = None
+    finished_at: datetime | None = None
+    result: str | None = None
+    errors: tuple[AttemptError, ...] = ()
+    worker: str | None = None
+    cancel_requested: bool = False
+    progress: Progress | None = None
+    log: tuple[LogLine, ...] = ()
+    unique_key: str | None = None
+    iteration: int = 0
+    last_run: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Which jobs a listing shows; `None` means any. `limit` bounds the answer.
+
+    `subject` is a unique key, or the beginning of some, with a `*` behind it.
+    """
+
+    state: State | None = None
+    queue: str | None = None
+    task: str | None = None
+    limit: int = 50
+    subject: str | None = None
+
+    @property
+    def subjects(self) -> tuple[str, str] | None:
+        """The first and the last key that `subject` means, in the order of code points."""
+        if self.subject is None:
+            return None
+        if self.subject.endswith("*"):
+            start = self.subject[:-1]
+            return start, start + "\U0010ffff"
+        return self.subject, self.subject
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRecord:
+    """A queue, whether it is paused, and how many of its jobs are in each state.
+
+    `appended` is how often a job of the queue ever became available, `claimed` how often one was
+    claimed. Both only grow, so the difference of two looks is a rate.
+    """
+
+    name: str
+    paused: bool
+    counts: Mapping[State, int] = field(default_factory=dict)
+    appended: int = 0
+    claimed: int = 0
+
+
+class Cleared(NamedTuple):
+    """How many jobs one step of clearing has deleted, and up to which id it has looked.
+
+    `last` is `None` where nothing is left to look at.
+    """
+
+    deleted: int
+    last: JobId | None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """Who a worker is. `timeout` is how long, in seconds, its session lives without a renewal."""
+
+    host: str
+    pid: int
+    queues: tuple[str, ...]
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What a worker learns when it renews its session.
+
+    `alive` is false when the session was rescued; `cancel` names running jobs of the session that
+    somebody wants cancelled. `serving` says which sessions serve each of its queues, in an order that
+    is the same for all of them; empty where nobody needs to know. `queues` is what is set for single queues in the
+    database.
+    """
+
+    alive: bool
+    cancel: frozenset[JobId] = frozenset()
+    serving: Mapping[str, Sequence[SessionId]] = field(default_factory=dict)
+    queues: Mapping[str, QueueSettings] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rescue:
+    """What a rescue took back from one dead session."""
+
+    session: SessionId
+    worker: str
+    available: tuple[JobId, ...]
+    discarded: tuple[JobId, ...]
+
+
+class Look(NamedTuple):
+    """What there is to do, as a worker without work sees it.
+
+    `available`: its queues have jobs to claim. `due`: in how many seconds jobs are to be staged,
+    `None` if none waits for its time. `silent`: a session may have to be rescued. `untidy`: there
+    is housekeeping that cannot wait for long. `cron`: in how many seconds the next cron entry is
+    due, `None` if none is or nobody asked; `cron_later`: the next one that is not due already.
+    """
+
+    available: bool
+    due: float | None
+    silent: bool
+    untidy: bool
+    cron: float | None = None
+    cron_later: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """How many due jobs became available, and in how many seconds the next one is due."""
+
+    staged: int
+    next_due: float | None

@@ -1,0 +1,135 @@
+"""The options of a job: what a task declares, and what `.using(...)` changes for one call."""
+
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
+from typing import Self
+
+from rota.errors import ConfigError
+from rota.model.backoff import check_attempts
+from rota.model.durations import moment, seconds
+from rota.model.job import MAX_ATTEMPTS, JobSpec
+from rota.model.limit import Limit
+from rota.model.unique import Unique
+
+LOWEST, HIGHEST = -32768, 32767
+"""Between these a priority lies; smaller first."""
+
+LONGEST_NAME = 200
+"""Characters a task's or a queue's name may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """Where, when and how often a job runs.
+
+    Args:
+        queue: The queue it waits in.
+        priority: Smaller first; between -32768 and 32767.
+        delay: Seconds (or a timedelta) until it becomes available.
+        at: An aware datetime at which it becomes available.
+        max_attempts: How often it is tried before it is discarded; else what is said of its queue.
+        timeout: Seconds (or a timedelta) one attempt may take; else what is said of its queue.
+        wake: Whether a sleeping worker is told of the job at once. PostgreSQL cannot prepare a
+            transaction (two-phase commit) that does so.
+        unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.
+        limit: How many jobs of a key may run at once, or start in a time.
+        fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared fairly.
+
+    Raises:
+        ConfigError: A value is outside its range, or both `delay` and `at` are given.
+    """
+
+    queue: str = "default"
+    priority: int = 0
+    delay: float | timedelta | None = None
+    at: datetime | None = None
+    max_attempts: int | None = None
+    timeout: float | timedelta | None = None
+    wake: bool = True
+    unique: str | Unique | None = None
+    limit: Limit | None = None
+    fair: str | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.queue, "queue")
+        whole = isinstance(self.priority, int) and not isinstance(self.priority, bool)
+        if not whole or not LOWEST <= self.priority <= HIGHEST:
+            message = (
+                f"priority: a whole number between {LOWEST} and {HIGHEST}, not {self.priority!r}"
+            )
+            raise ConfigError(message)
+        if self.max_attempts is not None:
+            check_attempts(self.max_attempts, "max_attempts")
+        if self.delay is not None and self.at is not None:
+            message = "delay and at exclude each other; give one of them"
+            raise ConfigError(message)
+        if self.delay is not None:
+            seconds(self.delay, "delay")
+        if self.at is not None:
+            object.__setattr__(self, "at", moment(self.at, "at"))
+        if self.timeout is not None and seconds(self.timeout, "timeout") == 0:
+            message = "timeout: more than 0 seconds are needed; leave it out for no limit"
+            raise ConfigError(message)
+        if isinstance(self.unique, str):
+            object.__setattr__(self, "unique", Unique(key=self.unique))
+        for name, value, kind in (
+            ("unique", self.unique, Unique),
+            ("limit", self.limit, Limit),
+            ("fair", self.fair, str),
+        ):
+            if value is not None and not isinstance(value, kind):
+                message = f"{name}: a {kind.__name__} is needed, not {type(value).__name__}"
+                raise ConfigError(message)
+
+    def using(self, changes: dict[str, object]) -> Self:
+        """The same options with some of them changed.
+
+        Raises:
+            ConfigError: An option is not known, or a value is outside its range.
+        """
+        known = {option.name for option in fields(self)}
+        if unknown := changes.keys() - known:
+            message = (
+                f"unknown option {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}"
+            )
+            raise ConfigError(message)
+        # The later of two `.using()` decides when the job starts.
+        if changes.keys() & {"delay", "at"}:
+            changes = {"delay": None, "at": None, **changes}
+        return replace(self, **changes)  # type: ignore[arg-type]  # __post_init__ checks them
+
+    def spec(self, task: str) -> JobSpec:
+        """The spec of a job of `task` with these options."""
+        delay = None if self.delay is None else seconds(self.delay, "delay")
+        return JobSpec(
+            task=task,
+            queue=self.queue,
+            priority=self.priority,
+            max_attempts=MAX_ATTEMPTS if self.max_attempts is None else self.max_attempts,
+            timeout=None if self.timeout is None else seconds(self.timeout, "timeout"),
+            attempts_given=self.max_attempts is not None,
+            timeout_given=self.timeout is not None,
+            delay=delay or None,
+            at=self.at,
+            wake=bool(self.wake),
+            unique=self.unique if isinstance(self.unique, Unique) else None,
+            limit=self.limit,
+            fair=self.fair is not None,
+        )
+
+
+def check_name(name: str, what: str) -> str:
+    """Check the name of a queue or a task.
+
+    Raises:
+        ConfigError: It is empty, too long, begins or ends with a blank, or holds characters that
+            cannot be stored or printed.
+    """
+    printable = isinstance(name, str) and name.isprintable() and name == name.strip()
+    if not printable or not 0 < len(name) <= LONGEST_NAME:
+        message = (
+            f"{what}: a name of 1 to {LONGEST_NAME} printable characters is needed, without blanks "
+            f"around it, not {name!r}"
+        )
+        raise ConfigError(message)
+    return name

@@ -1,0 +1,152 @@
+"""From the outcome of a run to what is written: the whole retry policy, on one screen.
+
+`decide` is a pure function. Workers call it with what the handler returned or raised; the stores
+write the `Settlement` that comes out, and only if the lease it names is still held.
+"""
+
+from datetime import UTC, datetime, timedelta
+from traceback import format_exception
+from types import TracebackType
+from typing import NamedTuple
+
+import msgspec
+
+from rota.model.backoff import Backoff, RetryPolicy
+from rota.model.durations import seconds
+from rota.model.job import ClaimedJob, JobId, LeaseId
+from rota.model.states import Move
+from rota.outcome import Again, Discard, Retry, Snooze
+
+TRACEBACK_LIMIT = 8_000
+"""Characters of a traceback that are kept: its end, where the cause stands."""
+
+
+class Settlement(NamedTuple):
+    """What is to be written about one run.
+
+    `delay` is in seconds and used by retry, snooze and release. `keep` is how many seconds a finished
+    job stays readable; 0: it leaves no row behind. Where it is `None`, a discarded job stays until
+    somebody deletes or retries it, and others leave no row. `result` and `error` are JSON text.
+    `unique_key` is the job's; `at` is when it comes round again, else after `delay`.
+    """
+
+    job: JobId
+    lease: LeaseId
+    move: Move
+    delay: float = 0.0
+    keep: float | None = None
+    result: str | None = None
+    error: str | None = None
+    unique_key: str | None = None
+    at: datetime | None = None
+
+
+class RemoteError(Exception):
+    """An exception of another process, as far as text can tell."""
+
+    def __init__(self, exception: str, message: str, traceback: str = "") -> None:
+        self.exception = exception
+        self.message = message
+        self.traceback = traceback
+        super().__init__(f"{exception}: {message}")
+
+
+def completed(job: ClaimedJob, keep: float | None, result: str | None = None) -> Settlement:
+    """The handler returned."""
+    return Settlement(job.id, job.lease, Move.COMPLETE, 0.0, keep, result, None, job.unique_key)
+
+
+def cancelled(job: ClaimedJob, keep: float | None) -> Settlement:
+    """Somebody asked for the job to be cancelled, and it has stopped."""
+    return Settlement(job.id, job.lease, Move.CANCEL, 0.0, keep, unique_key=job.unique_key)
+
+
+def released(job: ClaimedJob, delay: float = 0.0) -> Settlement:
+    """The job did not run here; somebody else shall run it. No attempt is spent."""
+    return Settlement(job.id, job.lease, Move.RELEASE, delay, unique_key=job.unique_key)
+
+
+def decide(
+    job: ClaimedJob, raised: BaseException, policy: RetryPolicy, keep: float | None = None
+) -> Settlement:
+    """What follows from an exception, or from an outcome that was raised or returned.
+
+    `keep` is for a job that is discarded.
+    """
+    match raised:
+        case Snooze():
+            return Settlement(
+                job.id, job.lease, Move.SNOOZE, raised.after, unique_key=job.unique_key
+            )
+        case Again(after=after, at=at):
+            return Settlement(
+                job.id, job.lease, Move.AGAIN, after or 0.0, unique_key=job.unique_key, at=at
+            )
+        case Discard():
+            return _discard(job, raised, keep)
+        case _ if job.attempt >= job.max_attempts:
+            return _discard(job, raised, keep)
+        case Retry(after=float(after)):
+            wait: float | None = after
+        case _:
+            try:
+                wait = _wait(policy, job.attempt, raised)
+            except Exception as broken:  # noqa: BLE001 - users' code
+                # A policy that fails must not cost the job: fall back to the default waits.
+                broken.__context__ = raised
+                raised, wait = broken, Backoff().wait(job.attempt)
+    if wait is None:
+        return _discard(job, raised, keep)
+    error = error_text(job.attempt, raised)
+    return Settlement(job.id, job.lease, Move.RETRY, wait, error=error, unique_key=job.unique_key)
+
+
+def _wait(policy: RetryPolicy, attempt: int, raised: BaseException) -> float | None:
+    if isinstance(policy, Backoff):
+        return policy.wait(attempt)
+    wait: float | timedelta | None = policy(attempt, raised)
+    return None if wait is None else seconds(wait, "the retry policy's answer")
+
+
+def _discard(job: ClaimedJob, raised: BaseException, keep: float | None) -> Settlement:
+    error = error_text(job.attempt, raised)
+    return Settlement(
+        job.id, job.lease, Move.DISCARD, keep=keep, error=error, unique_key=job.unique_key
+    )
+
+
+def error_text(attempt: int, raised: BaseException) -> str:
+    """One failed attempt as JSON, with its traceback; NUL and lone surrogates are made visible."""
+    if isinstance(raised, RemoteError):
+        return error_json(attempt, raised.exception, raised.message, raised.traceback)
+    traceback = "".join(format_exception(type(raised), raised, _handlers(raised.__traceback__)))
+    try:
+        message = str(raised)
+    except Exception:  # noqa: BLE001 - a broken __str__ must not hide that the job failed
+        message = "(the exception's message cannot be read)"
+    kind = type(raised)
+    return error_json(attempt, f"{kind.__module__}.{kind.__qualname__}", message, traceback)
+
+
+def _handlers(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback from the handler on: how Rota called it helps nobody."""
+    inner = traceback
+    while inner is not None and inner.tb_frame.f_globals.get("__name__", "").startswith("rota."):
+        inner = inner.tb_next
+    return inner or traceback
+
+
+def error_json(attempt: int, exception: str, message: str, traceback: str = "") -> str:
+    """One failed attempt as JSON text."""
+    entry = {
+        "attempt": attempt,
+        "at": datetime.now(UTC),
+        "exception": exception,
+        "message": _storable(message)[:TRACEBACK_LIMIT],
+        "traceback": _storable(traceback)[-TRACEBACK_LIMIT:],
+    }
+    return msgspec.json.encode(entry).decode()
+
+
+def _storable(text: str) -> str:
+    return text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()

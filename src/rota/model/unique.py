@@ -1,0 +1,117 @@
+"""Unique jobs: at most one of a key at a time, and what becomes of a second one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from rota.errors import ConfigError
+from rota.model.durations import seconds
+
+STATES = ("waiting", "running")
+
+
+class OnConflict(StrEnum):
+    """What an enqueue does that finds a job of its key."""
+
+    SKIP = "skip"
+    """Nothing is stored; the answer is the job that is there."""
+    REPLACE = "replace"
+    """A job that has not started gets the new args, priority and time."""
+    RAISE = "raise"
+    """An error."""
+    DEBOUNCE = "debounce"
+    """As `replace`, and the start is pushed back, up to a cap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """At most one job of a task and key at a time.
+
+    Args:
+        by: Names of arguments that make the key; none: all jobs of the task have the same key.
+        key: A template instead of names, such as `"order:{order_id}"`.
+        while_: How long a job keeps its key: while it is `waiting`, or until it has finished
+            (`waiting` and `running`, the default).
+        period: Seconds (or a timedelta) in which there is at most one, finished or not; the periods
+            begin at multiples of it since 1970.
+        on_conflict: `skip`, `replace`, `raise` or `debounce`.
+        cap: With `debounce`, how many seconds after the first enqueue the job starts at the latest.
+
+    Raises:
+        ConfigError: A value is not possible, or two exclude each other.
+    """
+
+    by: tuple[str, ...] = ()
+    key: str | None = None
+    while_: tuple[str, ...] = STATES
+    period: float | timedelta | None = None
+    on_conflict: str = OnConflict.SKIP
+    cap: float | timedelta | None = None
+
+    def __post_init__(self) -> None:
+        if not _names(self.by):
+            message = f"Unique(by=…): a tuple of argument names is needed, not {self.by!r}"
+            raise ConfigError(message)
+        if self.by and self.key is not None:
+            message = "Unique: by and key exclude each other; give one of them"
+            raise ConfigError(message)
+        if not _names(self.while_) or set(self.while_) not in ({"waiting"}, set(STATES)):
+            message = (
+                "Unique(while_=…): ('waiting',) or ('waiting', 'running') is possible, "
+                f"not {self.while_!r}"
+            )
+            raise ConfigError(message)
+        if self.on_conflict not in tuple(OnConflict):
+            kinds = ", ".join(OnConflict)
+            message = f"Unique(on_conflict=…): one of {kinds}, not {self.on_conflict!r}"
+            raise ConfigError(message)
+        for name in ("period", "cap"):
+            value = getattr(self, name)
+            if value is not None and seconds(value, f"Unique({name}=…)") == 0:
+                message = f"Unique({name}=…): more than 0 seconds are needed"
+                raise ConfigError(message)
+        if self.cap is not None and self.on_conflict != OnConflict.DEBOUNCE:
+            message = "Unique(cap=…) is for on_conflict='debounce' alone"
+            raise ConfigError(message)
+
+    @property
+    def template(self) -> str:
+        """The key as a template."""
+        if self.key is not None:
+            return self.key
+        return ",".join(f"{name}={{{name}}}" for name in self.by) or "*"
+
+    @property
+    def while_waiting(self) -> bool:
+        """Whether the key is free as soon as the job starts."""
+        return "running" not in self.while_
+
+    @property
+    def replaces(self) -> bool:
+        """Whether a second job takes the place of one that waits."""
+        return self.on_conflict in {OnConflict.REPLACE, OnConflict.DEBOUNCE}
+
+    @property
+    def cap_seconds(self) -> float | None:
+        """`cap` in seconds."""
+        return None if self.cap is None else seconds(self.cap, "cap")
+
+    def in_period(self, keys: Sequence[str], now: float) -> tuple[Sequence[str], datetime | None]:
+        """The keys as they are at a moment (seconds since 1970), and until when they stay taken.
+
+        A period makes the moment it began a part of the key: the next one has other keys.
+        """
+        if self.period is None:
+            return keys, None
+        length = seconds(self.period, "period")
+        number = int(now // length)
+        began = datetime.fromtimestamp(number * length, UTC)
+        suffix = f" {began:%Y-%m-%dT%H:%M:%S.%f}".rstrip("0").rstrip(".")
+        until = datetime.fromtimestamp((number + 1) * length, UTC)
+        return [key + suffix for key in keys], until
+
+
+def _names(value: object) -> bool:
+    """Whether it is a tuple or a list of text; a set would have another order in each process."""
+    return isinstance(value, tuple | list) and all(isinstance(name, str) for name in value)

@@ -1,0 +1,90 @@
+"""From psycopg's errors to Rota's, each with what to do."""
+
+import re
+from typing import NoReturn
+
+import psycopg
+from psycopg import errors as pg
+
+from rota.errors import (
+    ConfigError,
+    RotaError,
+    SchemaMissing,
+    StoreError,
+    StoreUnavailable,
+)
+from rota.store.url import shown
+
+
+class LockTimeout(StoreError):
+    """A lock was not to be had within the `lock_timeout`; housekeeping tries again later."""
+
+
+def raise_translated(error: psycopg.Error, url: str) -> NoReturn:
+    """Raise the error of Rota's own tree that a driver's error means."""
+    raise translate(error, url) from error
+
+
+def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR0911 - a table of cases
+    """The error of Rota's own tree that a driver's error means."""
+    said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    match error:
+        case pg.UndefinedTable() | pg.InvalidSchemaName() | pg.UndefinedColumn():
+            return SchemaMissing(
+                f"the database has no Rota tables, or not those this Rota needs ({said}); "
+                "run `rota migrate`"
+            )
+        case pg.LockNotAvailable():
+            return LockTimeout(said)
+        case pg.ReadOnlySqlTransaction():
+            return StoreError(f"{shown(url)} takes no writes: {said}. Use the primary server's URL")
+        case pg.InsufficientPrivilege():
+            return ConfigError(
+                f"{shown(url)} refuses: {said}; `rota doctor` says which rights a worker needs"
+            )
+        case (
+            pg.InvalidPassword() | pg.InvalidAuthorizationSpecification() | pg.InvalidCatalogName()
+        ):
+            return ConfigError(f"{shown(url)} refuses: {said}")
+        case pg.InvalidSqlStatementName() | pg.DuplicatePreparedStatement():
+            return ConfigError(
+                f"{shown(url)} gives each transaction another connection ({said}): a pooler in "
+                "transaction mode; add pooler=transaction to the URL, or connect to the server"
+            )
+        case (
+            pg.DeadlockDetected()
+            | pg.SerializationFailure()
+            | pg.IdleInTransactionSessionTimeout()
+            | pg.QueryCanceled()
+        ):
+            return StoreUnavailable(f"the database asks to try again: {said}")
+        case psycopg.OperationalError() | psycopg.InterfaceError():
+            if error.sqlstate is None and _misspelt(said):
+                return ConfigError(f"{shown(url)} cannot be used: {_unquoted(said, url)}")
+            return StoreUnavailable(f"{shown(url)} is not to be reached: {said}")
+        case psycopg.ProgrammingError() if error.sqlstate is None:
+            return ConfigError(f"{shown(url)} cannot be used: {_unquoted(said, url)}")
+        case _:
+            return StoreError(said)
+
+
+def _unquoted(said: str, url: str) -> str:
+    """What libpq says of a URL, without what it quotes of the password."""
+
+    def quoted(found: re.Match[str]) -> str:
+        return '"…"' if found[1] in url and found[1] not in shown(url) else found[0]
+
+    return re.sub(r'"([^"]+)"', quoted, said)
+
+
+def _misspelt(said: str) -> bool:
+    # libpq reports what it cannot connect with as plain text, without a code.
+    return any(
+        part in said
+        for part in (
+            "invalid",
+            "password authentication failed",
+            "does not exist",
+            "no password supplied",
+        )
+    )

@@ -1,0 +1,34 @@
+"""Jobs that a transaction of their handler completes, together with what the handler wrote.
+
+Such a job leaves the lease that it shares with others before the handler's first statement. What
+its transaction locks at the end is then its own lease alone: the other jobs of the claim can be
+settled and rescued even while that transaction is prepared and nobody decides about it.
+"""
+
+from rota.model.job import JobId, LeaseId, SessionId
+from rota.model.settlement import Settlement
+from rota.store.operation import Begin, Steps, operation
+from rota.store.postgres.settle import settle
+from rota.store.postgres.statements import sql
+
+SINGLE_OUT = sql("settle/single_out")
+LEASE_FREE = sql("settle/lease_free")
+
+
+@operation(Begin.HASTY)
+def single_out(session: SessionId, job: JobId, lease: LeaseId) -> Steps[LeaseId | None]:
+    """Give a job a lease of its own; see `rota.store.protocol.Store.single_out`."""
+    # A crash of the server may undo it; then it undoes what the handler's transaction did, too.
+    rows = yield SINGLE_OUT(session=session, job=job, lease=lease)
+    return LeaseId(rows[0][0]) if rows else None
+
+
+@operation(Begin.DURABLE)
+def settle_free(session: SessionId, settlement: Settlement) -> Steps[bool | None]:
+    """Settle without waiting; see `rota.store.protocol.Store.settle_free`."""
+    rows = yield LEASE_FREE(session=session, lease=settlement.lease)
+    if not rows:
+        return False
+    if rows[0][0]:
+        return None
+    return not (yield from settle(session, [settlement]).steps)

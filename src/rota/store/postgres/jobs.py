@@ -1,0 +1,138 @@
+"""Looking at jobs and queues. Nothing here takes a lock."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from rota.model.job import AttemptError, JobFilter, JobId, JobRecord, QueueRecord
+from rota.model.states import State
+from rota.store.operation import Apart, Begin, Steps, operation
+from rota.store.postgres.counters import MUCH, squeeze_if_allowed
+from rota.store.postgres.statements import sql
+
+GET = sql("jobs/get")
+QUEUES = sql("queues/queues")
+LIST_SUBJECT = sql("jobs/list_subject")
+LIST_FINISHED = sql("jobs/list_finished")
+LISTS = {
+    sql("jobs/list_available"): {State.AVAILABLE},
+    sql("jobs/list_running"): {State.RUNNING},
+    sql("jobs/list_waiting"): {State.SCHEDULED, State.RETRYABLE},
+    LIST_FINISHED: {State.COMPLETED, State.DISCARDED, State.CANCELLED},
+}
+
+OF_SUBJECT = {LIST_SUBJECT: set(State) - LISTS[LIST_FINISHED], LIST_FINISHED: LISTS[LIST_FINISHED]}
+"""The same where a unique key is asked for: who holds it is found by it."""
+
+_errors = msgspec.json.Decoder(tuple[AttemptError, ...])
+
+
+@operation(Begin.READING)
+def get(jobs: Sequence[JobId]) -> Steps[list[JobRecord]]:
+    """The jobs with these ids, in the order asked for."""
+    rows = yield GET(jobs=list(jobs))
+    found = {row[0]: _record(row) for row in rows}
+    return [found[job] for job in jobs if job in found]
+
+
+@operation(Begin.SNAPSHOT)
+def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
+    """The newest jobs first. One statement per kind of place, so that each walks one index.
+
+    All in one snapshot: a job that moves on meanwhile would be there twice, or not at all.
+    """
+    first, last = wanted.subjects or (None, None)
+    params = {
+        "first": first,
+        "last": last,
+        "state": wanted.state and wanted.state.value,
+        "queue": wanted.queue,
+        "task": wanted.task,
+        "size": wanted.limit,
+    }
+    records = []
+    for listing, states in (LISTS if first is None else OF_SUBJECT).items():
+        if wanted.state is None or wanted.state in states:
+            records += [_record(row) for row in (yield listing(**params))]
+    records.sort(key=lambda record: record.id, reverse=True)
+    return records[: wanted.limit]
+
+
+@operation(Begin.NOTHING)
+def queues() -> Steps[list[QueueRecord]]:
+    """All queues, by name, with their counts."""
+    [(answer,)] = yield Apart(totals())
+    found: list[QueueRecord] = answer[0]
+    recent: int = answer[1]
+    if recent >= MUCH:
+        yield from squeeze_if_allowed()
+    return found
+
+
+@operation(Begin.READING)
+def totals() -> Steps[tuple[list[QueueRecord], int]]:
+    """The queues, and how many rows came since they were counted last."""
+    paused: dict[str, bool] = {}
+    counted: dict[str, dict[str, int]] = {}
+    recent = 0
+    for queue, is_paused, state, jobs, came in (yield QUEUES()):
+        if state is None:
+            paused[queue] = is_paused
+        else:
+            counted.setdefault(queue, {})[state] = jobs
+            recent += came
+    records = [_queue(name, paused[name], counted.get(name, {})) for name in sorted(paused)]
+    return records, recent
+
+
+def _queue(name: str, paused: bool, counted: dict[str, int]) -> QueueRecord:  # noqa: FBT001
+    appended, claimed = counted.pop("appended", 0), counted.pop("claimed", 0)
+    counted["available"] = appended - claimed - counted.pop("removed", 0)
+    counts = {State(state): jobs for state, jobs in counted.items() if jobs}
+    return QueueRecord(name, paused, counts, appended, claimed)
+
+
+def _record(row: Sequence[Any]) -> JobRecord:
+    (
+        job,
+        task,
+        args,
+        queue,
+        priority,
+        state,
+        attempt,
+        max_attempts,
+        timeout,
+        enqueued_at,
+        scheduled_at,
+        finished_at,
+        result,
+        errors,
+        worker,
+        unwanted,
+        unique_key,
+        iteration,
+        last_run,
+    ) = row
+    return JobRecord(
+        id=JobId(job),
+        task=task,
+        args=args,
+        queue=queue,
+        priority=priority,
+        state=State(state),
+        attempt=attempt,
+        max_attempts=max_attempts,
+        timeout=timeout,
+        enqueued_at=enqueued_at,
+        scheduled_at=scheduled_at,
+        finished_at=finished_at,
+        result=result,
+        errors=_errors.decode(errors) if errors else (),
+        worker=worker,
+        cancel_requested=unwanted,
+        unique_key=unique_key,
+        iteration=iteration or 0,
+        last_run=last_run,
+    )

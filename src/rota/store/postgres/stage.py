@@ -1,0 +1,30 @@
+"""Staging: due jobs go from the timer into the log.
+
+The newest mark says up to which `(run_at, id)` timers have been staged, and in which snapshot. The
+next staging looks at what lies between there and now, and at what transactions brought in that the
+mark's snapshot did not see. It never walks the dead rows that earlier stagings left at the left
+end of the index, which is where a plain `ORDER BY run_at` slows down under a held snapshot.
+"""
+
+from rota.model.job import Staging
+from rota.store.operation import Begin, Steps, operation
+from rota.store.postgres.statements import sql
+
+STAGE_LOCK = sql("stage/stage_lock")
+STAGE = sql("stage/stage")
+STAGE_NEXT = sql("stage/stage_next")
+WAKE = sql("wake/wake")
+
+
+@operation(Begin.HASTY)
+def stage(limit: int) -> Steps[Staging]:
+    """Make due jobs available; somebody else who is staging right now does it for us."""
+    staged = 0
+    [(mine,)] = yield STAGE_LOCK()
+    if mine:
+        [(staged,)] = yield STAGE(size=limit)
+        if staged:
+            yield WAKE()
+    rows = yield STAGE_NEXT()
+    next_due = max(0.0, rows[0][0]) if rows else None
+    return Staging(staged, next_due)

@@ -1,0 +1,164 @@
+"""The PostgreSQL store: a database, and the operations on it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rota.store.postgres import (
+    clear,
+    control,
+    counters,
+    look,
+    notes,
+    queue_settings,
+    schema,
+    sessions,
+    settle,
+)
+from rota.store.postgres import enqueue_keyed as keyed
+from rota.store.postgres import job_transaction as effects
+from rota.store.postgres import jobs as lookup
+from rota.store.postgres import stage as timer
+from rota.store.postgres import tidy as segments
+from rota.store.postgres.claim import Claims
+from rota.store.postgres.connection import PostgresConnection
+from rota.store.postgres.ended import PostgresListener
+from rota.store.postgres.enqueue import Enqueuer
+from rota.store.postgres.transaction import PostgresTransaction
+from rota.store.postgres.url import read_url
+from rota.store.postgres.wake import PostgresWaker
+
+if TYPE_CHECKING:
+    from rota.store.cron import Cron
+    from rota.store.health import Facts, HorizonFacts, LaneFacts, SessionFacts
+    from rota.store.operation import Operation
+
+
+class PostgresStore:
+    """A PostgreSQL database; see `rota.store.protocol.Store`.
+
+    Args:
+        url: A URL that libpq understands. One parameter is Rota's own: `pooler=transaction` says
+            that a pooler stands in front of the server which gives every transaction another
+            connection; then no statement is prepared, and workers poll instead of listening.
+
+    Raises:
+        ConfigError: The URL cannot be read.
+    """
+
+    name = "postgres"
+
+    def __init__(self, url: str) -> None:
+        self._url, self._pooled = read_url(url)
+        self._spare: list[PostgresConnection] = []
+        self.enqueue = Enqueuer().enqueue
+        self.claim = Claims().claim
+
+    def connect(self) -> PostgresConnection:
+        """A new connection of Rota's own; nothing is opened yet."""
+        return PostgresConnection(self._url, pooled=self._pooled)
+
+    def transaction(self) -> PostgresTransaction:
+        """Begin a transaction of Rota's own."""
+        try:
+            connection = self._spare.pop()
+        except IndexError:
+            # Rota's planner settings would harm the user's own statements.
+            connection = PostgresConnection(self._url, pooled=self._pooled, tuned=False)
+        return PostgresTransaction(connection, self._keep)
+
+    def waker(self, queues: Sequence[str]) -> PostgresWaker:
+        """Something a worker of these queues can sleep on."""
+        return PostgresWaker(self.connect(), queues, listen=not self._pooled)
+
+    def listener(self) -> PostgresListener:
+        """Something that hears of jobs that have ended."""
+        return PostgresListener(self.connect(), listen=not self._pooled)
+
+    # Looking on, and cron. The modules are loaded here: few processes need their statements.
+
+    @property
+    def cron(self) -> "Cron":
+        """The operations on cron entries."""
+        from rota.store.postgres import cron
+
+        return cron.cron(self.enqueue, self.enqueue_keyed)
+
+    def lanes(self) -> "Operation[list[LaneFacts]]":
+        """Each lane, and how long ago its next job was enqueued."""
+        from rota.store.postgres import live
+
+        return live.lanes()
+
+    def workers(self) -> "Operation[list[SessionFacts]]":
+        """The sessions that are open."""
+        from rota.store.postgres import live
+
+        return live.workers()
+
+    def horizon(self) -> "Operation[HorizonFacts]":
+        """Who keeps vacuum from removing rows."""
+        from rota.store.postgres import live
+
+        return live.horizon()
+
+    def product(self) -> "Operation[str]":
+        """Such as "PostgreSQL 15.4"."""
+        from rota.store.postgres import live
+
+        return live.product()
+
+    def health(self, *, thorough: bool = False) -> "Operation[Facts]":  # noqa: ARG002 - SQLite's
+        """Facts about the database's health."""
+        from rota.store.postgres import health
+
+        return health.health(pooled=self._pooled)
+
+    def hears(self, timeout: float) -> bool | None:
+        """Whether a notification comes back within so many seconds; None behind a known pooler."""
+        from rota.store.postgres import probe
+
+        return None if self._pooled else probe.hears(self.connect, timeout)
+
+    def close(self) -> None:
+        """Close what the store itself keeps open."""
+        while self._spare:
+            self._spare.pop().close()
+
+    def _keep(self, connection: PostgresConnection) -> None:
+        """Keep the connection of a transaction for the next one: opening takes a while."""
+        if self._spare:
+            connection.close()
+        else:
+            self._spare.append(connection)
+
+    enqueue_keyed = staticmethod(keyed.enqueue_keyed)
+    get = staticmethod(lookup.get)
+    list_jobs = staticmethod(lookup.list_jobs)
+    queues = staticmethod(lookup.queues)
+    cancel = staticmethod(control.cancel)
+    retry = staticmethod(control.retry)
+    retry_discarded = staticmethod(control.retry_discarded)
+    delete = staticmethod(control.delete)
+    pause = staticmethod(control.pause)
+    resume = staticmethod(control.resume)
+    set_queue = staticmethod(queue_settings.set_queue)
+    queue_settings = staticmethod(queue_settings.queue_settings)
+    last_job = staticmethod(clear.last_job)
+    clear = staticmethod(clear.clear)
+    open_session = staticmethod(sessions.open_session)
+    renew = staticmethod(sessions.renew)
+    close_session = staticmethod(sessions.close_session)
+    release = staticmethod(sessions.release)
+    settle = staticmethod(settle.settle)
+    note = staticmethod(notes.note)
+    notes = staticmethod(notes.notes)
+    single_out = staticmethod(effects.single_out)
+    settle_free = staticmethod(effects.settle_free)
+    look = staticmethod(look.look)
+    stage = staticmethod(timer.stage)
+    rescue = staticmethod(sessions.rescue)
+    squeeze = staticmethod(counters.squeeze)
+    tidy = staticmethod(segments.tidy)
+    schema_version = staticmethod(schema.schema_version)
+    migrations = staticmethod(schema.migrations)
+    migrate = staticmethod(schema.migrate)

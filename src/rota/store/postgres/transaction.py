@@ -1,0 +1,53 @@
+"""A transaction of Rota's own, for callers who have none."""
+
+from collections.abc import Callable
+from typing import LiteralString
+
+import psycopg
+
+from rota.errors import (
+    RotaError,
+)
+from rota.store.postgres.connection import LOCAL_PLANNER, PostgresConnection
+from rota.store.postgres.failures import raise_translated
+
+
+class PostgresTransaction:
+    """An open transaction of Rota's own; see `rota.store.connections.Transaction`."""
+
+    def __init__(
+        self, own: PostgresConnection, give_back: Callable[[PostgresConnection], None]
+    ) -> None:
+        self._own = own
+        self._give_back = give_back
+        self.connection = own.raw()
+        self._run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+
+    def tune(self) -> None:
+        """Take Rota's own settings until the end, which is near: one settlement, and the commit.
+
+        They end with the transaction. One of them lets the server end it where the worker freezes
+        right there, with the job's lease locked.
+        """
+        self._run(LOCAL_PLANNER)
+
+    def commit(self) -> None:
+        """Make everything done in it permanent, and end it."""
+        try:
+            self._run("COMMIT")
+        except RotaError:
+            self._own.close()
+            raise
+        self._give_back(self._own)
+
+    def rollback(self) -> None:
+        """Undo everything done in it; a connection that is gone has done so already."""
+        if not self.connection.closed:
+            self._run("ROLLBACK")
+        self._give_back(self._own)
+
+    def _run(self, sql: LiteralString) -> None:
+        try:
+            self.connection.execute(sql, prepare=False)
+        except psycopg.Error as error:
+            raise_translated(error, self._own.url)

@@ -1,0 +1,57 @@
+"""Looking jobs up, by id and by what they are. Jobs past their retention are not seen."""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from rota.model.job import JobFilter, JobId, JobRecord
+from rota.model.states import State
+from rota.store.operation import Begin, Query, Steps, operation
+from rota.store.sqlite.rows import job_record
+from rota.store.sqlite.statements import json_list, sql
+
+GET = sql("jobs/get")
+LIST_JOBS = sql("jobs/list_jobs")
+LIST_SUBJECT = sql("jobs/list_subject")
+LIST_AVAILABLE = sql("jobs/list_available")
+LIST_WAITING = sql("jobs/list_waiting")
+LIST_RUNNING = sql("jobs/list_running")
+LIST_FINISHED = sql("jobs/list_finished")
+
+
+@operation(Begin.NOTHING)
+def get(jobs: Sequence[JobId]) -> Steps[list[JobRecord]]:
+    """The jobs with these ids, in the order asked for; ids of no job are left out."""
+    rows = yield GET(jobs=json_list(jobs))
+    found = {row[0]: job_record(row) for row in rows}
+    return [found[job] for job in jobs if job in found]
+
+
+@operation(Begin.NOTHING)
+def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
+    """The newest jobs first, at most `wanted.limit` of them."""
+    ids = yield _listing(wanted)
+    rows = yield GET(jobs=json_list([row[0] for row in ids]))
+    found = sorted(map(job_record, rows), key=lambda record: record.id, reverse=True)
+    # Between the two statements a job may have moved on.
+    return [record for record in found if wanted.state in {None, record.state}]
+
+
+def _listing(wanted: JobFilter) -> Query:
+    """The statement that finds the ids, by the index of the wanted state."""
+    params = {"queue": wanted.queue, "task": wanted.task, "size": max(wanted.limit, 0)}
+    if wanted.subjects is not None:
+        first, last = wanted.subjects
+        state = wanted.state and wanted.state.value
+        return LIST_SUBJECT(**params, state=state, first=first, last=last)
+    match wanted.state:
+        case None | State.BLOCKED:
+            return LIST_JOBS(**params)
+        case State.AVAILABLE:
+            return LIST_AVAILABLE(**params)
+        case State.SCHEDULED | State.RETRYABLE:
+            return LIST_WAITING(**params, state=wanted.state.value)
+        case State.RUNNING:
+            return LIST_RUNNING(**params)
+        case State.COMPLETED | State.DISCARDED | State.CANCELLED:
+            return LIST_FINISHED(**params, state=wanted.state.value)
+    assert_never(wanted.state)

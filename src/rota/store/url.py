@@ -1,0 +1,20 @@
+"""A database's URL as people may see it."""
+
+import re
+
+
+def shown(url: str) -> str:
+    """A URL fit for messages: without its password.
+
+    What is none may hold a password, too: "host=127.0.0.1 password=secret", "ada:secret@host".
+    """
+    if "://" not in url:
+        url = re.sub(r"(?is)(password\s*=).*", r"\1…", url)
+    url = re.sub(r"(?<=[?&])((?:ssl)?password)=[^&]*", r"\1=…", url)
+    head, at, tail = url.rpartition("@")
+    if not at:
+        return url
+    scheme, separator, credentials = head.partition("://")
+    if not separator:
+        scheme, credentials = "", head
+    return f"{scheme}{separator}{credentials.partition(':')[0]}@{tail}"

@@ -1,0 +1,1 @@
+"""How commands speak to a person on a terminal, and to programs: tables, JSON, exit codes."""

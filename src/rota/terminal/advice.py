@@ -1,0 +1,43 @@
+"""Commands that a command advises: they name the database that was named to it.
+
+Whoever gave `--url` has to give it to the next command, too. From the environment, or from the
+default, the next one has it by itself.
+"""
+
+import re
+from shlex import quote
+
+import click
+
+from rota.store.url import shown
+
+GIVEN = "rota.url"
+"""Under this key of click's context is the URL that an option gave."""
+
+
+def remember(context: click.Context, parameter: click.Parameter, url: str | None) -> str | None:
+    """Take `--url` down; for click's `callback`."""
+    context.meta[GIVEN] = url
+    return not_empty(context, parameter, url)
+
+
+def not_empty(_: click.Context, __: click.Parameter, url: str | None) -> str | None:
+    """Refuse an empty `--url`, as that of a shell's variable that is not set; for `callback`."""
+    if url is not None and not url.strip():
+        message = "it is empty; name a database, or leave the option out"
+        raise click.BadParameter(message)
+    return url
+
+
+def addressed(command: str) -> str:
+    """A command of Rota's with the `--url` that this one was given; others stay as they are."""
+    context = click.get_current_context(silent=True)
+    url = context.meta.get(GIVEN) if context else None
+    if not url or not command.startswith("rota ") or " --url " in command:
+        return command
+    return f"{command} --url {quote(shown(url))}"
+
+
+def addressed_within(message: str) -> str:
+    """A message whose commands, between backticks, name the database."""
+    return re.sub(r"`([^`]+)`", lambda found: f"`{addressed(found[1])}`", message)

@@ -1,0 +1,74 @@
+"""What a command's end says: exit codes, and one red line instead of a traceback."""
+
+from typing import IO, Any
+
+import click
+
+from rota.errors import (
+    ConfigError,
+    RotaError,
+    SchemaMissing,
+    SchemaOutdated,
+    SchemaTooNew,
+    StoreError,
+)
+from rota.terminal.advice import addressed_within
+from rota.terminal.output import harmless
+
+FAILED = 1
+USAGE = 2
+UNREACHABLE = 3
+SCHEMA = 4
+INTERRUPTED = 130
+
+WARNED, ALARMED = 1, 2
+"""How `rota doctor` ends where it could look: 0, 1 and 2 mean to monitoring systems what they mean
+to Nagios, and 3 (`UNREACHABLE`) means that nothing is known."""
+
+
+class Failure(click.ClickException):
+    """The end of a command, with what to do about it."""
+
+    def __init__(self, message: str, code: int = FAILED) -> None:
+        super().__init__(addressed_within(message))
+        self.exit_code = code  # type: ignore[misc]  # click reads it from the instance
+
+    def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - always stderr
+        """One line on stderr, red on a terminal."""
+        complain(self.message)
+
+
+class Unusable(RotaError):
+    """The URL is in order, and the database behind it refuses whoever it names."""
+
+
+def complain(message: str) -> None:
+    """Say on stderr what is wrong, in one line."""
+    line = harmless(" ".join(message.split()))
+    click.secho(f"Error: {line}", fg="red", err=True)
+
+
+def exit_code(error: RotaError) -> int:
+    """The exit code that an error means."""
+    match error:
+        case SchemaMissing() | SchemaOutdated() | SchemaTooNew():
+            return SCHEMA
+        case StoreError() | Unusable():
+            return UNREACHABLE
+        case ConfigError():
+            return USAGE
+        case _:
+            return FAILED
+
+
+class Reporting(click.Group):
+    """A group whose commands may raise Rota's errors."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except RotaError as error:
+            raise Failure(str(error), exit_code(error)) from error
+        except KeyboardInterrupt:
+            raise Failure("stopped by Ctrl-C", INTERRUPTED) from None

@@ -1,0 +1,144 @@
+"""What commands print: tables for people on a terminal, tabs in a pipe, JSON for programs.
+
+Names, errors and args come from others, and may hold what a terminal obeys: escape sequences,
+characters that turn the writing direction round. `harmless` makes these visible.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from rota.terminal.tables import GAP, Column, fitted, shortened
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+Cell = str | int | None
+
+STYLES = {
+    "running": "cyan",
+    "retryable": "yellow",
+    "completed": "green",
+    "discarded": "red",
+    "cancelled": "dim",
+    "yes": "yellow",
+    "paused": "yellow",
+    "undeclared": "yellow",
+}
+"""Words that stand out, where they are all there is in a cell."""
+
+
+def harmless(text: str, *, keep: str = "") -> str:
+    """The text with everything that does not print written as an escape, but for `keep`."""
+    if text.isprintable():
+        return text
+    return "".join(
+        one if one.isprintable() or one in keep else one.encode("unicode_escape").decode()
+        for one in text
+    )
+
+
+def harmless_lines(text: str) -> str:
+    """`harmless` for text of several lines."""
+    return harmless(text.expandtabs(), keep="\n")
+
+
+def on_terminal() -> bool:
+    """Whether a person is looking."""
+    return sys.stdout.isatty()
+
+
+def say(line: str = "", **style: Any) -> None:
+    """Print a line of Rota's own words; styles show on a terminal only."""
+    click.echo(click.style(line, **style) if any(style.values()) else line)
+
+
+def say_json(value: object) -> None:
+    """Print one JSON document."""
+    click.echo(formatted(msgspec.json.encode(value).decode()))
+
+
+def formatted(text: str) -> str:
+    """JSON on several lines; as it is, where it cannot be read.
+
+    SQL can store halves of surrogate pairs, and thousands of levels.
+    """
+    try:
+        return msgspec.json.format(text, indent=2)
+    except (msgspec.DecodeError, RecursionError):
+        return text
+
+
+def moment(at: datetime | None) -> str:
+    """A moment in the time zone of whoever looks."""
+    return "" if at is None else at.astimezone().isoformat(" ", "seconds")
+
+
+def brief(at: datetime | None) -> str:
+    """A moment for a table: to the minute on a terminal, exact in a pipe."""
+    if at is None or not on_terminal():
+        return moment(at)
+    local = at.astimezone()
+    return (
+        f"{local:%m-%d %H:%M}"
+        if local.year == datetime.now(local.tzinfo).year
+        else f"{local:%Y-%m-%d}"
+    )
+
+
+def table(
+    headings: Sequence[str | Column], rows: Sequence[Sequence[Cell]], *, nothing: str
+) -> None:
+    """Print rows under headings; numbers are aligned to the right. `nothing`: when there are none."""
+    columns = [Column(one) if isinstance(one, str) else one for one in headings]
+    texts = [["" if cell is None else harmless(str(cell)) for cell in row] for row in rows]
+    if not on_terminal():
+        _with_tabs(columns, texts)
+    elif rows:
+        right = {n for n in range(len(columns)) if any(isinstance(row[n], int) for row in rows)}
+        _on_terminal(columns, texts, right)
+    else:
+        say(nothing)
+
+
+def _with_tabs(columns: Sequence[Column], texts: Sequence[Sequence[str]]) -> None:
+    lines = [[one.title for one in columns], *texts]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        padded = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
+        click.echo("\t".join(padded).rstrip(" "))
+
+
+def _on_terminal(
+    columns: Sequence[Column], texts: Sequence[Sequence[str]], right: set[int]
+) -> None:
+    from rich.cells import cell_len
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    placed = fitted(columns, texts, console.width)
+
+    def show(cells: Sequence[str], style: str = "") -> None:
+        line = Text()
+        for one, cell in zip(placed, cells, strict=True):
+            text = shortened(cell, one.width) if columns[one.number].prose else cell
+            blank = " " * (one.width - cell_len(text))
+            line.append(" " * GAP if line else "")
+            line.append(blank if one.number in right else "")
+            line.append(text, style or STYLES.get(text, ""))
+            line.append("" if one.number in right else blank)
+        line.rstrip()
+        console.print(line, soft_wrap=True)
+
+    show([one.title for one in placed], "bold")
+    for row in texts:
+        show([row[one.number] for one in placed])
+
+
+def json_option(function: F) -> F:
+    """`--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)

@@ -1,0 +1,1 @@
+"""Transactions that jobs join: the caller's, and Rota's own."""

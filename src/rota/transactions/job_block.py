@@ -1,0 +1,284 @@
+"""The transaction of a handler: what it writes and its job's completion commit together.
+
+    @rota.task
+    async def ship(ctx: Context, order: int) -> None:
+        async with ctx.transaction() as tx:
+            await tx.aexecute("UPDATE orders SET shipped = true WHERE id = %s", [order])
+
+The completion is the store's own settlement, with its fence: where the worker's session was lost the
+lease is not there any more, and everything is rolled back. It is written last, so that what it locks
+is locked for a moment only.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
+from enum import Enum
+from functools import partial
+from inspect import isawaitable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from rota.errors import ConfigError, LeaseLost, StoreUnavailable
+from rota.model.job import ClaimedJob, LeaseId, SessionId
+from rota.model.settlement import Settlement, completed
+from rota.store.execute import adrive, drive
+from rota.transactions.block import TransactionBlock
+from rota.transactions.joined import AwaitedJoined, Joined, ajoin, join
+from rota.transactions.own import Own, Threaded, to_its_end
+
+if TYPE_CHECKING:
+    from rota.app.app import Rota
+    from rota.app.task import Task
+
+T = TypeVar("T")
+
+Transact = Callable[[ClaimedJob, object, bool], "JobTransaction"]
+"""Makes the transaction of a job: on this connection, committed by Rota or not."""
+
+Flow = Generator[Callable[[], Any], Any, None]
+"""What is to be done: calls, of which each is given its answer. Async code awaits these."""
+
+
+class Stage(Enum):
+    """How far a run has come with its transaction."""
+
+    NONE = "there is none, or it was rolled back"
+    OPEN = "the handler is in its block"
+    SETTLED = "the completion is written, and nobody knows yet whether it is committed"
+    COMPLETED = "the completion is committed"
+
+
+class Completion:
+    """How the job of one run is completed by a transaction; made by the worker.
+
+    Attributes:
+        job: The job, with the lease that it has now.
+        stage: How far the run has come.
+        settlement: What was written, once that is known.
+        failed_late: Whether the handler failed after that, which is logged.
+    """
+
+    def __init__(
+        self,
+        job: ClaimedJob,
+        session: SessionId,
+        task: "Task[..., Any, Any]",
+        *,
+        moving: Callable[[], AbstractContextManager[Callable[[LeaseId, LeaseId], None]]],
+        doubtful: Callable[[], None],
+    ) -> None:
+        self.job = job
+        self.session = session
+        self.task = task
+        self.stage = Stage.NONE
+        self.settlement: Settlement | None = None
+        self.failed_late = False
+        self._moving = moving
+        self._doubtful = doubtful
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing that the handler says changes anything any more, or may not."""
+        return self.stage in {Stage.SETTLED, Stage.COMPLETED}
+
+    def open(self) -> None:
+        """Begin.
+
+        Raises:
+            ConfigError: The run has had its transaction, or is in one.
+        """
+        if self.stage is not Stage.NONE:
+            message = (
+                f"job {self.job.id} has a transaction already, and a job is completed only once; "
+                "put everything into one block"
+            )
+            raise ConfigError(message)
+        self.stage = Stage.OPEN
+
+    def single_out(self, app: "Rota") -> None:
+        """Give the job a lease of its own, and note which.
+
+        Raises:
+            LeaseLost: The job is not held by this worker any more.
+            StoreUnavailable: Nobody knows; the worker looks for leases that it does not know.
+        """
+        job = self.job
+        with self._moving() as moved:
+            try:
+                lease = app.run(app.store.single_out(self.session, job.id, job.lease))
+            except StoreUnavailable:
+                self._doubtful()
+                raise
+            if lease is not None and lease != job.lease:
+                moved(job.lease, lease)
+                self.job = job._replace(lease=lease)
+        self.require(held=lease is not None)
+
+    def require(self, *, held: bool) -> None:
+        """Refuse to go on where the fence has refused.
+
+        Raises:
+            LeaseLost: The job is not held by this worker any more.
+        """
+        if not held:
+            self.stage = Stage.NONE
+            message = (
+                f"job {self.job.id} was taken over by another worker; nothing of this transaction "
+                "is stored"
+            )
+            raise LeaseLost(message)
+
+
+class JobTransaction(TransactionBlock):
+    """Commits the handler's writes and the job's completion together, or neither; for one block.
+
+    Made by `Context.transaction`. In a direct call of the task it is just a transaction.
+    """
+
+    def __init__(
+        self, app: "Rota", completion: Completion | None, conn: object, *, commit: bool
+    ) -> None:
+        if conn is None and not commit:
+            message = "commit=False needs conn=...: nobody else can commit a connection of Rota's"
+            raise ConfigError(message)
+        self._app = app
+        self._completion = completion
+        self._conn = conn
+        self._commit = commit
+        self._result: str | None = None
+        self._joined: Joined | None = None
+        self._awaited: AwaitedJoined | None = None
+
+    @property
+    def own(self) -> bool:
+        """Whether the connection is Rota's."""
+        return self._conn is None
+
+    @property
+    def connection(self) -> Any:
+        """The connection given, or the driver's (psycopg or sqlite3), for the handler's statements.
+
+        Raises:
+            ConfigError: The block has not begun or has ended.
+        """
+        joined = self._joined or self._awaited
+        if joined is None:
+            message = "this transaction is not open; use it in its `with` block"
+            raise ConfigError(message)
+        return joined.connection
+
+    async def aexecute(self, sql: str, params: Any = ()) -> Any:
+        """`execute` for async code."""
+        if isinstance(self._awaited, Threaded):
+            return await self._awaited.call(partial(self.execute, sql, params))
+        found = self.execute(sql, params)
+        return await found if isawaitable(found) else found
+
+    def result(self, value: Any) -> None:
+        """Store this as the job's result, with the completion: what is returned later comes late.
+
+        Raises:
+            ConfigError: The task was not declared with `store_result=True`.
+            ArgsError: It cannot be stored, or does not fit the task's annotation.
+        """
+        if self._completion is None:
+            return
+        task = self._completion.task
+        if not task.store_result:
+            message = f"task {task.name!r} keeps no results; declare it with store_result=True"
+            raise ConfigError(message)
+        self._result = task.result_codec.encode(value)
+
+    # The block -------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        joined: Joined = (
+            Own(self._app.begin) if self.own else join(self._conn, self._app.check_backend)
+        )
+        drive(self._entering(_now, joined), _now)
+        self._joined = joined
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        joined, self._joined = self._joined, None
+        if joined is not None:
+            drive(self._leaving(joined, error), _now)
+
+    async def __aenter__(self) -> Self:
+        check, begun = self._app.check_backend, not self._commit
+        joined: AwaitedJoined = (
+            Threaded(Own(self._app.begin))
+            if self.own
+            else await ajoin(self._conn, check, begun=begun)
+        )
+        await adrive(self._entering(to_its_end, joined), _now)
+        self._awaited = joined
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        joined, self._awaited = self._awaited, None
+        if joined is not None:
+            await adrive(self._leaving(joined, error), _now)
+
+    def _entering(self, run: Callable[..., Any], joined: Joined | AwaitedJoined) -> Flow:
+        one = self._completion
+        if one is None:
+            yield joined.begin
+            return
+        one.open()
+        try:
+            yield partial(run, partial(one.single_out, self._app))
+            yield joined.begin
+        except BaseException:
+            one.stage = Stage.NONE
+            raise
+
+    def _leaving(self, joined: Joined | AwaitedJoined, error: BaseException | None) -> Flow:
+        one = self._completion
+        if error is not None:
+            if one is not None:
+                one.stage = Stage.NONE
+            if self._commit:
+                yield joined.rollback
+            return
+        try:
+            if one is not None:
+                one.settlement = completed(
+                    one.job, one.task.keeps[one.job.queue].completed, self._result
+                )
+                one.stage = Stage.SETTLED
+                # Who waits for the job cannot be told in a transaction that is prepared.
+                settle = self._app.store.settle(one.session, [one.settlement], tell=self._commit)
+                refused = yield partial(joined.run, settle)
+                one.require(held=not refused)
+            if self._commit:
+                yield joined.commit
+        except BaseException:
+            if self._commit:
+                yield joined.rollback
+            raise
+        if one is not None and self._commit:
+            one.stage = Stage.COMPLETED
+
+
+def without_job(app: "Rota") -> Transact:
+    """For direct calls of a task: transactions that complete nothing."""
+
+    def transact(_: ClaimedJob, conn: object, commit: bool) -> JobTransaction:  # noqa: FBT001
+        return JobTransaction(app, None, conn, commit=commit)
+
+    return transact
+
+
+def _now(call: Callable[[], T]) -> T:
+    return call()

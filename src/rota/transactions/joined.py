@@ -1,0 +1,265 @@
+"""The caller's transaction in which a handler's job is completed; `own` has those of Rota's own.
+
+`callers` runs an operation in a caller's transaction and leaves that alone. Here it is begun where
+the driver wants that, committed and rolled back. What blocks has a twin that is awaited.
+"""
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from rota.errors import ConfigError
+from rota.store.execute import adrive, drive
+from rota.store.operation import Operation
+from rota.transactions.callers import Awaiting, Blocking, blocking_caller, caller, family
+
+T = TypeVar("T")
+
+
+class Joined(Protocol):
+    """A transaction, as blocking code sees it."""
+
+    @property
+    def connection(self) -> Any:
+        """The driver's connection, or what the caller has given."""
+        ...
+
+    def begin(self) -> None:
+        """Begin it, or check that it is there."""
+        ...
+
+    def run(self, operation: Operation[T]) -> T:
+        """Run an operation in it, after everything that the caller has not sent yet."""
+        ...
+
+    def commit(self) -> None:
+        """Commit it."""
+        ...
+
+    def rollback(self) -> None:
+        """Roll it back, whatever state it is in."""
+        ...
+
+
+class AwaitedJoined(Protocol):
+    """The same for async code."""
+
+    @property
+    def connection(self) -> Any:
+        """The driver's connection, or what the caller has given."""
+        ...
+
+    async def begin(self) -> None:
+        """Begin it, or check that it is there."""
+        ...
+
+    async def run(self, operation: Operation[T]) -> T:
+        """Run an operation in it, after everything that the caller has not sent yet."""
+        ...
+
+    async def commit(self) -> None:
+        """Commit it."""
+        ...
+
+    async def rollback(self) -> None:
+        """Roll it back, whatever state it is in."""
+        ...
+
+
+class CallersOwn:
+    """A transaction on a caller's blocking connection or session."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+
+    def begin(self) -> None:
+        """Check that it will be there: these drivers begin one with the first statement.
+
+        Raises:
+            ConfigError: The connection is in autocommit mode.
+        """
+        _refuse_autocommit(_connection(self.connection))
+
+    def run(self, operation: Operation[T]) -> T:
+        """Run an operation in it; what a Session has not flushed goes first."""
+        if hasattr(self.connection, "flush"):
+            self.connection.flush()
+        return drive(operation.steps, blocking_caller(self.connection).execute)
+
+    def commit(self) -> None:
+        """Commit it."""
+        self.connection.commit()
+
+    def rollback(self) -> None:
+        """Roll it back. A connection that is gone has done so already."""
+        with contextlib.suppress(Exception):
+            self.connection.rollback()
+
+
+class AwaitedCallersOwn:
+    """A transaction on a caller's async connection or session."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+
+    async def begin(self) -> None:
+        """Check that it will be there: these drivers begin one with the first statement.
+
+        Raises:
+            ConfigError: The connection is in autocommit mode.
+        """
+        _refuse_autocommit(await _aconnection(self.connection))
+
+    async def run(self, operation: Operation[T]) -> T:
+        """Run an operation in it; what a Session has not flushed goes first."""
+        if hasattr(self.connection, "flush"):
+            await self.connection.flush()
+        return await _run_on(self.connection, operation)
+
+    async def commit(self) -> None:
+        """Commit it."""
+        await self.connection.commit()
+
+    async def rollback(self) -> None:
+        """Roll it back. A connection that is gone has done so already."""
+        with contextlib.suppress(Exception):
+            await self.connection.rollback()
+
+
+class Asyncpg:
+    """A transaction on a connection of asyncpg, where transactions are objects."""
+
+    def __init__(self, connection: Any, *, begun: bool) -> None:
+        self.connection = connection
+        self._begun = begun
+        self._transaction: Any = None
+
+    async def begin(self) -> None:
+        """Begin it, unless the caller has (`begun`) and will end it.
+
+        Raises:
+            ConfigError: There is one already and should not, or there should be one.
+        """
+        if self.connection.is_in_transaction() and not self._begun:
+            message = (
+                "conn is in a transaction already, which Rota cannot end; leave its begin and its "
+                "end to ctx.transaction(conn=...), or say commit=False and commit it yourself"
+            )
+            raise ConfigError(message)
+        if not self._begun:
+            self._transaction = self.connection.transaction()
+            await self._transaction.start()
+        elif not self.connection.is_in_transaction():
+            message = "commit=False: begin a transaction first, with conn.transaction()"
+            raise ConfigError(message)
+
+    async def run(self, operation: Operation[T]) -> T:
+        """Run an operation in it."""
+        return await _run_on(self.connection, operation)
+
+    async def commit(self) -> None:
+        """Commit it."""
+        await self._transaction.commit()
+
+    async def rollback(self) -> None:
+        """Roll it back. A connection that is gone has done so already."""
+        with contextlib.suppress(Exception):
+            await self._transaction.rollback()
+
+
+class Unthreaded:
+    """A caller's blocking transaction for async code: it may belong to this very thread."""
+
+    def __init__(self, joined: Joined) -> None:
+        self._joined = joined
+        self.connection = joined.connection
+
+    async def begin(self) -> None:
+        """Check that it will be there."""
+        self._joined.begin()
+
+    async def run(self, operation: Operation[T]) -> T:
+        """Run an operation in it."""
+        return self._joined.run(operation)
+
+    async def commit(self) -> None:
+        """Commit it."""
+        self._joined.commit()
+
+    async def rollback(self) -> None:
+        """Roll it back."""
+        self._joined.rollback()
+
+
+def join(connection: Any, check: Callable[[Blocking | Awaiting], None]) -> Joined:
+    """The transaction of a caller's blocking connection; `check` may refuse what it is.
+
+    Raises:
+        ConfigError: It is an async one, or none that Rota knows how to use.
+    """
+    check(blocking_caller(connection))
+    return CallersOwn(connection)
+
+
+async def ajoin(
+    connection: Any, check: Callable[[Blocking | Awaiting], None], *, begun: bool
+) -> AwaitedJoined:
+    """The transaction of a caller's connection, async or not; `begun` says that it ends it.
+
+    Raises:
+        ConfigError: It is no connection that Rota knows how to use.
+    """
+    found = await caller(connection)
+    check(found)
+    if isinstance(found, Blocking):
+        return Unthreaded(CallersOwn(connection))
+    if family(connection)[0] == "asyncpg":
+        return Asyncpg(connection, begun=begun)
+    return AwaitedCallersOwn(connection)
+
+
+async def _run_on(connection: Any, operation: Operation[T]) -> T:
+    found = await caller(connection)
+    if isinstance(found, Blocking):
+        return drive(operation.steps, found.execute)
+    return await adrive(operation.steps, found.execute)
+
+
+async def _aconnection(connection: Any) -> Any:
+    """The driver's connection below SQLAlchemy's async ones, else the connection itself."""
+    match family(connection):
+        case ("sqlalchemy", "AsyncConnection"):
+            return (await connection.get_raw_connection()).driver_connection
+        case ("sqlalchemy", "AsyncSession" | "async_scoped_session"):
+            return await _aconnection(await connection.connection())
+        case _:
+            return connection
+
+
+def _connection(connection: Any) -> Any:
+    """The driver's connection below SQLAlchemy's, else the connection itself."""
+    match family(connection):
+        case ("sqlalchemy", "Connection"):
+            return connection.connection.driver_connection
+        case ("sqlalchemy", _):
+            return _connection(connection.connection())
+        case _:
+            return connection
+
+
+def _refuse_autocommit(driver: Any) -> None:
+    match family(driver):
+        case ("psycopg", _):
+            alone = driver.autocommit and not driver.info.transaction_status
+        case ("sqlite3" | "aiosqlite", _):
+            alone = not driver.in_transaction and (
+                driver.isolation_level is None or getattr(driver, "autocommit", None) is True
+            )
+        case _:
+            alone = getattr(driver, "autocommit", None) is True
+    if alone:
+        message = (
+            "conn is in autocommit mode, so there is no transaction to complete the job in; "
+            "switch that off, or begin one"
+        )
+        raise ConfigError(message)

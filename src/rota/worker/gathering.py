@@ -1,0 +1,207 @@
+"""Gathering the jobs of batch tasks, and what one call says of each of them.
+
+A batch is open from its first job until a runner takes it. When it is full, or `within` seconds
+after its first job, it goes to the runners' inbox; while it waits there for a free runner, it still
+takes jobs in. So there is at most one open batch of each task, and a worker that is busy makes its
+batches larger instead of more.
+
+The claimer counts jobs, the concurrency counts calls: `room` tells the claimer how many jobs it may
+hold beyond its concurrency, because a batch is gathered from them or one call runs them.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final, NoReturn
+
+from rota.app.batch import BatchTask
+from rota.app.context import BatchContext, Context
+from rota.errors import ArgsError, ConfigError
+from rota.model.job import ClaimedJob, JobId
+from rota.model.notes import Notes
+
+CANCELLED: Final = object()
+"""What is said of a job that somebody wanted cancelled and that was not completed."""
+
+
+class Batch:
+    """Jobs of one task for one call."""
+
+    __slots__ = ("_faults", "context", "elements", "jobs", "task", "timer")
+
+    def __init__(self, task: BatchTask[Any, Any]) -> None:
+        self.task = task
+        self.jobs: list[ClaimedJob] = []
+        self.timer: asyncio.TimerHandle | None = None
+        """Runs while the batch is gathered; afterwards it may still take jobs in."""
+        self.elements: list[object] = []
+        self.context = BatchContext(task.name, None, ())
+        self._faults: dict[JobId, ArgsError] = {}
+
+    @property
+    def full(self) -> bool:
+        """Whether no other job may join."""
+        return len(self.jobs) >= self.task.batching.size
+
+    @property
+    def lead(self) -> ClaimedJob:
+        """The job in whose name the call is made; its timeout is that of the task."""
+        return self.jobs[0]._replace(timeout=self.task.spec.timeout)
+
+    def take_out(self, unwanted: Collection[JobId]) -> list[ClaimedJob]:
+        """Take jobs out that somebody wants cancelled; those that were in."""
+        out = [job for job in self.jobs if job.id in unwanted]
+        if out:
+            self.jobs = [job for job in self.jobs if job.id not in unwanted]
+        return out
+
+    def read(self, notes: Notes) -> None:
+        """Read the args; a job whose args cannot be read takes no part in the call."""
+        contexts = []
+        for job in self.jobs:
+            try:
+                [element], _ = self.task.codec.decode(job.args)
+            except ArgsError as error:
+                self._faults[job.id] = error
+            else:
+                self.elements.append(element)
+                contexts.append(Context(job, notes=notes, transact=_no_transaction))
+        self.context = BatchContext(self.task.name, self.task.spec.timeout, contexts)
+
+    def arguments(self) -> tuple[list[object], dict[str, object]]:
+        """What the handler is called with, by place and by name."""
+        arguments: dict[str, object] = {self.task.parameter: self.elements}
+        if self.task.codec.context_parameter is not None:
+            arguments[self.task.codec.context_parameter] = self.context
+        return [], arguments
+
+    def cancel(self, job: JobId) -> None:
+        """Tell the handler that somebody wants this job cancelled."""
+        for context in self.context.jobs:
+            if context.job_id == job:
+                context.request_cancel()
+
+    def parts(self, said: object) -> list[tuple[ClaimedJob, object]]:
+        """What the call says of each job: its value, its outcome, or why it failed.
+
+        Args:
+            said: What the handler returned, or the exception that it raised.
+        """
+        called = self.context.jobs
+        match said:
+            case list() if len(said) == len(called):
+                each = said
+            case list():
+                each = [self._wrong(f"a list of {len(said)}")] * len(called)
+            case None | BaseException():
+                each = [said] * len(called)
+            case _:
+                each = [self._wrong(type(said).__name__)] * len(called)
+        parts: dict[JobId, object] = {**self._faults}
+        for context, part in zip(called, each, strict=True):
+            noticed = context.noticed
+            gone = context.cancelled and (noticed or isinstance(part, BaseException))
+            parts[context.job_id] = CANCELLED if gone else part
+        return [(job, parts[job.id]) for job in self.jobs]
+
+    def _wrong(self, what: str) -> TypeError:
+        return TypeError(
+            f"the batch handler of {self.task.name!r} was called with {len(self.context.jobs)} elements "
+            f"and returned {what}; it must return None, or a list that says something of each"
+        )
+
+
+class Batches:
+    """Gathers jobs into batches; lives on the event loop.
+
+    `ready` is called with a batch that a runner shall take, `room` with how many jobs more than the
+    concurrency says may be held from now on.
+    """
+
+    def __init__(
+        self,
+        tasks: Mapping[str, BatchTask[Any, Any]],
+        ready: Callable[[Batch], None],
+        room: Callable[[int], None],
+    ) -> None:
+        self._tasks = tasks
+        self._ready = ready
+        self._room = room
+        self._loop = asyncio.get_running_loop()
+        self._open: dict[str, Batch] = {}
+        self._waiting: list[Batch] = []
+        self._running = 0
+
+    def __bool__(self) -> bool:
+        """Whether there are batch tasks at all."""
+        return bool(self._tasks)
+
+    def take(self, jobs: Iterable[ClaimedJob]) -> list[ClaimedJob]:
+        """Take those jobs in that are gathered; the other ones come back."""
+        others = []
+        for job in jobs:
+            task = self._tasks.get(job.task)
+            if task is None:
+                others.append(job)
+            else:
+                self._join(task, job)
+        self._tell()
+        return others
+
+    def begin(self, batch: Batch) -> None:
+        """A runner takes the batch; nobody joins it any more."""
+        self._waiting.remove(batch)
+        if self._open.get(batch.task.name) is batch:
+            del self._open[batch.task.name]
+        self._running += len(batch.jobs) - 1
+        self._tell()
+
+    def end(self, batch: Batch) -> None:
+        """The call has ended, which `begin` was told of."""
+        self._running -= len(batch.jobs) - 1
+        self._tell()
+
+    def unstarted(self) -> list[ClaimedJob]:
+        """The jobs that no runner has taken."""
+        return [job for batch in self._waiting for job in batch.jobs]
+
+    def drop(self) -> None:
+        """Forget the jobs that no runner has taken."""
+        for batch in self._open.values():
+            if batch.timer is not None:
+                batch.timer.cancel()
+        self._open.clear()
+        self._waiting.clear()
+        self._tell()
+
+    def _join(self, task: BatchTask[Any, Any], job: ClaimedJob) -> None:
+        batch = self._open.get(task.name)
+        if batch is None:
+            batch = self._open[task.name] = Batch(task)
+            batch.timer = self._loop.call_later(task.batching.within, self._gathered, batch)
+            self._waiting.append(batch)
+        batch.jobs.append(job)
+        if batch.full:
+            del self._open[task.name]
+            if batch.timer is not None:
+                batch.timer.cancel()
+                self._gathered(batch)
+
+    def _gathered(self, batch: Batch) -> None:
+        """The batch is full, or its time is up: now, and only once, it goes to the runners."""
+        batch.timer = None
+        self._ready(batch)
+        self._tell()
+
+    def _tell(self) -> None:
+        gathering = sum(
+            batch.task.batching.size for batch in self._open.values() if batch.timer is not None
+        )
+        self._room(gathering + self._running)
+
+
+def _no_transaction(job: ClaimedJob, conn: object, commit: bool) -> NoReturn:  # noqa: ARG001, FBT001
+    message = (
+        "ctx.transaction() completes one job, and a batch handler's call serves many; "
+        "make it a task without batch="
+    )
+    raise ConfigError(message)

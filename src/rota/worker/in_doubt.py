@@ -1,0 +1,121 @@
+"""Jobs whose completion is in a transaction that somebody else ends.
+
+Once it is committed, the job's lease is gone. Once it is rolled back, the lease is there and free, and
+the run counts as failed. Until then the lease is locked, and looking again is all there is to do:
+nobody is told how a prepared transaction ends. When the worker stops, its session stays behind for
+such jobs, and other workers rescue what is rolled back later.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+from rota.errors import RotaError
+from rota.events import Events
+from rota.model.job import ClaimedJob
+from rota.model.settlement import Settlement
+from rota.store.connections import Connection
+from rota.store.protocol import Store
+from rota.transactions.job_block import Completion
+from rota.worker.leases import Leases
+from rota.worker.loop import finish, repeat
+
+logger = logging.getLogger("rota")
+
+PAUSE = 1.0
+"""Seconds between two looks."""
+
+
+class Waiting(NamedTuple):
+    """A job, how it is completed, and what is written where it was not."""
+
+    job: ClaimedJob
+    completion: Completion
+    otherwise: Settlement
+
+
+class HandedOver:
+    """A thread that looks after such jobs; there is none before the first of them.
+
+    `freed` is called when a job for which others may wait, because of a limit, has left its lease.
+    """
+
+    def __init__(
+        self, store: Store, events: Events, leases: Leases, freed: Callable[[], None]
+    ) -> None:
+        self._store = store
+        self._events = events
+        self._leases = leases
+        self._freed = freed
+        self._lock = threading.Lock()
+        self._came: list[Waiting] = []
+        self._waiting: list[Waiting] = []
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        self._connection: Connection | None = None
+        self._thread: threading.Thread | None = None
+
+    def put(self, job: ClaimedJob, completion: Completion, otherwise: Settlement) -> None:
+        """Look after a job from now on."""
+        with self._lock:
+            self._came.append(Waiting(job, completion, otherwise))
+            if self._thread is None:
+                self._connection = self._store.connect()
+                self._thread = repeat(
+                    "transactions", self._step, self._stopping, self._events, _refused
+                )
+        self._news.set()
+
+    def stop(self) -> None:
+        """Look once more; the session's end must not come before."""
+        self._stopping.set()
+        self._news.set()
+        if self._thread is None or self._connection is None:
+            return
+        finish(self._thread, self._connection)
+        try:
+            self._look(self._connection)
+        except RotaError as error:
+            logger.warning("transactions: %s", error)
+        self._connection.close()
+        for one in self._waiting:
+            logger.warning(
+                "job %d: the transaction that completes it is still open or prepared; other "
+                "workers run the job again if it is rolled back",
+                one.job.id,
+            )
+
+    def _step(self) -> None:
+        self._news.wait(PAUSE if self._waiting else None)
+        self._news.clear()
+        if self._connection is not None:
+            self._look(self._connection)
+
+    def _look(self, connection: Connection) -> None:
+        with self._lock:
+            self._waiting += self._came
+            self._came.clear()
+        for one in tuple(self._waiting):
+            session = one.completion.session
+            settled = connection.run(self._store.settle_free(session, one.otherwise))
+            if settled is None:
+                continue
+            self._waiting.remove(one)
+            self._leases.settled(one.otherwise.lease)
+            if one.job.limited:
+                self._freed()
+            if settled:
+                logger.warning(
+                    "job %d (%s): the transaction that was to complete it was rolled back",
+                    one.job.id,
+                    one.job.task,
+                )
+            written = one.otherwise if settled else one.completion.settlement
+            if written is not None:
+                self._events.settled(one.job, written)
+
+
+def _refused(error: RotaError) -> None:
+    """A worker whose settlements are refused for good has heard of that elsewhere."""
+    logger.error("transactions: %s", error)

@@ -1,0 +1,137 @@
+"""Jobs whose handlers complete them in a transaction: what the worker still has to do about them.
+
+Nothing, where the transaction is committed: the job is completed, whatever the handler says after
+that. Everything as usual, where it was rolled back. And where nobody knows (the caller commits by
+himself, or prepares, or the connection broke at the commit), the job is handed over.
+"""
+
+import logging
+from typing import Any
+
+from rota.app.app import Rota
+from rota.app.task import Task
+from rota.errors import LeaseLost
+from rota.model.job import ClaimedJob, JobId, LeaseId
+from rota.model.notes import Notes
+from rota.model.settlement import Settlement, decide
+from rota.model.states import Move
+from rota.outcome import Outcome
+from rota.transactions.job_block import Completion, JobTransaction, Stage
+from rota.worker.claim import Claimer
+from rota.worker.in_doubt import HandedOver
+from rota.worker.leases import Leases
+
+logger = logging.getLogger("rota")
+
+
+class RolledBack(Exception):
+    """The transaction that was to complete the job was rolled back."""
+
+
+class Effects:
+    """The transactions of a worker's handlers. `completions` is empty where there are none."""
+
+    def __init__(self, app: Rota, leases: Leases, claimer: Claimer, notes: Notes) -> None:
+        # By job and lease, as claimed: a job that was lost may come back while its old run lasts.
+        self.completions: dict[tuple[JobId, LeaseId], Completion] = {}
+        self._app = app
+        self._leases = leases
+        self._claimer = claimer
+        self._notes = notes
+        self._handed_over = HandedOver(app.store, app.events, leases, claimer.wake)
+
+    def transact(self, job: ClaimedJob, conn: object, commit: bool) -> JobTransaction:  # noqa: FBT001
+        """Make the transaction of a job that runs here. Called by its handler, in any thread.
+
+        Raises:
+            LeaseLost: The worker has given the job back: the handler is a thread that goes on.
+        """
+        completion = self.completions.get((job.id, job.lease))
+        if completion is None:
+            try:
+                session = self._leases.session(job.lease)
+            except KeyError:
+                message = f"job {job.id} was given back while its handler went on"
+                raise LeaseLost(message) from None
+            completion = self.completions[job.id, job.lease] = Completion(
+                job,
+                session,
+                self._app.tasks[job.task],
+                moving=self._leases.moving,
+                doubtful=self._claimer.doubt,
+            )
+        return JobTransaction(self._app, completion, conn, commit=commit)
+
+    def failed_late(self, job: ClaimedJob, error: BaseException) -> bool:
+        """Whether an exception comes after the job was completed; then it is logged here."""
+        completion = self.completions.get((job.id, job.lease))
+        if completion is None or completion.stage is not Stage.COMPLETED:
+            return False
+        if isinstance(error, Outcome):
+            return True
+        completion.failed_late = True
+        logger.error(
+            "job %d (%s): its handler failed after the transaction that completes it; the job is "
+            "not run again for that",
+            job.id,
+            job.task,
+            exc_info=error,
+        )
+        return True
+
+    def ended(
+        self, job: ClaimedJob, task: Task[..., Any, Any], settlement: Settlement | None
+    ) -> Settlement | None:
+        """A run has ended with this settlement; what is left of it to be written."""
+        completion = self.completions.pop((job.id, job.lease), None)
+        if completion is None:
+            return settlement
+        lease = completion.job.lease
+        if not completion.over or completion.settlement is None:
+            if lease != job.lease:
+                self._notes.moved(job.id, job.lease, lease)
+            return settlement and settlement._replace(lease=lease)
+        if completion.stage is Stage.COMPLETED:
+            self._look_at_the_rest(job, completion, settlement)
+            self._leases.settled(lease)
+            if job.limited:
+                # Its place is free: another one may have it at once.
+                self._claimer.wake()
+            self._app.events.settled(job, completion.settlement)
+            return None
+        if settlement is None or settlement.move is Move.COMPLETE:
+            lost = RolledBack("the transaction that was to complete the job was rolled back")
+            settlement = decide(job, lost, task.retry)
+        self._handed_over.put(job, completion, settlement._replace(lease=lease))
+        return None
+
+    @staticmethod
+    def _look_at_the_rest(
+        job: ClaimedJob, completion: Completion, settlement: Settlement | None
+    ) -> None:
+        """Say what of a handler's last words is not heeded, where that may be a mistake."""
+        if settlement is None:
+            return
+        if (
+            settlement.move in {Move.SNOOZE, Move.AGAIN, Move.DISCARD, Move.RETRY}
+            and not completion.failed_late
+        ):
+            logger.warning(
+                "job %d (%s): its transaction completes it, so what its handler said after "
+                "that (%s) is not heeded; raise it in the block",
+                job.id,
+                job.task,
+                settlement.move.value,
+            )
+        stored = completion.settlement and completion.settlement.result
+        if settlement.result not in {None, "null", stored}:
+            logger.warning(
+                "job %d (%s): what its handler returned after its transaction is not stored; "
+                "say tx.result(value) in the block",
+                job.id,
+                job.task,
+            )
+
+    def stop(self) -> None:
+        """Look once more for transactions that have ended, and leave the others to a rescue."""
+        self._handed_over.stop()

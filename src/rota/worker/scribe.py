@@ -1,0 +1,105 @@
+"""The scribe: writes what handlers tell of their runs, about once a second for all of them.
+
+It has a thread and a connection of its own, which begin with the first thing that any handler tells.
+What a run told last is written by the settler, just before the settlement: whoever learns that the
+job has ended finds all that it told. No job waits for its notes. Where the database cannot be reached
+they are kept and written later; where it refuses them they are left, with a warning.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+
+from rota.errors import RotaError, StoreUnavailable
+from rota.events import Events
+from rota.model.job import JobId, LeaseId
+from rota.model.notes import Note, Notes
+from rota.model.settlement import Settlement
+from rota.model.states import Move
+from rota.store.connections import Connection
+from rota.store.protocol import Store
+from rota.worker.loop import REMINDER, finish, repeat
+
+logger = logging.getLogger("rota")
+
+PACE = 1.0
+"""Seconds between two writings."""
+
+
+class Scribe:
+    """Writes notes. Handlers tell `notes`, from any thread."""
+
+    def __init__(self, store: Store, events: Events) -> None:
+        self.notes = Notes(self._told)
+        self.used = False
+        self._store = store
+        self._events = events
+        self._connection = store.connect()
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        # Whoever writes last must not be overtaken by what another one has taken and not written.
+        self._writing = threading.Lock()
+        self._unwritten: list[Note] = []
+        self._reminded = -REMINDER
+
+    def before(self, connection: Connection, settlements: Iterable[Settlement]) -> None:
+        """Write what runs told that are about to be settled.
+
+        Raises:
+            StoreUnavailable: The database cannot be reached; it is written later.
+        """
+        if not self.used:
+            return
+        kept: list[tuple[JobId, LeaseId]] = []
+        gone: list[tuple[JobId, LeaseId]] = []
+        for one in settlements:
+            vanishes = one.move in {Move.COMPLETE, Move.CANCEL} and not one.keep
+            (gone if vanishes else kept).append((one.job, one.lease))
+        self.notes.take(gone)
+        self._write(connection, kept)
+
+    def stop(self) -> None:
+        """Write what is left, and end."""
+        self._stopping.set()
+        self._news.set()
+        if self._thread is not None:
+            finish(self._thread, self._connection)
+            try:
+                self._write(self._connection, None)
+            except RotaError as error:
+                logger.warning("what handlers told last is not written: %s", error)
+        self._connection.close()
+
+    def _told(self) -> None:
+        if self._thread is None:
+            self.used = True
+            self._thread = repeat("notes", self._step, self._stopping, self._events, self._refused)
+        self._news.set()
+
+    def _step(self) -> None:
+        if not self._unwritten:
+            self._news.wait()
+            self._news.clear()
+        self._write(self._connection, None)
+        self._stopping.wait(PACE)
+
+    def _write(self, connection: Connection, runs: Iterable[tuple[JobId, LeaseId]] | None) -> None:
+        with self._writing:
+            self._unwritten += self.notes.take(runs)
+            if not self._unwritten:
+                return
+            try:
+                connection.run(self._store.note(self._unwritten))
+            except StoreUnavailable:
+                raise
+            except RotaError as error:
+                self._refused(error)
+            self._unwritten = []
+
+    def _refused(self, error: RotaError) -> None:
+        now = time.monotonic()
+        if now >= self._reminded + REMINDER:
+            self._reminded = now
+            logger.warning("what handlers tell of their runs cannot be written: %s", error)
