@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from rota import ConfigError, Context, LeaseLost, Rota, State, StoreError, Task
+from rota.app.job_transaction import Completion, JobTransaction, Stage
 from rota.model.job import ClaimedJob, JobSpec, LeaseId
-from rota.transactions.job_block import Completion, JobTransaction, Stage
 from tests.app.callers import KINDS, POSTGRES, AsyncAlchemy, Awaiting, Caller, Observer, calling
 
 OWN_ROW = "INSERT INTO orders (id) VALUES (7)"

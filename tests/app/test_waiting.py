@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rota import JobFailed, JobNotFinished, JobNotFound, Rota, State, StoreUnavailable
-from rota.app import waiting
+from rota.database import waiting
 from rota.model.job import ClaimedJob, JobId, SessionId, SessionInfo
 from rota.model.settlement import completed
 from rota.store.connections import Connection

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from rota import Rota, State
+from rota.app.job_transaction import Completion
 from rota.config import WorkerConfig
 from rota.errors import StoreUnavailable
 from rota.events import JobsClaimed
@@ -20,7 +21,6 @@ from rota.model.states import Move
 from rota.store.migrate import migrate
 from rota.store.operation import Operation
 from rota.store.postgres.connection import PostgresConnection
-from rota.transactions.job_block import Completion
 from rota.worker.claim import Claimer
 from rota.worker.leases import Leases
 from rota.worker.session import Session

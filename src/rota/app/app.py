@@ -16,9 +16,9 @@ from rota.app.middleware import Middleware
 from rota.app.queue_handle import QueueHandle
 from rota.app.queues import Queues
 from rota.app.task import Executor, Task, TaskDecorator
-from rota.app.waiting import Waiting
 from rota.args import MAX_ARGS_BYTES
 from rota.config import DAY
+from rota.database.waiting import Waiting
 from rota.errors import (
     SchemaMissing,
     StoreUnavailable,

@@ -17,7 +17,7 @@ from rota.model.job import ClaimedJob, JobId, JobSpec, LeaseId
 from rota.model.notes import JobLog, Notes, RunNotes
 
 if TYPE_CHECKING:
-    from rota.transactions.job_block import JobTransaction, Transact
+    from rota.app.job_transaction import JobTransaction, Transact
 
 
 class Stoppable:

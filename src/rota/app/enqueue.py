@@ -9,6 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from rota.app.queues import Queues
+from rota.database.adapters import Awaiting, Blocking
+from rota.database.block import OwnTransaction, TransactionBlock
+from rota.database.recognise import blocking_caller, caller
 from rota.errors import ConfigError
 from rota.events import Events, JobsEnqueued
 from rota.model.enqueued import Placed, created
@@ -17,8 +20,6 @@ from rota.store.connections import Transaction
 from rota.store.execute import adrive, drive, in_thread
 from rota.store.operation import Apart, Operation, Request, Rows
 from rota.store.protocol import Store
-from rota.transactions.block import OwnTransaction, TransactionBlock
-from rota.transactions.callers import Awaiting, Blocking, blocking_caller, caller
 
 T = TypeVar("T")
 

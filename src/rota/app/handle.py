@@ -3,8 +3,8 @@
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from rota.app.waiting import not_found
 from rota.args import ResultCodec
+from rota.database.waiting import not_found
 from rota.errors import JobFailed, JobNotFinished
 from rota.model.enqueued import Placing
 from rota.model.job import JobId, JobRecord

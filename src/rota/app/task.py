@@ -128,7 +128,7 @@ class Task(Generic[P, R, T]):
 
     def _alone(self) -> Context:
         """The context of a direct call."""
-        from rota.transactions.job_block import without_job  # here: most programs never need it
+        from rota.app.job_transaction import without_job  # here: most programs never need it
 
         return Context.alone(self.spec, without_job(self.app))
 

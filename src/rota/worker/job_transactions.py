@@ -9,6 +9,7 @@ import logging
 from typing import Any
 
 from rota.app.app import Rota
+from rota.app.job_transaction import Completion, JobTransaction, Stage
 from rota.app.task import Task
 from rota.errors import LeaseLost
 from rota.model.job import ClaimedJob, JobId, LeaseId
@@ -16,7 +17,6 @@ from rota.model.notes import Notes
 from rota.model.settlement import Settlement, decide
 from rota.model.states import Move
 from rota.outcome import Outcome
-from rota.transactions.job_block import Completion, JobTransaction, Stage
 from rota.worker.claim import Claimer
 from rota.worker.in_doubt import HandedOver
 from rota.worker.leases import Leases

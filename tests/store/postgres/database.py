@@ -8,6 +8,7 @@ from typing import Any, Generic, Self, TypeVar
 import psycopg
 from psycopg import sql
 
+from rota.database.recognise import blocking_caller
 from rota.model.job import ClaimedJob, JobId, JobSpec, SessionId, SessionInfo
 from rota.model.settlement import Settlement
 from rota.model.states import Move
@@ -16,7 +17,6 @@ from rota.store.migrate import migrate
 from rota.store.operation import Apart, Begin, Operation, Query, Request, Rows
 from rota.store.postgres.connection import POOLED_BEGIN, PostgresConnection
 from rota.store.postgres.store import PostgresStore
-from rota.transactions.callers import blocking_caller
 
 T = TypeVar("T")
 

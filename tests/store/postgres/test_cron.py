@@ -9,11 +9,11 @@ import pytest
 from psycopg import errors
 
 from rota.cron.entry import CronEntry, Missed
+from rota.database.recognise import blocking_caller
 from rota.store.execute import drive
 from rota.store.operation import Begin, Query, Request, Rows
 from rota.store.postgres import look
 from rota.store.postgres.cron import DIALECT
-from rota.transactions.callers import blocking_caller
 from tests.store.postgres.database import Database, begin, explained
 
 HOURS = 300

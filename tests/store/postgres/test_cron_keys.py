@@ -11,13 +11,13 @@ import pytest
 from rota import Unique
 from rota.cron.entry import CronEntry, Missed
 from rota.cron.jobs import CronOptions, with_options
+from rota.database.recognise import blocking_caller
 from rota.model.job import JobSpec, Keys
 from rota.store.cron import HELD
 from rota.store.execute import drive
 from rota.store.operation import Apart, Query, Request, Rows
 from rota.store.postgres import cron
 from rota.store.postgres.failures import LockTimeout
-from rota.transactions.callers import blocking_caller
 from tests.store.factories import until
 from tests.store.postgres.database import Database, Later, Raw
 

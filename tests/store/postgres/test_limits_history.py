@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from rota import Limit
+from rota.database.recognise import blocking_caller
 from rota.model.enqueued import Placed
 from rota.model.job import ClaimedJob, JobId, JobSpec, Keys, SessionId
 from rota.model.settlement import Settlement, error_json
@@ -23,7 +24,6 @@ from rota.store.execute import drive
 from rota.store.operation import Apart, Request, Rows, Statement
 from rota.store.postgres import claim_lanes
 from rota.store.postgres import tidy as segments
-from rota.transactions.callers import blocking_caller
 from tests.store.postgres.database import Database, Raw
 
 QUEUES = ("a", "b")

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from rota import StoreError, Unique
+from rota.database.recognise import blocking_caller
 from rota.model.enqueued import Placed, Placing
 from rota.model.job import ClaimedJob, JobId, JobSpec, Keys, SessionId
 from rota.model.settlement import Settlement
@@ -17,7 +18,6 @@ from rota.store.operation import Apart, Operation, Query, Request, Rows, Stateme
 from rota.store.postgres import claim
 from rota.store.postgres import enqueue_keyed as keyed
 from rota.store.postgres import stage as timer
-from rota.transactions.callers import blocking_caller
 from tests.store.factories import until
 from tests.store.postgres.counting import right, squeeze, tidy
 from tests.store.postgres.database import KEEP, Database, Later, Raw, ids

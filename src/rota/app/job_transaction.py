@@ -18,13 +18,13 @@ from inspect import isawaitable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from rota.database.block import TransactionBlock
+from rota.database.joined import AwaitedJoined, Joined, ajoin, join
+from rota.database.own import Own, Threaded, to_its_end
 from rota.errors import ConfigError, LeaseLost, StoreUnavailable
 from rota.model.job import ClaimedJob, LeaseId, SessionId
 from rota.model.settlement import Settlement, completed
 from rota.store.execute import adrive, drive
-from rota.transactions.block import TransactionBlock
-from rota.transactions.joined import AwaitedJoined, Joined, ajoin, join
-from rota.transactions.own import Own, Threaded, to_its_end
 
 if TYPE_CHECKING:
     from rota.app.app import Rota

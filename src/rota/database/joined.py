@@ -8,10 +8,11 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from rota.database.adapters import Awaiting, Blocking
+from rota.database.recognise import blocking_caller, caller, family
 from rota.errors import ConfigError
 from rota.store.execute import adrive, drive
 from rota.store.operation import Operation
-from rota.transactions.callers import Awaiting, Blocking, blocking_caller, caller, family
 
 T = TypeVar("T")
 

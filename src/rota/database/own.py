@@ -6,11 +6,11 @@ Rota's own connections block, so async code uses them in threads.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rota.database.recognise import blocking_caller
 from rota.errors import ConfigError
 from rota.store.connections import Transaction
 from rota.store.execute import drive
 from rota.store.operation import Operation
-from rota.transactions.callers import blocking_caller
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
