@@ -15,7 +15,7 @@ from rota.app.job_transaction import Completion
 from rota.config import WorkerConfig
 from rota.errors import StoreUnavailable
 from rota.events import JobsClaimed
-from rota.model.job import JobSpec, LeaseId, SessionInfo
+from rota.model.job import JobSpec, LeaseId, Order, SessionInfo
 from rota.model.settlement import Settlement
 from rota.model.states import Move
 from rota.store.migrate import migrate
@@ -153,13 +153,13 @@ def test_a_paused_queue(app: Rota) -> None:
     async def job(number: int) -> int:
         return number
 
-    app.run(app.store.pause("slow"))
+    app.database.run(app.database.store.pause("slow"))
     paused = job.using(queue="slow").enqueue(1)
     with working(app, queues=("slow", "default")):
         for number in range(3):
             assert job.enqueue(number).result(timeout=20) == number
         assert paused.status is State.AVAILABLE
-        app.run(app.store.resume("slow"))
+        app.database.run(app.database.store.resume("slow"))
         assert paused.result(timeout=20) == 1
 
 
@@ -271,9 +271,11 @@ def test_what_was_found_is_not_kept_back(
             assert len(told) == (2 if what == "shared" else 1)
             claimer.stop()
 
-    [job] = app.run(app.store.enqueue(JobSpec("job"), ["{}"], copy=False))
-    session = app.run(app.store.open_session(SessionInfo("alpha", 4711, ("default",), 60.0)))
-    jobs = app.run(app.store.claim(session, ("default",), 1))
+    [job] = app.database.run(app.database.store.enqueue(Order(JobSpec("job"), ["{}"])))
+    session = app.database.run(
+        app.database.store.open_session(SessionInfo("alpha", 4711, ("default",), 60.0))
+    )
+    jobs = app.database.run(app.database.store.claim(session, ("default",), 1))
     assert [one.id for one in jobs] == [job]
     asyncio.run(kept())
 
@@ -295,9 +297,11 @@ def test_what_was_found_waits_for_no_connection(postgres_url: str) -> None:
             claimer.stop()
 
     with migrated(postgres_url) as app:
-        [job] = app.run(app.store.enqueue(JobSpec("job"), ["{}"], copy=False))
-        session = app.run(app.store.open_session(SessionInfo("alpha", 4711, ("default",), 60.0)))
-        jobs = app.run(app.store.claim(session, ("default",), 1))
+        [job] = app.database.run(app.database.store.enqueue(Order(JobSpec("job"), ["{}"])))
+        session = app.database.run(
+            app.database.store.open_session(SessionInfo("alpha", 4711, ("default",), 60.0))
+        )
+        jobs = app.database.run(app.database.store.claim(session, ("default",), 1))
         assert [one.id for one in jobs] == [job]
         asyncio.run(lost())
 
@@ -328,7 +332,7 @@ def test_a_job_that_moves_is_not_given_back(postgres_url: str) -> None:
             completion = Completion(
                 one, session.current, app.tasks[one.task], moving=slowly, doubtful=claimer.doubt
             )
-            singling = asyncio.create_task(asyncio.to_thread(completion.single_out, app))
+            singling = asyncio.create_task(asyncio.to_thread(completion.single_out, app.database))
             await asyncio.to_thread(until, singled.is_set)
             claimer.doubt()
             step = asyncio.create_task(asyncio.to_thread(claimer._step))
@@ -339,7 +343,7 @@ def test_a_job_that_moves_is_not_given_back(postgres_url: str) -> None:
             moved = completion.job.lease
             assert moved != one.lease
             done = [Settlement(one.id, moved, Move.COMPLETE)]
-            assert app.run(app.store.settle(session.current, done)) == []
+            assert app.database.run(app.database.store.settle(session.current, done)) == []
             claimer.stop()
 
     with migrated(postgres_url) as app:
@@ -355,8 +359,8 @@ def test_a_job_that_moves_is_not_given_back(postgres_url: str) -> None:
 def migrated(url: str) -> Iterator[Rota]:
     """An app on an empty database."""
     with Rota(url) as app:
-        with closing(app.store.connect()) as connection:
-            migrate(app.store, connection)
+        with closing(app.database.store.connect()) as connection:
+            migrate(app.database.store, connection)
         yield app
 
 
@@ -365,11 +369,11 @@ def claiming(app: Rota, told: Callable[[Any], None]) -> Iterator[tuple[Claimer, 
     """A claimer for three jobs at a time, and its session; it tells what it would tell runners."""
     config = WorkerConfig(concurrency=3)
     session = Session(
-        app.store, config, ("default",), app.events,
+        app.database.store, config, ("default",), app.events,
         lost=ignore, cancel=ignore, learn=ignore, refused=ignore,
     )  # fmt: skip
     claimer = Claimer(
-        app.store, config, ("default",), events=app.events, session=session, leases=Leases(),
+        app.database.store, config, ("default",), events=app.events, session=session, leases=Leases(),
         loop=asyncio.get_running_loop(), deliver=told, woken=nothing, dry=nothing, shared=told,
         refused=ignore,
     )  # fmt: skip

@@ -4,12 +4,11 @@ import functools
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from rota.app.batch import BatchDecorator, BatchTask, batching
 from rota.app.context import Context
 from rota.app.crontab import Crontab
-from rota.app.enqueue import Enqueueing
 from rota.app.handle import JobHandle
 from rota.app.introspection import module_of
 from rota.app.middleware import Middleware
@@ -18,13 +17,9 @@ from rota.app.queues import Queues
 from rota.app.task import Executor, Task, TaskDecorator
 from rota.args import MAX_ARGS_BYTES
 from rota.config import DAY
-from rota.database.waiting import Waiting
-from rota.errors import (
-    SchemaMissing,
-    StoreUnavailable,
-    TaskAlreadyRegistered,
-    TaskNotFound,
-)
+from rota.database.block import OwnTransaction
+from rota.database.database import Database
+from rota.errors import TaskAlreadyRegistered, TaskNotFound
 from rota.events import Event, Events
 from rota.log import Log
 from rota.model.backoff import Backoff, RetryPolicy, check_policy
@@ -34,13 +29,7 @@ from rota.model.limit import Limit
 from rota.model.options import JobOptions, check_name
 from rota.model.queue_settings import Retention
 from rota.model.unique import Unique
-from rota.store import migrate
-from rota.store.execute import in_thread
-from rota.store.opening import default_url, open_store
-from rota.store.operation import Operation
-
-if TYPE_CHECKING:
-    from rota.store.connections import Connection
+from rota.store.opening import default_url
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,11 +37,8 @@ T = TypeVar("T")
 E = TypeVar("E", bound=Event)
 F = TypeVar("F", bound=Callable[..., Any])
 
-SPARE = 8
-"""So many connections are kept open for the next operation."""
 
-
-class Rota(Enqueueing):
+class Rota:
     """A job queue in a database.
 
     Args:
@@ -74,20 +60,15 @@ class Rota(Enqueueing):
         retention: float | timedelta = DAY,
         max_args_bytes: int | None = MAX_ARGS_BYTES,
     ) -> None:
-        self.url = default_url() if url is None else url
-        self.store = open_store(self.url)
+        self.database = Database(default_url() if url is None else url)
         self.tasks: dict[str, Task[..., Any, Any]] = {}
         self.batch_tasks: dict[str, BatchTask[Any, Any]] = {}
         self.middleware = Middleware()
         self.events = Events()
         self.queues = Queues(seconds(retention, "retention"))
         Log(self.events)
-        super().__init__(self.events)
         self.max_args_bytes = max_args_bytes
         self.cron = Crontab(self)
-        self._ready = False
-        self._spare: list[Connection] = []
-        self.waiting = Waiting(self.store)
 
     # Tasks -----------------------------------------------------------------------------------
 
@@ -254,7 +235,7 @@ class Rota(Enqueueing):
         Raises:
             ConfigError: A value cannot be used, or the queue was declared before.
         """
-        handle = QueueHandle(self, name)
+        handle = QueueHandle(self.database, name)
         if any(one is not None for one in (retention, max_attempts, timeout, concurrency)):
             self.queues.declare(name, retention, max_attempts, timeout, concurrency)
         return handle
@@ -277,7 +258,16 @@ class Rota(Enqueueing):
         """A handle on the job with that id. Nothing is looked up yet."""
         return JobHandle(self, JobId(job))
 
-    # The store -------------------------------------------------------------------------------
+    def transaction(self) -> OwnTransaction:
+        """A transaction of Rota's own, for `with` and `async with`."""
+        return self.database.transaction()
+
+    # The app itself --------------------------------------------------------------------------
+
+    @property
+    def url(self) -> str:
+        """Where the jobs are kept."""
+        return self.database.url
 
     def use(self, url: str) -> None:
         """Keep the jobs in another database from now on: `rota worker --url` and tests need that.
@@ -287,60 +277,8 @@ class Rota(Enqueueing):
         Raises:
             ConfigError: The URL cannot be used; then nothing has changed.
         """
-        store = open_store(url)
-        self.close()
-        self.url, self.store, self._ready = url, store, False
-        self.waiting = Waiting(store)
+        self.database.use(url)
         self.queues.forget()
-
-    def ready(self, *, make: bool = True) -> None:
-        """Check once that the database has the tables that this Rota needs.
-
-        A SQLite file gets them by itself (unless `make` is false: a caller's open transaction
-        would keep it waiting); a PostgreSQL database by `rota migrate`.
-
-        Raises:
-            SchemaMissing: Run `rota migrate`.
-            SchemaOutdated: Run `rota migrate`.
-            SchemaTooNew: Upgrade Rota.
-        """
-        if self._ready:
-            return
-        connection = self.store.connect()
-        try:
-            try:
-                migrate.check(self.store, connection)
-            except SchemaMissing:
-                if not make or self.store.name != "sqlite":
-                    raise
-                migrate.migrate(self.store, connection)
-        finally:
-            connection.close()
-        self._ready = True
-
-    def run(self, operation: Operation[T]) -> T:
-        """Run a store's operation on a connection of Rota's own."""
-        if not self._ready:
-            self.ready()
-        # Without a lock: taking from a list and adding to it are single steps for all threads.
-        try:
-            connection = self._spare.pop()
-        except IndexError:
-            connection = self.store.connect()
-        try:
-            return connection.run(operation)
-        except StoreUnavailable:
-            connection.close()
-            raise
-        finally:
-            if len(self._spare) < SPARE:
-                self._spare.append(connection)
-            else:
-                connection.close()
-
-    async def arun(self, operation: Operation[T]) -> T:
-        """`run` for async code: in a thread, since Rota's own connections block."""
-        return await in_thread(self.run, operation)
 
     def on(self, kind: type[E]) -> Callable[[Callable[[E], None]], Callable[[E], None]]:
         """Subscribe a function to a kind of event, and all finer ones: `@rota.on(JobSettled)`.
@@ -380,11 +318,7 @@ class Rota(Enqueueing):
 
     def close(self) -> None:
         """Close all connections; using the object again opens new ones."""
-        self.waiting.close()
-        spare, self._spare = self._spare, []
-        for connection in spare:
-            connection.close()
-        self.store.close()
+        self.database.close()
 
     def __enter__(self) -> Self:
         return self

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rota.database.block import TransactionBlock
+from rota.database.database import Database
 from rota.database.joined import AwaitedJoined, Joined, ajoin, join
 from rota.database.own import Own, Threaded, to_its_end
 from rota.errors import ConfigError, LeaseLost, StoreUnavailable
@@ -27,7 +28,6 @@ from rota.model.settlement import Settlement, completed
 from rota.store.execute import adrive, drive
 
 if TYPE_CHECKING:
-    from rota.app.app import Rota
     from rota.app.task import Task
 
 T = TypeVar("T")
@@ -95,7 +95,7 @@ class Completion:
             raise ConfigError(message)
         self.stage = Stage.OPEN
 
-    def single_out(self, app: "Rota") -> None:
+    def single_out(self, database: Database) -> None:
         """Give the job a lease of its own, and note which.
 
         Raises:
@@ -105,7 +105,7 @@ class Completion:
         job = self.job
         with self._moving() as moved:
             try:
-                lease = app.run(app.store.single_out(self.session, job.id, job.lease))
+                lease = database.run(database.store.single_out(self.session, job.id, job.lease))
             except StoreUnavailable:
                 self._doubtful()
                 raise
@@ -136,12 +136,12 @@ class JobTransaction(TransactionBlock):
     """
 
     def __init__(
-        self, app: "Rota", completion: Completion | None, conn: object, *, commit: bool
+        self, database: Database, completion: Completion | None, conn: object, *, commit: bool
     ) -> None:
         if conn is None and not commit:
             message = "commit=False needs conn=...: nobody else can commit a connection of Rota's"
             raise ConfigError(message)
-        self._app = app
+        self._database = database
         self._completion = completion
         self._conn = conn
         self._commit = commit
@@ -192,8 +192,11 @@ class JobTransaction(TransactionBlock):
     # The block -------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
+        database = self._database
         joined: Joined = (
-            Own(self._app.begin) if self.own else join(self._conn, self._app.check_backend)
+            Own(database.begin)
+            if self.own
+            else join(self._conn, database.check, commit=self._commit)
         )
         drive(self._entering(_now, joined), _now)
         self._joined = joined
@@ -210,11 +213,11 @@ class JobTransaction(TransactionBlock):
             drive(self._leaving(joined, error), _now)
 
     async def __aenter__(self) -> Self:
-        check, begun = self._app.check_backend, not self._commit
+        database = self._database
         joined: AwaitedJoined = (
-            Threaded(Own(self._app.begin))
+            Threaded(Own(database.begin))
             if self.own
-            else await ajoin(self._conn, check, begun=begun)
+            else await ajoin(self._conn, database.check, commit=self._commit)
         )
         await adrive(self._entering(to_its_end, joined), _now)
         self._awaited = joined
@@ -237,7 +240,7 @@ class JobTransaction(TransactionBlock):
             return
         one.open()
         try:
-            yield partial(run, partial(one.single_out, self._app))
+            yield partial(run, partial(one.single_out, self._database))
             yield joined.begin
         except BaseException:
             one.stage = Stage.NONE
@@ -257,8 +260,7 @@ class JobTransaction(TransactionBlock):
                     one.job, one.task.keeps[one.job.queue].completed, self._result
                 )
                 one.stage = Stage.SETTLED
-                # Who waits for the job cannot be told in a transaction that is prepared.
-                settle = self._app.store.settle(one.session, [one.settlement], tell=self._commit)
+                settle = self._database.store.settle(one.session, [one.settlement])
                 refused = yield partial(joined.run, settle)
                 one.require(held=not refused)
             if self._commit:
@@ -271,11 +273,11 @@ class JobTransaction(TransactionBlock):
             one.stage = Stage.COMPLETED
 
 
-def without_job(app: "Rota") -> Transact:
+def without_job(database: Database) -> Transact:
     """For direct calls of a task: transactions that complete nothing."""
 
     def transact(_: ClaimedJob, conn: object, commit: bool) -> JobTransaction:  # noqa: FBT001
-        return JobTransaction(app, None, conn, commit=commit)
+        return JobTransaction(database, None, conn, commit=commit)
 
     return transact
 

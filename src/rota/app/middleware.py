@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rota.errors import ConfigError
+from rota.model.enqueued import Enqueued
 from rota.model.job import JobId
 
 if TYPE_CHECKING:
@@ -94,9 +95,7 @@ class Middleware:
         (self.running if is_async else self.running_in_threads).append(_checked(function))
         return function
 
-    def enqueue(
-        self, call: EnqueueCall, store: Callable[[EnqueueCall], list[JobId]]
-    ) -> list[JobId]:
+    def enqueue(self, call: EnqueueCall, store: Callable[[EnqueueCall], Enqueued]) -> Enqueued:
         """Store jobs through the middleware.
 
         Raises:
@@ -115,8 +114,8 @@ class Middleware:
         return _one_each(call, call_next(call), stored)
 
     async def aenqueue(
-        self, call: EnqueueCall, store: Callable[[EnqueueCall], Awaitable[list[JobId]]]
-    ) -> list[JobId]:
+        self, call: EnqueueCall, store: Callable[[EnqueueCall], Awaitable[Enqueued]]
+    ) -> Enqueued:
         """`enqueue` for async code."""
         stored: list[JobId] = []
 
@@ -170,7 +169,7 @@ def _checked(function: F) -> F:
     return function
 
 
-def _one_each(call: EnqueueCall, jobs: list[JobId], stored: Sequence[JobId]) -> list[JobId]:
+def _one_each(call: EnqueueCall, jobs: list[JobId], stored: Sequence[JobId]) -> Enqueued:
     """What middleware gave back, if it is one id of those that are stored for each job."""
     known = set(stored)
     if not isinstance(jobs, list):
@@ -178,7 +177,7 @@ def _one_each(call: EnqueueCall, jobs: list[JobId], stored: Sequence[JobId]) -> 
     elif len(jobs) != len(call.jobs):
         got = f"{len(jobs)} ids"
     elif all(isinstance(one, int) and one in known for one in jobs):
-        return jobs
+        return Enqueued.from_ids(jobs)
     else:
         got = "ids of its own"
     done = "Nothing was stored"

@@ -155,11 +155,14 @@ class Queues:
         return {queue: keep for queue, keep in every.items() if keep not in {None, FOREVER}}
 
     def fill(self, spec: JobSpec) -> JobSpec:
-        """What the code says of the spec's queue, where neither task nor caller have said it."""
-        said = self.declared.get(spec.queue, NOTHING)
-        changes: dict[str, Any] = {}
-        if not spec.attempts_given and said.max_attempts is not None:
-            changes["max_attempts"] = said.max_attempts
-        if not spec.timeout_given and said.timeout is not None:
-            changes["timeout"] = said.timeout
-        return replace(spec, **changes) if changes else spec
+        """The spec with what the code declares for its queue, to fall back on."""
+        said = self.declared.get(spec.queue)
+        if said is None:
+            return spec
+        return replace(
+            spec,
+            fallback_attempts=spec.fallback_attempts
+            if said.max_attempts is None
+            else said.max_attempts,
+            fallback_timeout=spec.fallback_timeout if said.timeout is None else said.timeout,
+        )

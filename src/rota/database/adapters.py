@@ -1,11 +1,18 @@
-"""Callers' connections: one adapter for each driver runs a request in the caller's transaction."""
+"""Callers' connections: one adapter for each driver.
+
+An adapter runs one request of an operation on a connection that the caller owns, in whatever
+transaction that connection is in; it begins, commits and closes nothing.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from rota.errors import ConfigError, RotaError, SchemaMissing, StoreError
-from rota.store.operation import Copy, Query, Request, Rows
+from rota.store.execute import adrive, drive
+from rota.store.operation import Apart, Copy, Operation, Query, Request, Rows, Surroundings, Where
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +23,30 @@ class Blocking:
     execute: Callable[[Request], Rows]
     copy: bool = False
 
+    def run(
+        self,
+        operation: Operation[T],
+        *,
+        apart: Callable[[Operation[Any]], Any] | None = None,
+        notify: bool = True,
+    ) -> T:
+        """Run an operation in the caller's transaction.
+
+        Args:
+            operation: What to run.
+            apart: Runs what has to be done outside of the caller's transaction.
+            notify: Whether the transaction may notify other processes.
+        """
+
+        def execute(request: Request) -> Rows:
+            if isinstance(request, Apart) and apart is not None:
+                return [(apart(request.operation),)]
+            if isinstance(request, Where):
+                return [Surroundings(inside=True, copy=self.copy, notify=notify)]
+            return self.execute(request)
+
+        return drive(operation.steps, execute)
+
 
 @dataclass(frozen=True, slots=True)
 class Awaiting:
@@ -25,8 +56,32 @@ class Awaiting:
     execute: Callable[[Request], Awaitable[Rows]]
     copy: bool = False
 
+    async def run(
+        self,
+        operation: Operation[T],
+        *,
+        apart: Callable[[Operation[Any]], Awaitable[Any]] | None = None,
+        notify: bool = True,
+    ) -> T:
+        """`Blocking.run` for async code."""
 
-def _psycopg(connection: Any) -> Blocking:
+        async def execute(request: Request) -> Rows:
+            if isinstance(request, Apart) and apart is not None:
+                return [(await apart(request.operation),)]
+            if isinstance(request, Where):
+                return [Surroundings(inside=True, copy=self.copy, notify=notify)]
+            return await self.execute(request)
+
+        return await adrive(operation.steps, execute)
+
+
+# psycopg. The caller's connection may make dicts of its rows or have cursors with another style of
+# parameters, hence cursors of our own. In a pipeline there is no COPY, and a cursor knows only by
+# fetching what came back, hence no question whether there are rows.
+
+
+def psycopg(connection: Any) -> Blocking:
+    """A connection of psycopg."""
     from psycopg import Cursor, ProgrammingError
     from psycopg.rows import tuple_row
 
@@ -47,12 +102,13 @@ def _psycopg(connection: Any) -> Blocking:
                 case _:
                     raise _unknown(request)  # noqa: TRY301
         except Exception as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
     return Blocking("postgres", execute, copy=not connection.pgconn.pipeline_status)
 
 
-def _psycopg_async(connection: Any) -> Awaiting:
+def psycopg_async(connection: Any) -> Awaiting:
+    """An async connection of psycopg."""
     from psycopg import AsyncCursor, ProgrammingError
     from psycopg.rows import tuple_row
 
@@ -73,7 +129,7 @@ def _psycopg_async(connection: Any) -> Awaiting:
                 case _:
                     raise _unknown(request)  # noqa: TRY301
         except Exception as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
     return Awaiting("postgres", execute, copy=not connection.pgconn.pipeline_status)
 
@@ -85,7 +141,9 @@ def _none(cursor: Any) -> Rows:
     return ()
 
 
-def _asyncpg(connection: Any) -> Awaiting:
+def asyncpg(connection: Any) -> Awaiting:
+    """A connection of asyncpg."""
+
     async def execute(request: Request) -> Rows:
         if not isinstance(request, Query):
             raise _unknown(request)
@@ -95,12 +153,14 @@ def _asyncpg(connection: Any) -> Awaiting:
                 tuple(row) for row in await connection.fetch(request.statement.numbered, *values)
             ]
         except Exception as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
     return Awaiting("postgres", execute)
 
 
-def _sqlite3(connection: Any) -> Blocking:
+def sqlite3(connection: Any) -> Blocking:
+    """A connection of sqlite3."""
+
     def execute(request: Request) -> Rows:
         if not isinstance(request, Query):
             raise _unknown(request)
@@ -109,12 +169,14 @@ def _sqlite3(connection: Any) -> Blocking:
             cursor.row_factory = None
             return list(cursor.execute(request.statement.text, request.params).fetchall())
         except Exception as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
     return Blocking("sqlite", execute)
 
 
-def _aiosqlite(connection: Any) -> Awaiting:
+def aiosqlite(connection: Any) -> Awaiting:
+    """A connection of aiosqlite."""
+
     async def execute(request: Request) -> Rows:
         if not isinstance(request, Query):
             raise _unknown(request)
@@ -124,12 +186,13 @@ def _aiosqlite(connection: Any) -> Awaiting:
                 await cursor.execute(request.statement.text, request.params)
                 return list(await cursor.fetchall())
         except Exception as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
     return Awaiting("sqlite", execute)
 
 
-def _sqlalchemy(connection: Any) -> Blocking:
+def sqlalchemy(connection: Any) -> Blocking:
+    """A connection of SQLAlchemy."""
     backend, arrange = _dialect(connection.dialect)
 
     def execute(request: Request) -> Rows:
@@ -141,12 +204,13 @@ def _sqlalchemy(connection: Any) -> Blocking:
             result = connection.exec_driver_sql(*arrange(request))
             return [tuple(row) for row in result] if result.returns_rows else ()
         except Exception as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
     return Blocking(backend, execute)
 
 
-def _sqlalchemy_async(connection: Any) -> Awaiting:
+def sqlalchemy_async(connection: Any) -> Awaiting:
+    """An async connection of SQLAlchemy."""
     backend, arrange = _dialect(connection.dialect)
 
     async def execute(request: Request) -> Rows:
@@ -156,7 +220,7 @@ def _sqlalchemy_async(connection: Any) -> Awaiting:
             result = await connection.exec_driver_sql(*arrange(request))
             return [tuple(row) for row in result] if result.returns_rows else ()
         except Exception as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
     return Awaiting(backend, execute)
 
@@ -188,7 +252,8 @@ def _numbered(query: Query) -> Arranged:
     return query.statement.numbered, tuple(query.params[name] for name in query.statement.order)
 
 
-def _translated(error: Exception) -> RotaError:
+def translated(error: Exception) -> RotaError:
+    """The error of Rota's own tree that a driver's error means."""
     if isinstance(error, RotaError):
         return error
     original = getattr(error, "orig", error)

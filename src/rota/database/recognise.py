@@ -1,24 +1,13 @@
-"""Callers' connections: joining a transaction that is not Rota's.
+"""Which kind of connection a caller has given, and the adapter for it.
 
-Each adapter runs one request of an operation on a connection that the caller owns, in whatever
-transaction that connection is in; it begins, commits and closes nothing. Connections are told
-apart by the module of their class, so that no driver is imported that the caller has not imported.
+Connections are told apart by the module of their class, so that no driver is imported that the caller
+has not imported.
 """
 
 from typing import Any
 
-from rota.database.adapters import (
-    Awaiting,
-    Blocking,
-    _aiosqlite,
-    _asyncpg,
-    _psycopg,
-    _psycopg_async,
-    _sqlalchemy,
-    _sqlalchemy_async,
-    _sqlite3,
-    _translated,
-)
+from rota.database import adapters
+from rota.database.adapters import Awaiting, Blocking
 from rota.errors import ConfigError
 
 
@@ -30,19 +19,19 @@ async def caller(connection: Any) -> Blocking | Awaiting:
     """
     match family(connection):
         case ("psycopg", "AsyncConnection"):
-            return _psycopg_async(connection)
+            return adapters.psycopg_async(connection)
         case ("asyncpg", _):
-            return _asyncpg(connection)
+            return adapters.asyncpg(connection)
         case ("aiosqlite", _):
-            return _aiosqlite(connection)
+            return adapters.aiosqlite(connection)
         case ("sqlalchemy", "AsyncConnection"):
-            return _sqlalchemy_async(connection)
+            return adapters.sqlalchemy_async(connection)
         case ("sqlalchemy", "AsyncSession" | "async_scoped_session"):
             try:
                 own = await connection.connection()
             except Exception as error:
-                raise _translated(error) from error
-            return _sqlalchemy_async(own)
+                raise adapters.translated(error) from error
+            return adapters.sqlalchemy_async(own)
         case _:
             return blocking_caller(connection)
 
@@ -55,17 +44,17 @@ def blocking_caller(connection: Any) -> Blocking:
     """
     match family(connection):
         case ("psycopg", "Connection"):
-            return _psycopg(connection)
+            return adapters.psycopg(connection)
         case ("sqlite3", _):
-            return _sqlite3(connection)
+            return adapters.sqlite3(connection)
         case ("sqlalchemy", "Connection"):
-            return _sqlalchemy(connection)
+            return adapters.sqlalchemy(connection)
         case ("sqlalchemy", "Session" | "scoped_session"):
             try:
                 own = connection.connection()
             except Exception as error:
-                raise _translated(error) from error
-            return _sqlalchemy(own)
+                raise adapters.translated(error) from error
+            return adapters.sqlalchemy(own)
         case (("psycopg" | "asyncpg" | "aiosqlite" | "sqlalchemy"), kind):
             message = (
                 f"conn is an async {kind}, for async code: `await aenqueue(...)`, `async with`"
@@ -103,8 +92,3 @@ def family(connection: object) -> tuple[str, str]:
         if kind.__name__ in _KINDS.get(package, ()):
             return package, kind.__name__
     return "", ""
-
-
-# psycopg. The caller's connection may make dicts of its rows or have cursors with another style of
-# parameters, hence cursors of our own. In a pipeline there is no COPY, and a cursor knows only by
-# fetching what came back, hence no question whether there are rows.

@@ -38,7 +38,7 @@ class Effects:
         self._leases = leases
         self._claimer = claimer
         self._notes = notes
-        self._handed_over = HandedOver(app.store, app.events, leases, claimer.wake)
+        self._handed_over = HandedOver(app.database.store, app.events, leases, claimer.wake)
 
     def transact(self, job: ClaimedJob, conn: object, commit: bool) -> JobTransaction:  # noqa: FBT001
         """Make the transaction of a job that runs here. Called by its handler, in any thread.
@@ -60,7 +60,7 @@ class Effects:
                 moving=self._leases.moving,
                 doubtful=self._claimer.doubt,
             )
-        return JobTransaction(self._app, completion, conn, commit=commit)
+        return JobTransaction(self._app.database, completion, conn, commit=commit)
 
     def failed_late(self, job: ClaimedJob, error: BaseException) -> bool:
         """Whether an exception comes after the job was completed; then it is logged here."""

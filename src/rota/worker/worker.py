@@ -115,7 +115,7 @@ class Worker:
 
     async def _serve(self, stop: asyncio.Event, abort: asyncio.Event) -> None:
         app, config = self._app, self._config
-        await asyncio.to_thread(app.ready)
+        await asyncio.to_thread(app.database.ready)
         loop = asyncio.get_running_loop()
         leases = Leases()
         refusals: list[RotaError] = []
@@ -124,9 +124,9 @@ class Worker:
             refusals.append(error)
             self.abort()
 
-        scribe = Scribe(app.store, app.events)
+        scribe = Scribe(app.database.store, app.events)
         settler = Settler(
-            app.store,
+            app.database.store,
             app.events,
             leases,
             scribe=scribe,
@@ -147,7 +147,7 @@ class Worker:
             loop.call_soon_threadsafe(settings.learn, said)
 
         session = Session(
-            app.store,
+            app.database.store,
             config,
             self._queues,
             app.events,
@@ -158,7 +158,7 @@ class Worker:
             entries=app.cron.declarations(),
         )
         upkeep = Upkeep(
-            app.store,
+            app.database.store,
             config,
             self._queues,
             app.events,
@@ -168,7 +168,7 @@ class Worker:
             refused=refused,
         )
         claimer = Claimer(
-            app.store,
+            app.database.store,
             config,
             self._queues,
             events=app.events,
@@ -247,8 +247,8 @@ class Worker:
 
         What waits in a paused queue would be waited for without end.
         """
-        store = self._app.store
-        paused = {one.name for one in self._app.run(store.queues()) if one.paused}
+        store = self._app.database.store
+        paused = {one.name for one in self._app.database.run(store.queues()) if one.paused}
         awaited = [
             (queue, state)
             for queue in self._queues
@@ -257,13 +257,13 @@ class Worker:
         ]
         for queue, state in awaited:
             wanted = JobFilter(state=state, queue=queue, limit=1)
-            if self._app.run(store.list_jobs(wanted)):
+            if self._app.database.run(store.list_jobs(wanted)):
                 return
         # A job that moved from one state to another between these looks was in none of them.
         # The counts are a single look.
         left = [
             (one.name, state, count)
-            for one in self._app.run(store.queues())
+            for one in self._app.database.run(store.queues())
             for state, count in one.counts.items()
             if one.name in self._queues and not state.finished and count
         ]
