@@ -157,7 +157,7 @@ def test_handlers_that_do_not_fit(app: Rota, handler: Any) -> None:
     """A handler without exactly one list is refused, and told what is needed."""
     with pytest.raises(ArgsError, match=r"Context|one parameter annotated with a list"):
         app.task(batch=5)(handler)
-    assert app.batch_tasks == app.tasks == {}
+    assert app.tasks == {}
 
 
 def test_a_bare_list(app: Rota) -> None:

@@ -55,7 +55,12 @@ def completion(app: Rota, send: Task[..., Any, Any], observer: Observer) -> Comp
         observer.store.claim(observer.session, ["default"], 10)
     )
     return Completion(
-        jobs[0], observer.session, send, moving=lambda: nullcontext(forget), doubtful=lambda: None
+        jobs[0],
+        observer.session,
+        send.keeps,
+        send.result_codec,
+        moving=lambda: nullcontext(forget),
+        doubtful=lambda: None,
     )
 
 

@@ -127,7 +127,7 @@ def test_a_producer_hears_of_it_soon(app: Rota, monkeypatch: pytest.MonkeyPatch)
     task = app.task(name="task", queue="mail")(_nothing)
     assert stored(task) == (5, None)
     says(app, max_attempts=4)
-    monkeypatch.setattr("rota.database.store.postgres.enqueue.FRESH", 0.0)
+    monkeypatch.setattr("rota.store.postgres.enqueue.FRESH", 0.0)
     assert stored(task) == (4, None)
 
 

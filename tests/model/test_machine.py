@@ -516,9 +516,9 @@ def check(make: Callable[[], Place], searching: settings = SETTINGS) -> None:
 @pytest.fixture
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments so small that every tidying turns the rings, and a mark whenever one is asked for."""
-    monkeypatch.setattr("rota.database.store.postgres.counters.MARK_AGE", 0.0)
+    monkeypatch.setattr("rota.store.postgres.counters.MARK_AGE", 0.0)
     for ring in ("LOG", "CURSOR", "LEASE", "TALLY", "LIMIT", "FINISHED"):
-        monkeypatch.setattr(f"rota.database.store.postgres.tidy.{ring}_SIZE", 0)
+        monkeypatch.setattr(f"rota.store.postgres.tidy.{ring}_SIZE", 0)
 
 
 @pytest.fixture

@@ -330,7 +330,12 @@ def test_a_job_that_moves_is_not_given_back(postgres_url: str) -> None:
             [[one, *_]] = told
             assert session.current is not None
             completion = Completion(
-                one, session.current, app.tasks[one.task], moving=slowly, doubtful=claimer.doubt
+                one,
+                session.current,
+                app.tasks[one.task].keeps,
+                None,
+                moving=slowly,
+                doubtful=claimer.doubt,
             )
             singling = asyncio.create_task(asyncio.to_thread(completion.single_out, app.database))
             await asyncio.to_thread(until, singled.is_set)

@@ -52,7 +52,7 @@ class Gathering:
         self.ready: list[Batch] = []
         self.room = 0
         self.came = asyncio.Event()
-        self.batches = Batches(app.batch_tasks, self._take, self._tell)
+        self.batches = Batches(app.tasks.batch, self._take, self._tell)
 
     def _take(self, batch: Batch) -> None:
         self.ready.append(batch)
@@ -151,7 +151,7 @@ async def test_batches_and_single_jobs_take_turns(app: Rota) -> None:
     runners = BatchRunners(
         app.tasks, WorkerConfig(concurrency=1), app.events, settled.append, end,
         effects=Effects(app, Leases(), cast("Any", SimpleNamespace(wake=None)), notes), notes=notes,
-        middleware=app.middleware, batch_tasks=app.batch_tasks,
+        middleware=app.middleware, batch_tasks=app.tasks.batch,
         spare=lambda _: None,
     )  # fmt: skip
     runners.deliver([*claimed("plain", 1, 3), *claimed("many", 4, 6)])

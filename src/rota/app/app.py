@@ -9,17 +9,18 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 from rota.app.batch import BatchDecorator, BatchTask, batching
 from rota.app.context import Context
 from rota.app.crontab import Crontab
+from rota.app.enqueue import Enqueuer
 from rota.app.handle import JobHandle
 from rota.app.introspection import module_of
 from rota.app.middleware import Middleware
 from rota.app.queue_handle import QueueHandle
 from rota.app.queues import Queues
 from rota.app.task import Executor, Task, TaskDecorator
+from rota.app.tasks import Tasks
 from rota.args import MAX_ARGS_BYTES
 from rota.config import DAY
 from rota.database.block import OwnTransaction
 from rota.database.database import Database
-from rota.errors import TaskAlreadyRegistered, TaskNotFound
 from rota.events import Event, Events
 from rota.log import Log
 from rota.model.backoff import Backoff, RetryPolicy, check_policy
@@ -61,14 +62,15 @@ class Rota:
         max_args_bytes: int | None = MAX_ARGS_BYTES,
     ) -> None:
         self.database = Database(default_url() if url is None else url)
-        self.tasks: dict[str, Task[..., Any, Any]] = {}
-        self.batch_tasks: dict[str, BatchTask[Any, Any]] = {}
+        self.tasks = Tasks()
+        self.queues = Queues(seconds(retention, "retention"))
         self.middleware = Middleware()
         self.events = Events()
-        self.queues = Queues(seconds(retention, "retention"))
         Log(self.events)
-        self.max_args_bytes = max_args_bytes
-        self.cron = Crontab(self)
+        self._enqueuer = Enqueuer(
+            self.database, self.queues, self.middleware, self.events, max_args_bytes
+        )
+        self.cron = Crontab(self._enqueuer, self.tasks)
 
     # Tasks -----------------------------------------------------------------------------------
 
@@ -190,7 +192,7 @@ class Rota:
         def register(function: Callable[..., Any]) -> Task[..., Any, Any]:
             own = f"{module_of(function)}.{function.__qualname__}"
             task: Task[..., Any, Any] = kind(
-                self,
+                self._enqueuer,
                 function,
                 name=check_name(own if name is None else name, "task"),
                 options=options,
@@ -199,12 +201,7 @@ class Rota:
                 retention=keep,
                 store_result=store_result,
             )
-            known = self.tasks.setdefault(task.name, task)
-            if known is not task:
-                message = f"there is a task named {task.name!r} already; give one of them a name="
-                raise TaskAlreadyRegistered(message)
-            if isinstance(task, BatchTask):
-                self.batch_tasks[task.name] = task
+            self.tasks.register(task)
             return task
 
         return register if function is None else register(function)
@@ -246,17 +243,13 @@ class Rota:
         Raises:
             TaskNotFound: There is none in this process.
         """
-        try:
-            return self.tasks[name]
-        except KeyError:
-            message = f"no task named {name!r} is registered here; import the module that has it"
-            raise TaskNotFound(message) from None
+        return self.tasks.find(name)
 
     # Jobs ------------------------------------------------------------------------------------
 
     def job(self, job: int) -> JobHandle[Any]:
         """A handle on the job with that id. Nothing is looked up yet."""
-        return JobHandle(self, JobId(job))
+        return JobHandle(self.database, self.queues, JobId(job), self.tasks.codec)
 
     def transaction(self) -> OwnTransaction:
         """A transaction of Rota's own, for `with` and `async with`."""
@@ -268,6 +261,11 @@ class Rota:
     def url(self) -> str:
         """Where the jobs are kept."""
         return self.database.url
+
+    @property
+    def max_args_bytes(self) -> int | None:
+        """The largest args a job may have, as JSON; `None` for no limit."""
+        return self._enqueuer.max_args_bytes
 
     def use(self, url: str) -> None:
         """Keep the jobs in another database from now on: `rota worker --url` and tests need that.

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rota.app import declaring
 from rota.app.declaring import Args
-from rota.app.enqueue import announced
+from rota.app.enqueue import Enqueuer
 from rota.app.handle import JobHandle
 from rota.app.task import Task
+from rota.app.tasks import Tasks
 from rota.errors import ConfigError, CronEntryExists, CronEntryNotFound
 from rota.model.options import check_name
 
 if TYPE_CHECKING:
-    from rota.app.app import Rota
     from rota.cron.entry import CronEntry, CronRecord
     from rota.store.cron import Ran
 
@@ -39,9 +39,11 @@ class Crontab:
         declared: The entries that this process has declared, by name.
     """
 
-    def __init__(self, app: "Rota") -> None:
-        self._app = app
-        self._database = app.database
+    def __init__(self, enqueuer: Enqueuer, tasks: Tasks) -> None:
+        self._enqueuer = enqueuer
+        self._tasks = tasks
+        self._database = enqueuer.database
+        self._queues = enqueuer.queues
         self.declared: dict[str, CronEntry] = {}
 
     def declarations(self) -> "tuple[CronEntry, ...]":
@@ -49,7 +51,7 @@ class Crontab:
 
         Only now, since the code may declare a queue after the entries whose jobs wait in it.
         """
-        return tuple(declaring.filled(one, self._app.queues) for one in self.declared.values())
+        return tuple(declaring.filled(one, self._queues) for one in self.declared.values())
 
     def __call__(
         self,
@@ -146,7 +148,7 @@ class Crontab:
             name, expression, task,
             timezone=timezone, missed=missed, jitter=jitter, args=args, due=due,
         )  # fmt: skip
-        entry = declaring.filled(entry, self._app.queues)
+        entry = declaring.filled(entry, self._queues)
         _added(name, self._database.run(self._database.store.cron.add(entry), conn))
 
     async def aadd(
@@ -167,7 +169,7 @@ class Crontab:
             name, expression, task,
             timezone=timezone, missed=missed, jitter=jitter, args=args, due=due,
         )  # fmt: skip
-        entry = declaring.filled(entry, self._app.queues)
+        entry = declaring.filled(entry, self._queues)
         _added(name, await self._database.arun(self._database.store.cron.add(entry), conn))
 
     def change(
@@ -293,14 +295,14 @@ class Crontab:
     def _handle(self, name: str, ran: "Ran | None") -> JobHandle[Any]:
         if ran is None:
             raise _not_found(name)
-        [(job, placing)] = announced(self._app.events, ran.spec, ran.stored).placed
-        return JobHandle(self._app, job, placing=placing)
+        [(job, placing)] = self._enqueuer.announce(ran.spec, ran.stored).placed
+        return JobHandle(self._database, self._queues, job, self._tasks.codec, placing)
 
     def _args(self, name: str, records: "list[CronRecord]", args: Args) -> dict[str, str | None]:
         """Other args for an entry that is there, and what follows from them."""
         for record in records:
             if record.entry.name == name:
-                task = self._app.find_task(record.entry.task)
+                task = self._tasks.find(record.entry.task)
                 changed = declaring.with_args(record.entry, task, args)
                 return {"args": changed.args, "options": changed.options}
         raise _not_found(name)
@@ -308,8 +310,8 @@ class Crontab:
     def _entry(
         self, name: str, expression: str, task: Task[..., Any, Any] | str, **options: Any
     ) -> "CronEntry":
-        known = self._app.find_task(task) if isinstance(task, str) else task
-        if known is task and not (isinstance(task, Task) and task.app is self._app):
+        known = self._tasks.find(task) if isinstance(task, str) else task
+        if known is task and not (isinstance(task, Task) and task.enqueuing is self._enqueuer):
             message = f"cron: a task of this app or its name is needed, not {task!r}"
             raise ConfigError(message)
         return declaring.built(name, expression, known, **options)

@@ -201,7 +201,7 @@ def encoded(task: Task[..., Any, Any], args: Args, due: str | None) -> str:
                 f"needed, not {type(args).__name__}; for one argument write (value,)"
             )
             raise ArgsError(message)
-    limit = task.app.max_args_bytes
+    limit = task.enqueuing.max_args_bytes
     if due is None:
         return task.codec.encode(given, named, limit=limit)
     if due in named:

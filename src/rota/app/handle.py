@@ -1,9 +1,11 @@
-"""A job as the one who enqueued it sees it."""
+"""A handle on a job: look at it, wait for it, cancel it."""
 
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Callable, Generator
+from typing import Any, Generic, TypeVar
 
+from rota.app.queues import Queues
 from rota.args import ResultCodec
+from rota.database.database import Database
 from rota.database.waiting import not_found
 from rota.errors import JobFailed, JobNotFinished
 from rota.model.enqueued import Placing
@@ -12,11 +14,10 @@ from rota.model.notes import ToldNote, with_notes
 from rota.model.states import State
 from rota.store.operation import Operation
 
-if TYPE_CHECKING:
-    from rota.app.app import Rota
-    from rota.store.operation import Operation
-
 T = TypeVar("T")
+
+FindCodec = Callable[[str], ResultCodec]
+"""Finds what reads the results of the task of that name, for a handle that was made from an id."""
 
 
 class JobHandle(Generic[T]):
@@ -25,17 +26,18 @@ class JobHandle(Generic[T]):
     `placing` says what the enqueue did: with a unique key it may have met a job that was there.
     """
 
-    __slots__ = ("_app", "_codec", "_database", "id", "placing")
+    __slots__ = ("_codec", "_database", "_queues", "id", "placing")
 
     def __init__(
         self,
-        app: "Rota",
+        database: Database,
+        queues: Queues,
         job: JobId,
-        codec: ResultCodec | None = None,
+        codec: ResultCodec | FindCodec,
         placing: Placing = Placing.CREATED,
     ) -> None:
-        self._app = app
-        self._database = app.database
+        self._database = database
+        self._queues = queues
         self._codec = codec
         self.id = job
         self.placing = placing
@@ -169,13 +171,13 @@ class JobHandle(Generic[T]):
         """`cancel` for async code."""
         return _state(self.id, await self._database.arun(self._cancelling()))
 
-    def _cancelling(self) -> "Operation[dict[JobId, State]]":
-        return self._database.store.cancel([self.id], self._app.queues.cancelled())
+    def _cancelling(self) -> Operation[dict[JobId, State]]:
+        return self._database.store.cancel([self.id], self._queues.cancelled())
 
     def _look(self) -> JobRecord:
         return _only(self.id, self._database.run(self._database.store.get([self.id])))
 
-    def _notes(self) -> "Operation[dict[JobId, list[ToldNote]]]":
+    def _notes(self) -> Operation[dict[JobId, list[ToldNote]]]:
         return self._database.store.notes([self.id])
 
     def _outcome(self, record: JobRecord) -> T:
@@ -190,10 +192,8 @@ class JobHandle(Generic[T]):
         if record.result is None:
             return None  # type: ignore[return-value]  # the task keeps no results
         codec = self._codec
-        if codec is None:
-            # Made from an id. Where the task is not known either, the result is what JSON says.
-            task = self._app.tasks.get(record.task)
-            codec = ResultCodec(Any, record.task) if task is None else task.result_codec
+        if not isinstance(codec, ResultCodec):
+            codec = codec(record.task)
         return codec.decode(record.result)  # type: ignore[return-value]
 
 

@@ -16,8 +16,10 @@ from enum import Enum
 from functools import partial
 from inspect import isawaitable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
+from rota.app.queues import Keeps
+from rota.args import ResultCodec
 from rota.database.block import TransactionBlock
 from rota.database.database import Database
 from rota.database.joined import AwaitedJoined, Joined, ajoin, join
@@ -26,9 +28,6 @@ from rota.errors import ConfigError, LeaseLost, StoreUnavailable
 from rota.model.job import ClaimedJob, LeaseId, SessionId
 from rota.model.settlement import Settlement, completed
 from rota.store.execute import adrive, drive
-
-if TYPE_CHECKING:
-    from rota.app.task import Task
 
 T = TypeVar("T")
 
@@ -53,6 +52,8 @@ class Completion:
 
     Attributes:
         job: The job, with the lease that it has now.
+        keeps: How long the task's jobs stay.
+        codec: What writes the job's result, if the task keeps results.
         stage: How far the run has come.
         settlement: What was written, once that is known.
         failed_late: Whether the handler failed after that, which is logged.
@@ -62,14 +63,16 @@ class Completion:
         self,
         job: ClaimedJob,
         session: SessionId,
-        task: "Task[..., Any, Any]",
+        keeps: Keeps,
+        codec: ResultCodec | None,
         *,
         moving: Callable[[], AbstractContextManager[Callable[[LeaseId, LeaseId], None]]],
         doubtful: Callable[[], None],
     ) -> None:
         self.job = job
         self.session = session
-        self.task = task
+        self.keeps = keeps
+        self.codec = codec
         self.stage = Stage.NONE
         self.settlement: Settlement | None = None
         self.failed_late = False
@@ -183,11 +186,12 @@ class JobTransaction(TransactionBlock):
         """
         if self._completion is None:
             return
-        task = self._completion.task
-        if not task.store_result:
-            message = f"task {task.name!r} keeps no results; declare it with store_result=True"
+        codec = self._completion.codec
+        if codec is None:
+            task = self._completion.job.task
+            message = f"task {task!r} keeps no results; declare it with store_result=True"
             raise ConfigError(message)
-        self._result = task.result_codec.encode(value)
+        self._result = codec.encode(value)
 
     # The block -------------------------------------------------------------------------------
 
@@ -257,7 +261,7 @@ class JobTransaction(TransactionBlock):
         try:
             if one is not None:
                 one.settlement = completed(
-                    one.job, one.task.keeps[one.job.queue].completed, self._result
+                    one.job, one.keeps[one.job.queue].completed, self._result
                 )
                 one.stage = Stage.SETTLED
                 settle = self._database.store.settle(one.session, [one.settlement])

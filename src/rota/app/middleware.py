@@ -10,68 +10,20 @@ guards `enqueue` must not be forgotten by `aenqueue`.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, TypeVar
 
+from rota.app.task import EnqueueCall
 from rota.errors import ConfigError
 from rota.model.enqueued import Enqueued
 from rota.model.job import JobId
 
-if TYPE_CHECKING:
-    from rota.app.task import Task
-    from rota.model.options import JobOptions
-
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
-Arguments = tuple[tuple[object, ...], Mapping[str, object]]
-"""The positional and the keyword arguments of one job."""
-
 NAMED = 5
 """Ids that an error names, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class EnqueueCall:
-    """Jobs that somebody wants to enqueue, before their args are checked.
-
-    Attributes:
-        task: The task, as `using(…)` has left it.
-        jobs: The arguments of each job: one for `enqueue`, all for `enqueue_many`.
-        conn: The caller's connection, or `None`.
-        many: Whether this is `enqueue_many`.
-    """
-
-    task: "Task[..., Any, Any]"
-    jobs: tuple[Arguments, ...]
-    conn: object = None
-    many: bool = False
-
-    @property
-    def options(self) -> "JobOptions":
-        """Where, when and how often they run."""
-        return self.task.options
-
-    def using(self, **changes: Any) -> Self:
-        """The same jobs with other options, as `Task.using` has them.
-
-        Raises:
-            ConfigError: An option is not known, or a value is outside its range.
-        """
-        conn = changes.pop("conn", self.conn)
-        return replace(self, task=self.task.using(**changes), conn=conn)
-
-    def passing(self, **arguments: object) -> Self:
-        """The same jobs with further keyword arguments, where a job has none of that name yet."""
-        names = self.task.codec.names
-        jobs = []
-        for args, kwargs in self.jobs:
-            given = {*names[: len(args)], *kwargs}
-            more = {name: value for name, value in arguments.items() if name not in given}
-            jobs.append((args, {**kwargs, **more}))
-        return replace(self, jobs=tuple(jobs))
 
 
 class Middleware:

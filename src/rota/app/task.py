@@ -9,10 +9,10 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import (
-    TYPE_CHECKING,
     Any,
     Concatenate,
     Generic,
@@ -24,12 +24,12 @@ from typing import (
 )
 
 from rota.app.context import Context
-from rota.app.enqueue import aenqueue, arguments_of_many, enqueue
 from rota.app.handle import JobHandle
 from rota.app.introspection import result_annotation, without_outcomes
-from rota.app.middleware import EnqueueCall
+from rota.app.queues import Queues
 from rota.args import ArgsCodec, ResultCodec
-from rota.errors import ConfigError
+from rota.database.database import Database
+from rota.errors import ArgsError, ConfigError
 from rota.model.backoff import RetryPolicy
 from rota.model.enqueued import Enqueued, Placing
 from rota.model.keys import Keying
@@ -37,12 +37,84 @@ from rota.model.limit import Limit
 from rota.model.options import JobOptions
 from rota.model.unique import Unique
 
-if TYPE_CHECKING:
-    from rota.app.app import Rota
-
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+
+
+Arguments = tuple[tuple[object, ...], Mapping[str, object]]
+"""The positional and the keyword arguments of one job."""
+
+NO_NAMES: Mapping[str, object] = {}
+"""Of a job whose arguments are all positional."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueCall:
+    """Jobs that are to be enqueued, before their args are checked.
+
+    Attributes:
+        task: The task, as `using(…)` has left it.
+        jobs: The arguments of each job: one for `enqueue`, all for `enqueue_many`.
+        conn: The caller's connection, or `None`.
+        many: Whether this is `enqueue_many`.
+    """
+
+    task: "Task[..., Any, Any]"
+    jobs: tuple[Arguments, ...]
+    conn: object = None
+    many: bool = False
+
+    @property
+    def options(self) -> JobOptions:
+        """Where, when and how often they run."""
+        return self.task.options
+
+    def using(self, **changes: Any) -> Self:
+        """The same jobs with other options, as `Task.using` has them.
+
+        Raises:
+            ConfigError: An option is not known, or a value is outside its range.
+        """
+        conn = changes.pop("conn", self.conn)
+        return replace(self, task=self.task.using(**changes), conn=conn)
+
+    def passing(self, **arguments: object) -> Self:
+        """The same jobs with further keyword arguments, where a job has none of that name yet."""
+        names = self.task.codec.names
+        jobs = []
+        for args, kwargs in self.jobs:
+            given = {*names[: len(args)], *kwargs}
+            more = {name: value for name, value in arguments.items() if name not in given}
+            jobs.append((args, {**kwargs, **more}))
+        return replace(self, jobs=tuple(jobs))
+
+
+class Enqueuing(Protocol):
+    """What tasks need of their app: where and how their jobs are stored."""
+
+    @property
+    def database(self) -> Database:
+        """Where the jobs are kept."""
+        ...
+
+    @property
+    def queues(self) -> Queues:
+        """What is declared for queues."""
+        ...
+
+    @property
+    def max_args_bytes(self) -> int | None:
+        """The largest args a job may have, as JSON."""
+        ...
+
+    def enqueue(self, call: EnqueueCall) -> Enqueued:
+        """Store the jobs of a call."""
+        ...
+
+    async def aenqueue(self, call: EnqueueCall) -> Enqueued:
+        """`enqueue` for async code."""
+        ...
 
 
 class Executor(StrEnum):
@@ -74,7 +146,7 @@ class Task(Generic[P, R, T]):
 
     def __init__(
         self,
-        app: "Rota",
+        enqueuing: Enqueuing,
         function: Callable[P, R],
         *,
         name: str,
@@ -84,7 +156,7 @@ class Task(Generic[P, R, T]):
         retention: float | None,
         store_result: bool,
     ) -> None:
-        self.app = app
+        self.enqueuing = enqueuing
         self.function = function
         self.name = name
         self.options = options
@@ -92,7 +164,7 @@ class Task(Generic[P, R, T]):
         self.retry = retry
         self.executor = _executor(function, executor, name)
         self.retention = retention
-        self.keeps = app.queues.keeps(self)
+        self.keeps = enqueuing.queues.keeps(retention)
         self.codec = self._args_codec()
         self.keying = (
             Keying(options, function, name, self.codec.context_parameter) if options.keyed else None
@@ -128,7 +200,7 @@ class Task(Generic[P, R, T]):
         """The context of a direct call."""
         from rota.app.job_transaction import without_job  # here: most programs never need it
 
-        return Context.alone(self.spec, without_job(self.app.database))
+        return Context.alone(self.spec, without_job(self.enqueuing.database))
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
@@ -207,11 +279,11 @@ class Task(Generic[P, R, T]):
             StoreError: The database refused; nothing was stored.
             StoreUnavailable: The database cannot be reached.
         """
-        return self._handle(enqueue(self._call(args, kwargs)))
+        return self._handle(self.enqueuing.enqueue(self._call(args, kwargs)))
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[T]:
         """`enqueue` for async code; `conn=` may be an async connection or session."""
-        return self._handle(await aenqueue(self._call(args, kwargs)))
+        return self._handle(await self.enqueuing.aenqueue(self._call(args, kwargs)))
 
     def enqueue_many(
         self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], *, conn: object = None
@@ -229,13 +301,13 @@ class Task(Generic[P, R, T]):
             ArgsError: Some args do not fit; the message says which job's. Nothing was stored.
             StoreError: The database refused; nothing was stored.
         """
-        return enqueue(self._call_many(jobs, conn))
+        return self.enqueuing.enqueue(self._call_many(jobs, conn))
 
     async def aenqueue_many(
         self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], *, conn: object = None
     ) -> Enqueued:
         """`enqueue_many` for async code."""
-        return await aenqueue(self._call_many(jobs, conn))
+        return await self.enqueuing.aenqueue(self._call_many(jobs, conn))
 
     def _call(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> EnqueueCall:
         conn = kwargs.pop("conn", self.conn)
@@ -245,12 +317,13 @@ class Task(Generic[P, R, T]):
         self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], conn: object
     ) -> EnqueueCall:
         conn = self.conn if conn is None else conn
-        return EnqueueCall(self, arguments_of_many(jobs), conn, many=True)
+        return EnqueueCall(self, _arguments_of_many(jobs), conn, many=True)
 
     def _handle(self, stored: Enqueued) -> JobHandle[T]:
         [job] = stored
         placing = Placing.CREATED if stored.placings is None else stored.placings[0]
-        return JobHandle(self.app, job, self.result_codec, placing)
+        home = self.enqueuing
+        return JobHandle(home.database, home.queues, job, self.result_codec, placing)
 
     def _check_changes(self, changes: Mapping[str, object]) -> None:
         """Refuse options that one job of this kind of task cannot have."""
@@ -261,6 +334,38 @@ class Task(Generic[P, R, T]):
     def _result_annotation(self) -> object:
         """The annotation of what is stored as the result of one job."""
         return without_outcomes(result_annotation(self.function))
+
+
+def _arguments_of_many(jobs: Iterable[Sequence[Any] | Mapping[str, Any]]) -> tuple[Arguments, ...]:
+    """The arguments of each job of an `enqueue_many`.
+
+    Raises:
+        ArgsError: One of them is neither a tuple (or list) nor a dict.
+    """
+    return tuple(
+        (job, NO_NAMES) if type(job) is tuple else _arguments(number, job)
+        for number, job in enumerate(jobs)
+    )
+
+
+def _arguments(number: int, job: object) -> Arguments:
+    match job:
+        case Mapping():
+            return (), job
+        case tuple() | list():
+            return tuple(job), {}
+        case _:
+            pass
+    message = (
+        "a tuple of positional arguments or a dict of keyword arguments is needed, "
+        f"not {type(job).__name__}; for one argument write (value,)"
+    )
+    raise of_many(number, ArgsError(message))
+
+
+def of_many(number: int, error: ArgsError) -> ArgsError:
+    """The same error, told of one of many jobs."""
+    return ArgsError(f"job {number} of enqueue_many: {error}")
 
 
 def _executor(function: Callable[..., object], wanted: Executor | None, name: str) -> Executor:

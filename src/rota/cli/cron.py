@@ -277,18 +277,16 @@ def _on_database(url: str | None) -> Iterator["Rota"]:
 @contextmanager
 def _app(target: str | None, url: str | None) -> Iterator["Rota"]:
     """An app with the tasks of the one that `--app` names, on its database or that of `--url`."""
-    from rota import Rota
     from rota.cli.database import database
     from rota.cli.find_app import find_app
 
     if target is None:
         message = "--app MODULE:APP is needed: only an app knows its tasks, and which args fit them"
         raise Failure(message, USAGE)
-    theirs = find_app(target)
-    url = url or theirs.url
-    with database(url), Rota(url, max_args_bytes=theirs.max_args_bytes) as rota:
-        rota.tasks = theirs.tasks
-        rota.queues = theirs.queues
+    rota = find_app(target)
+    if url is not None:
+        rota.use(url)
+    with database(rota.url), rota:
         yield rota
 
 

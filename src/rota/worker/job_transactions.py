@@ -53,10 +53,12 @@ class Effects:
             except KeyError:
                 message = f"job {job.id} was given back while its handler went on"
                 raise LeaseLost(message) from None
+            task = self._app.tasks[job.task]
             completion = self.completions[job.id, job.lease] = Completion(
                 job,
                 session,
-                self._app.tasks[job.task],
+                task.keeps,
+                task.result_codec if task.store_result else None,
                 moving=self._leases.moving,
                 doubtful=self._claimer.doubt,
             )

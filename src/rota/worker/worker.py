@@ -192,7 +192,7 @@ class Worker:
             effects=effects,
             notes=scribe.notes,
             middleware=app.middleware,
-            batch_tasks=app.batch_tasks,
+            batch_tasks=app.tasks.batch,
             spare=claimer.spare,
         )
         try:

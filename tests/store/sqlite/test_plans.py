@@ -16,7 +16,7 @@ from rota.store.sqlite.connection import SqliteConnection
 from rota.store.sqlite.store import SqliteStore
 from tests.store.factories import PAST, claim, enqueue, open_session, settle, settlement
 
-PACKAGE = "rota.database.store.sqlite"
+PACKAGE = "rota.store.sqlite"
 NAMES = sorted(
     f"{folder.name}/{file.name.removesuffix('.sql')}"
     for folder in (files(PACKAGE) / "sql").iterdir()

@@ -60,7 +60,7 @@ class Known(NamedTuple):
     timeout: float | None
 
 
-class Enqueuer:
+class Appender:
     """Appends jobs, and remembers for a moment where the last ones went.
 
     Looking up the lane and the current segment, and routing a row through the partitioned table,

@@ -21,7 +21,7 @@ from rota.store.postgres import tidy as segments
 from rota.store.postgres.claim import Claims
 from rota.store.postgres.connection import PostgresConnection
 from rota.store.postgres.ended import PostgresListener
-from rota.store.postgres.enqueue import Enqueuer
+from rota.store.postgres.enqueue import Appender
 from rota.store.postgres.transaction import PostgresTransaction
 from rota.store.postgres.url import read_url
 from rota.store.postgres.wake import PostgresWaker
@@ -49,7 +49,7 @@ class PostgresStore:
     def __init__(self, url: str) -> None:
         self._url, self._pooled = read_url(url)
         self._spare: list[PostgresConnection] = []
-        self.enqueue = Enqueuer().enqueue
+        self.enqueue = Appender().enqueue
         self.claim = Claims().claim
 
     def connect(self) -> PostgresConnection:
