@@ -278,6 +278,18 @@ class Rota:
         self.database.use(url)
         self.queues.forget()
 
+    def ready(self) -> None:
+        """Check now that the database has the tables that this Rota needs; a SQLite file gets them.
+
+        The first enqueue does so too.
+
+        Raises:
+            SchemaMissing: Run `rota migrate`.
+            SchemaOutdated: Run `rota migrate`.
+            SchemaTooNew: Upgrade Rota.
+        """
+        self.database.ready()
+
     def on(self, kind: type[E]) -> Callable[[Callable[[E], None]], Callable[[E], None]]:
         """Subscribe a function to a kind of event, and all finer ones: `@rota.on(JobSettled)`.
 
