@@ -8,10 +8,11 @@ SUDO ?=
 
 BIN := .venv/bin
 STAMP := .venv/.installed
+UV_BIN := .cache/uv-$(UV)/bin/uv
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-postgres check bench lab lab-servers lock clean
+.PHONY: help demo test test-postgres test-pythons check bench lab lab-servers dist lock clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +25,9 @@ test: $(STAMP) ## run the tests (ARGS="-k lease": some of them; WORKERS=0: in on
 
 test-postgres: $(STAMP) ## run only the tests that need PostgreSQL
 	@$(BIN)/python -m pytest -n $(WORKERS) -m postgres $(ARGS)
+
+test-pythons: $(STAMP) $(UV_BIN) ## run a part of the tests on the other Pythons that are here
+	@UV=$(UV_BIN) .ci/pythons -n $(WORKERS) $(ARGS)
 
 check: $(STAMP) ## format, lint, types, import rules
 	$(BIN)/ruff format --check .
@@ -45,16 +49,23 @@ lab-servers: ## install MariaDB and Redis for the lab, on Debian (SUDO=sudo: as 
 	  { $(SUDO) apt-get update && $(SUDO) env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
 	    apt-get install --yes --no-install-recommends mariadb-server redis-server; }
 
-lock: ## write requirements.lock anew (ARGS=--upgrade: with the newest versions)
-	@test -x .cache/uv-$(UV)/bin/uv || { $(PYTHON) -m venv .cache/uv-$(UV) && \
-	  .cache/uv-$(UV)/bin/pip install --quiet --quiet uv==$(UV); }
-	.cache/uv-$(UV)/bin/uv pip compile --quiet --universal --generate-hashes --extra dev \
+dist: $(STAMP) ## build wheels and sdists of Rota and of the lab, in dist/
+	rm -rf dist
+	$(BIN)/hatchling build --directory $(CURDIR)/dist
+	cd lab && ../$(BIN)/hatchling build --directory $(CURDIR)/dist
+
+lock: $(UV_BIN) ## write requirements.lock anew (ARGS=--upgrade: with the newest versions)
+	$(UV_BIN) pip compile --quiet --universal --generate-hashes --extra dev \
 	  --no-emit-package rota --custom-compile-command "make lock" $(ARGS) \
 	  --output-file requirements.lock pyproject.toml
 
 clean: ## remove what was made here, .venv too
 	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	find src lab tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(UV_BIN):
+	@$(PYTHON) -m venv .cache/uv-$(UV)
+	@.cache/uv-$(UV)/bin/pip install --quiet --quiet uv==$(UV)
 
 $(STAMP): requirements.lock pyproject.toml lab/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

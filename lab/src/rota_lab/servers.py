@@ -175,10 +175,8 @@ def _check(name: str, url: str) -> None:
 
 
 def _redis(url: str) -> Any:
-    try:
-        import redis
-    except ImportError as error:
-        raise ConfigError("the lab needs redis-py for Redis: pip install 'rota[lab]'") from error
+    import redis
+
     client = redis.Redis.from_url(url, socket_connect_timeout=10)
     try:
         client.ping()

@@ -27,21 +27,30 @@ class LazyGroup(click.Group):
         *args: Any,
         commands_by_name: Mapping[str, Lazy],
         plugins: str | None = None,
+        distributions: Mapping[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self._table = commands_by_name
         self._plugins = plugins
+        self._distributions = distributions or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """The names of the commands, as the table has them; added ones behind them."""
         return [*self._table, *sorted(self._added())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import a command."""
+        """Import a command.
+
+        Raises:
+            click.UsageError: Its distribution is not installed.
+        """
         target = self._table[cmd_name].target if cmd_name in self._table else None
         target = target or self._added().get(cmd_name)
         if target is None:
+            if distribution := self._distributions.get(cmd_name):
+                message = f"{cmd_name!r} is in another distribution: pip install {distribution}"
+                raise click.UsageError(message)
             return None
         module, _, name = target.partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)

@@ -26,6 +26,9 @@ COMMANDS = {
     "bench": Lazy("rota.cli.bench.command:bench", "Measure how fast it is on your database."),
 }
 
+DISTRIBUTIONS = {"lab": "rota-lab"}
+"""Which distributions add commands by the entry point `rota.commands`."""
+
 UNWRITTEN = frozenset({errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC})
 """What is wrong when nothing can be printed; a reader that goes away is click's business."""
 
@@ -38,6 +41,7 @@ class Root(Reporting, LazyGroup):
     cls=Root,
     commands_by_name=COMMANDS,
     plugins="rota.commands",
+    distributions=DISTRIBUTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(rota.__version__, prog_name="rota")

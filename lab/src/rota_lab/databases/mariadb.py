@@ -8,16 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, LiteralString
 
+import pymysql
+from pymysql.constants import CLIENT, CR, ER
+
 from rota.errors import ConfigError, StoreUnavailable
 from rota.measure.servers.addresses import of_database
 from rota_lab.databases import Connection, Deadlock, Kind, Look, row_type
-
-try:
-    import pymysql
-    from pymysql.constants import CLIENT, CR, ER
-except ImportError as error:
-    message = "the lab needs PyMySQL for MariaDB: pip install 'rota[lab]'"
-    raise ConfigError(message) from error
 
 LOST = {
     CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST,

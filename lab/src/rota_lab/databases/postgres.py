@@ -6,18 +6,14 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, LiteralString
 
+import psycopg
+from psycopg import errors, sql
+from psycopg.rows import namedtuple_row
+
 from rota.errors import ConfigError, StoreUnavailable
 from rota.measure.reports.surroundings import postgres_settings
 from rota.measure.servers.addresses import of_database
 from rota_lab.databases import Connection, Deadlock, Kind, Look
-
-try:
-    import psycopg
-    from psycopg import errors, sql
-    from psycopg.rows import namedtuple_row
-except ImportError as error:
-    message = "the lab needs psycopg for PostgreSQL: pip install 'rota[lab]'"
-    raise ConfigError(message) from error
 
 LOOK: LiteralString = """
     select (select coalesce(sum(n_dead_tup), 0)::int8 from pg_stat_user_tables) as dead,

@@ -1,0 +1,64 @@
+"""What wheels and sdists hold."""
+
+import ast
+import sys
+import tarfile
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from zipfile import ZipFile
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.docs.pages import ROOT
+from tests.package.built import Built, build, files
+from tests.package.environment import metadata
+
+
+def imported(source: str) -> Iterator[str]:
+    """The top-level packages that a module imports, wherever in it."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (name.name.partition(".")[0] for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def test_a_wheel_is_its_package(built: Built) -> None:
+    """The wheel has each file of the package, SQL and `py.typed` among them, and no others."""
+    with ZipFile(built.wheel) as wheel:
+        names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert f"{built.package.name}/py.typed" in names
+    assert names == files(built.package)
+
+
+def test_imports_are_declared(built: Built) -> None:
+    """What a module imports, at its top or in a function, is declared, in an extra at least."""
+    names = {name for source in built.modules().values() for name in imported(source)}
+    names -= {*sys.stdlib_module_names, built.package.name}
+    requirements = map(Requirement, metadata(built.wheel).requires or ())
+    declared = {canonicalize_name(requirement.name) for requirement in requirements}
+    providers = {**packages_distributions(), "rota": ["rota"]}
+    undeclared = {
+        name for name in names if declared.isdisjoint(map(canonicalize_name, providers[name]))
+    }
+    assert undeclared == set()
+
+
+def test_an_sdist_builds_the_same_wheel(built: Built, tmp_path: Path) -> None:
+    """Whoever packs Rota anew from its sources gets the same bytes."""
+    with tarfile.open(built.sdist) as sdist:
+        sdist.extractall(tmp_path, filter="data")
+    (unpacked,) = tmp_path.iterdir()
+    wheel, _ = build(unpacked, tmp_path / "dist")
+    assert wheel.read_bytes() == built.wheel.read_bytes()
+
+
+def test_the_sdist_has_tests_and_pages(rota: Built) -> None:
+    """The sources are enough for working on Rota."""
+    with tarfile.open(rota.sdist) as sdist:
+        names = {name.partition("/")[2] for name in sdist.getnames()}
+    assert {"Makefile", "requirements.lock", "CHANGELOG.md", ".ci/run"} < names
+    for folder in ("src", "lab", "tests", "docs", "examples"):
+        assert files(ROOT / folder) <= names
