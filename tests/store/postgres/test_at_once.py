@@ -210,7 +210,7 @@ def test_an_answer_that_nobody_wants(numbers: Database, following: str) -> None:
             case _:
                 again = Stepped("again", apart(adding(3)), Begin.NOTHING)
                 assert own.send(again)() == [3]
-        with pytest.raises(StoreUnavailable, match="lost with an answer"):
+        with pytest.raises(StoreUnavailable, match="lost before its answer was read"):
             ahead()
         assert own.run(adding(4)) == [4]
 

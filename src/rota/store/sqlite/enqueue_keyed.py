@@ -16,7 +16,7 @@ from rota.model.job import JobId, JobSpec, Keys
 from rota.model.states import State
 from rota.model.unique import OnConflict, Unique
 from rota.store.operation import Begin, Steps, operation
-from rota.store.sqlite.counters import PLACE, added, moved
+from rota.store.sqlite.counters import BUCKET, added, moved
 from rota.store.sqlite.enqueue import chunks
 from rota.store.sqlite.lanes import find_lanes
 from rota.store.sqlite.statements import json_list, sql
@@ -173,8 +173,8 @@ def _meet(
             rows = yield UNIQUE_REPLACE(
                 jobs=json_list(new), **_options(spec), cap=unique.cap_seconds
             )
-            left = Counter(PLACE(waiting[key][1]) for key in batch)
-            yield from moved(left, Counter(map(PLACE, rows)))
+            left = Counter(BUCKET(waiting[key][1]) for key in batch)
+            yield from moved(left, Counter(map(BUCKET, rows)))
             yield UNIQUE_KEEP(
                 keys=json_list(batch), task=spec.task, while_waiting=unique.while_waiting
             )

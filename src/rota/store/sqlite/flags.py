@@ -1,11 +1,11 @@
-"""The flags of this process's sleeping workers, and of those who wait for jobs, by database file."""
+"""The flags of this process's sleeping workers, and of callers that wait for jobs, by file."""
 
 import threading
 from collections import defaultdict
 
 
 class Signals:
-    """Sets the flags of those who sleep on a database when there may be something to do."""
+    """Sets the flags of threads that sleep on a database when there may be something to do."""
 
     def __init__(self) -> None:
         self._flags: dict[str, set[threading.Event]] = defaultdict(set)
@@ -34,4 +34,4 @@ class Signals:
 SIGNALS = Signals()
 
 ENDED = Signals()
-"""The flags of those who wait for the end of jobs."""
+"""The flags of callers that wait for the end of jobs."""

@@ -16,10 +16,10 @@ CRON_NEXT = sql("wake/cron_next")
 def look(queues: Sequence[str], *, cron: bool = False) -> Steps[Look]:
     """Whether there is something to claim or to stage, and when an entry is due.
 
-    Rescuing and tidying find out themselves.
+    Rescuing and tidying find out by themselves.
     """
     found = yield CLAIM_QUEUES(queues=json_list(queues))
-    available = not all(keyed for _, keyed in found)
+    available = not all(has_lanes for _, has_lanes in found)
     if not available:
         # Lanes whose limits have no place are nothing to wake up for.
         for queue, _ in found:
