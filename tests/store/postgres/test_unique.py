@@ -289,7 +289,7 @@ def test_a_plain_claim_that_did_not_look(db: Database, monkeypatch: pytest.Monke
 def test_an_empty_claim_that_ended_there(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant: a claim that takes passed entries for the end of the lane comes back with nothing."""
     monkeypatch.setattr(
-        claim, "_claimed", lambda found: claim.Taken([], keyed=True) if found[1] else None
+        claim, "_answer", lambda found: claim.Answer([], unique=True) if found[1] else None
     )
     for _ in range(3):
         place(db, "a")

@@ -1,13 +1,13 @@
--- Append one job to the log, in whatever transaction the caller has. Gives what is set for its queue,
--- too: a producer that goes on with enqueue_here.sql needs it; and whether the lane was there before
--- this transaction, without which he must not go on.
+-- Append one job to the log, in whatever transaction the caller has. Gives also what a producer that
+-- goes on with enqueue_here.sql needs: what is set for the queue, and whether the lane was there before
+-- this transaction; else the producer must not go on.
 -- Locks: nothing that another producer waits for; the row and its index entries are new.
--- Gives no row where the lane does not exist yet (or the caller's snapshot is older than it):
+-- Gives no row where the lane does not exist yet (or the caller's snapshot is older than the lane):
 -- `lane` then names it, after it was made apart. The wake is sent only if a worker of the queue
 -- `wake` holds the lock that says "asleep"; taking and freeing it costs microseconds. Null: no wake.
--- It begins with the transaction's id, by which the sleepers know who of them goes first.
+-- It begins with the transaction's id, by which the sleepers know which of them goes first.
 WITH lane AS (
-    -- With what somebody has set for the queue: it holds where neither the caller nor the task says it.
+    -- What is set for the queue holds where neither the caller nor the task says it.
     SELECT place.id, preset.max_attempts, preset.timeout,
            (SELECT made_by FROM rota.lane WHERE lane.id = place.id)
                IS DISTINCT FROM pg_current_xact_id_if_assigned() AS lasting

@@ -2,7 +2,7 @@
 -- Locks: nothing that another producer waits for. Workers are woken to learn the new due time.
 -- Says in the tally how many.
 WITH lane AS (
-    -- With what somebody has set for the queue: it holds where neither the caller nor the task says it.
+    -- What is set for the queue holds where neither the caller nor the task says it.
     SELECT place.id, preset.max_attempts, preset.timeout
     FROM (SELECT coalesce(%(lane)s::int4, (
         SELECT id FROM rota.lane

@@ -1,7 +1,7 @@
 -- Append many jobs of one spec to the log; ids come back in the order of the args.
 -- Locks and waking as in enqueue.sql.
 WITH lane AS (
-    -- With what somebody has set for the queue: it holds where neither the caller nor the task says it.
+    -- What is set for the queue holds where neither the caller nor the task says it.
     SELECT place.id, preset.max_attempts, preset.timeout
     FROM (SELECT coalesce(%(lane)s::int4, (
         SELECT id FROM rota.lane

@@ -1,5 +1,5 @@
--- Store one job per element of `args` (a JSON array of JSON texts); gives their ids. What somebody has set
--- for the queue holds where neither the caller nor the task says it.
+-- Store one job per element of `args` (a JSON array of JSON texts); gives their ids. What is set for the
+-- queue holds where neither the caller nor the task says it.
 -- Locks: the database, like every write to SQLite; hence ids are given in the order of commits, and
 -- inside one statement in the order of the array, which json_each walks from its start.
 -- It begins with INSERT, not WITH: that is how Python's driver knows, on a caller's connection, that
