@@ -20,7 +20,7 @@ def limited(
     spec = spec_of(limit=limit or Limit(key="{key}", running=2), **options)
     args = [f'"{key}"' for key in keys]
     placed = connection.run(store.enqueue_keyed(spec, args, Keys(limit=keys)))
-    return [one.job for one in placed]
+    return [answer.job for answer in placed]
 
 
 def fair(
@@ -30,7 +30,7 @@ def fair(
     args = [f'"{key}"' for key in keys]
     spec = spec_of(fair=True, **options)
     placed = connection.run(store.enqueue_keyed(spec, args, Keys(fair=keys)))
-    return [one.job for one in placed]
+    return [answer.job for answer in placed]
 
 
 def keys_of(jobs: Sequence[ClaimedJob]) -> list[str]:

@@ -90,7 +90,7 @@ def test_waiting_jobs_in_batches(store: Store, connection: Connection) -> None:
 
 
 def test_between_two_batches(store: Store, connection: Connection, other: Connection) -> None:
-    """Workers claim meanwhile; whoever claimed a job has it, and nobody has it twice."""
+    """Workers claim meanwhile; a claimed job stays with its worker, and no job is claimed twice."""
     enqueue(store, connection, 30)
     until = connection.run(store.last_job())
     session = open_session(store, other)
@@ -136,5 +136,5 @@ def test_unique_keys_are_free_again(
     state = State.AVAILABLE if delay is None else State.SCHEDULED
     assert sum(cleared(store, connection, state)) == 2
     second = connection.run(store.enqueue_keyed(spec, ["3", "4"], keys))
-    assert {one.placing for one in second} == {Placing.CREATED}
-    assert not {one.job for one in first} & {one.job for one in second}
+    assert {answer.placing for answer in second} == {Placing.CREATED}
+    assert not {answer.job for answer in first} & {answer.job for answer in second}

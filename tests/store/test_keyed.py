@@ -17,8 +17,8 @@ def test_keyed_jobs_are_jobs(store: Store, connection: Connection) -> None:
     args = [f'{{"tenant": {number}}}' for number in range(3)]
     keys = Keys(limit=["a", "b", "c"])
     placed = connection.run(store.enqueue_keyed(spec_of(limit=LIMIT), args, keys))
-    assert [one.placing for one in placed] == [Placing.CREATED] * 3
-    jobs = [one.job for one in placed]
+    assert [answer.placing for answer in placed] == [Placing.CREATED] * 3
+    jobs = [answer.job for answer in placed]
     session = open_session(store, connection)
     found = claim(store, connection, session)
     assert [job.id for job in found] == plain + jobs

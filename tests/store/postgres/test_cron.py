@@ -1,4 +1,4 @@
-"""Cron on PostgreSQL: what a held snapshot costs, and what keeps two from making the same job."""
+"""Cron on PostgreSQL: what a held snapshot costs, and what keeps two from result the same job."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -110,10 +110,10 @@ def test_two_do_not_wait_for_each_other(db: Database) -> None:
     holder = db.bare()
     holder.execute("SELECT 1 FROM rota.cron_entry WHERE name = 'one' FOR UPDATE")
     made: list[Any] = db.own.run(db.store.cron.make())
-    assert [one.entry for one in made] == ["two"]
+    assert [result.entry for result in made] == ["two"]
     holder.rollback()
     made = db.own.run(db.store.cron.make())
-    assert [one.entry for one in made] == ["one"]
+    assert [result.entry for result in made] == ["one"]
 
 
 def test_no_row_versions_per_due_time(db: Database) -> None:

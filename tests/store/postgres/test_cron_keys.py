@@ -36,7 +36,7 @@ def add(db: Database, name: str, key: str | None = None, jitter: float = 0.0) ->
 
 def make(db: Database, aside: list[int] | None = None) -> dict[str, int]:
     """How many jobs each entry that was dealt with has got."""
-    return {one.entry: len(one.jobs) for one in db.own.run(db.store.cron.make(aside=aside))}
+    return {made.entry: len(made.jobs) for made in db.own.run(db.store.cron.make(aside=aside))}
 
 
 def on(db: Database, conn: Raw) -> Callable[[Request], Rows]:

@@ -12,7 +12,7 @@ from rota.store.sqlite.store import SqliteStore
 
 
 def test_a_key_without_a_job(tmp_path: Path) -> None:
-    """Its producer may have died before it stored one: the entry is left until the key is free."""
+    """A key without a job, of a producer that died: the entry is left until the key is free."""
     store = SqliteStore(tmp_path / "rota.db")
     with closing(store.connect()) as connection:
         migrate(store, connection)
@@ -31,8 +31,8 @@ def test_a_key_without_a_job(tmp_path: Path) -> None:
             " VALUES ('key', 'shop.send', 0, 0)"
         )
         made = connection.run(store.cron.make())
-        assert [(one.entry, len(one.jobs)) for one in made] == [("plain", 3)]
+        assert [(result.entry, len(result.jobs)) for result in made] == [("plain", 3)]
         assert connection.run(store.cron.make()) == []
         connection.run(store.tidy())
-        [one] = connection.run(store.cron.make())
-        assert (one.entry, len(one.jobs)) == ("unique", 1)
+        [result] = connection.run(store.cron.make())
+        assert (result.entry, len(result.jobs)) == ("unique", 1)
