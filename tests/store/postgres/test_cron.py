@@ -1,4 +1,4 @@
-"""Cron on PostgreSQL: what a held snapshot costs, and what keeps two from result the same job."""
+"""Cron on PostgreSQL: what a held snapshot costs, and what keeps two from making the same job."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
