@@ -20,7 +20,7 @@ def open_transactions(seconds: float) -> Steps[TransactionFacts]:
 
 
 @operation(Begin.NOTHING)
-def end_transaction(opened: OpenTransaction) -> Steps[bool | None]:
+def end_transaction(one: OpenTransaction) -> Steps[bool | None]:
     """End the session if it still is in that very transaction.
 
     Returns whether it ended within five seconds; None if the transaction was over before.
@@ -28,7 +28,5 @@ def end_transaction(opened: OpenTransaction) -> Steps[bool | None]:
     Raises:
         ConfigError: This role may not end it.
     """
-    rows = yield END(
-        pid=opened.pid, backend_start=opened.backend_start, xact_start=opened.xact_start
-    )
+    rows = yield END(pid=one.pid, backend_start=one.backend_start, xact_start=one.xact_start)
     return bool(rows[0][0]) if rows else None

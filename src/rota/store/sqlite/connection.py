@@ -20,7 +20,7 @@ from rota.errors import StoreError, StoreUnavailable
 from rota.store.execute import drive
 from rota.store.operation import Apart, Begin, Copy, Operation, Query, Request, Rows
 from rota.store.sqlite.failures import broken, busy, translated
-from rota.store.sqlite.flags import ENDED, SIGNALS
+from rota.store.sqlite.flags import WAITING, WORKERS
 from rota.store.sqlite.gate import Gate
 
 T = TypeVar("T")
@@ -84,9 +84,9 @@ class SqliteConnection:
             case Begin.HASTY:
                 result = self._run_in_transaction(operation, NORMAL)
         if operation.name in WAKES:
-            SIGNALS.wake(self.path)
+            WORKERS.wake(self.path)
         if operation.name in ENDS:
-            ENDED.wake(self.path)
+            WAITING.wake(self.path)
         return result
 
     def send(self, operation: Operation[T]) -> Callable[[], T]:

@@ -4,7 +4,7 @@ import threading
 from collections import defaultdict
 
 
-class Signals:
+class Flags:
     """Sets the flags of threads that sleep on a database when there may be something to do."""
 
     def __init__(self) -> None:
@@ -31,7 +31,8 @@ class Signals:
                     flag.set()
 
 
-SIGNALS = Signals()
+WORKERS = Flags()
+"""The flags of workers that sleep."""
 
-ENDED = Signals()
+WAITING = Flags()
 """The flags of callers that wait for the end of jobs."""
