@@ -182,7 +182,7 @@ def _server() -> Steps[ServerFacts]:
 
 @operation(Begin.READING)
 def _claimed(tables: Sequence[TableFacts]) -> Steps[Sequence[TableFacts]]:
-    """The same tables; for segments of the log, but the current one, also whether they hold jobs."""
+    """The same tables, with `unclaimed` for the segments of the log that are not current."""
     told = []
     for table in tables:
         unclaimed = None
