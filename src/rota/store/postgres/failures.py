@@ -48,7 +48,7 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR09
             return ConfigError(f"{shown(url)} refuses: {said}")
         case pg.InvalidSqlStatementName() | pg.DuplicatePreparedStatement():
             return ConfigError(
-                f"{shown(url)} gives each transaction another connection ({said}): a pooler in "
+                f"{shown(url)} gives each transaction another connection ({said}): it is a pooler in "
                 "transaction mode; add pooler=transaction to the URL, or connect to the server"
             )
         case (

@@ -29,7 +29,7 @@ def read_url(url: str) -> tuple[str, bool]:
     parameters = [parameter.partition("=") for parameter in query.split("&") if parameter]
     pooled = [value for name, _, value in parameters if name == "pooler"]
     if pooled not in ([], ["transaction"]):
-        message = f"pooler={pooled[-1]}: only `transaction` is possible; leave it out otherwise"
+        message = f"pooler={pooled[-1]} is not possible; use pooler=transaction, or leave it out"
         raise ConfigError(message)
     kept = "&".join("".join(pieces) for pieces in parameters if pieces[0] != "pooler")
     return f"{head}?{kept}" if kept else head, bool(pooled)

@@ -134,7 +134,7 @@ class SqliteConnection:
         if not database.in_transaction:
             self.rollback()
             message = (
-                "the transaction has ended before it was committed: by a statement of your own "
+                "the transaction ended before it was committed: by a statement of your own "
                 "(leave COMMIT and ROLLBACK to Rota), or by SQLite after an error"
             )
             raise StoreError(message)
@@ -219,7 +219,7 @@ class SqliteConnection:
             _inherited.append(self._database)
         self._database, self._pid, self._synchronous = None, os.getpid(), ""
         if sqlite3.sqlite_version_info < OLDEST:
-            message = f"SQLite 3.37 or later is needed, this Python has {sqlite3.sqlite_version}"
+            message = f"Rota needs SQLite 3.37 or later; this Python has {sqlite3.sqlite_version}"
             raise StoreError(message)
         self._database = database = self._patiently(self._connect)
         self._file = self._stat()
