@@ -99,7 +99,7 @@ def test_no_file(tmp_path: Path) -> None:
 def test_no_server() -> None:
     """A server that is not there is no finding: nothing is known."""
     result = rota("doctor", url="postgresql://nobody@127.0.0.1:1/none")
-    refused(result, 3, "not to be reached")
+    refused(result, 3, "cannot be reached")
     assert result.stdout == ""
 
 

@@ -175,7 +175,7 @@ def test_an_empty_url_of_the_environment(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROTA_DATABASE_URL", "")
     refused(rota(*words), 2, "ROTA_DATABASE_URL is empty", "unset")
-    with pytest.raises(ConfigError, match="no URL"):
+    with pytest.raises(ConfigError, match="not a database URL"):
         Rota("")
     assert not list(tmp_path.iterdir())
 

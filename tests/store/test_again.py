@@ -103,7 +103,7 @@ def test_a_discarded_subject(store: Store, connection: Connection) -> None:
 
 
 def test_a_refused_round(store: Store, connection: Connection) -> None:
-    """Who has lost the lease does not count a round."""
+    """A worker that has lost the lease does not count a round."""
     session, [job] = running(store, connection)
     connection.run(store.release(session, []))
     assert settle(store, connection, session, settlement(job, Move.AGAIN)) == [job.id]
@@ -119,7 +119,7 @@ def test_subjects_beside_others(store: Store, connection: Connection) -> None:
     batch = [settlement(job, move, delay=HOUR) for job, move in zip(jobs, moves, strict=True)]
     assert settle(store, connection, session, *batch) == []
     found = connection.run(store.get([job.id for job in jobs]))
-    assert [one.iteration for one in found] == [1, 0, 0, 0]
-    assert [one.state for one in found] == [
+    assert [job.iteration for job in found] == [1, 0, 0, 0]
+    assert [job.state for job in found] == [
         State.SCHEDULED, State.COMPLETED, State.SCHEDULED, State.RETRYABLE,
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Handing out jobs: in which order, to whom, and never twice."""
+"""Handing out jobs: in which order, to which worker, and never twice."""
 
 import threading
 from contextlib import suppress
@@ -38,7 +38,7 @@ def test_a_claimed_job_says_what_a_worker_needs(store: Store, connection: Connec
 
 
 def test_a_claimed_job_is_running(store: Store, connection: Connection) -> None:
-    """A lookup shows who runs the job."""
+    """A lookup shows which worker runs the job."""
     [job] = enqueue(store, connection)
     claim(store, connection, open_session(store, connection))
     found = record(store, connection, job)

@@ -90,7 +90,7 @@ def test_waiting_jobs_in_batches(store: Store, connection: Connection) -> None:
 
 
 def test_between_two_batches(store: Store, connection: Connection, other: Connection) -> None:
-    """Workers claim meanwhile; whoever claimed a job has it, and nobody has it twice."""
+    """Workers claim meanwhile; a claimed job stays with its worker, and no job is claimed twice."""
     enqueue(store, connection, 30)
     until = connection.run(store.last_job())
     session = open_session(store, other)

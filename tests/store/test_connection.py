@@ -46,7 +46,7 @@ def test_an_operation_that_is_sent(store: Store, connection: Connection) -> None
     jobs = enqueue(store, connection, 3)
     for job in jobs:
         answer = connection.send(store.claim(session, ("default",), 1, woken=True))
-        assert [one.id for one in answer()] == [job]
+        assert [claimed.id for claimed in answer()] == [job]
     assert connection.send(store.claim(session, ("default",), 0))() == []
     assert connection.send(store.get(jobs))() == connection.run(store.get(jobs))
     with pytest.raises(LeaseLost):

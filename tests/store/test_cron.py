@@ -1,4 +1,4 @@
-"""Cron entries in the store: who makes their jobs, and that each due time has one."""
+"""Cron entries in the store: which worker makes their jobs, and that each due time has one."""
 
 import json
 import threading
@@ -33,7 +33,7 @@ def ago(hours: float) -> datetime:
 
 
 def add(store: Store, connection: Connection, entry: CronEntry, hours: float = 0) -> None:
-    """Add an entry that nobody has looked at for so many hours."""
+    """Add an entry that no worker has looked at for so many hours."""
     assert connection.run(store.cron.add(entry, ago(hours) if hours else None))
 
 
@@ -52,7 +52,7 @@ def jobs(store: Store, connection: Connection) -> list[JobRecord]:
 
 
 def records(store: Store, connection: Connection) -> dict[str, CronRecord]:
-    return {one.entry.name: one for one in connection.run(store.cron.entries())}
+    return {listed.entry.name: listed for listed in connection.run(store.cron.entries())}
 
 
 def due_times(hours: int) -> list[datetime]:
@@ -198,7 +198,7 @@ def test_many_missed_runs_are_made_in_steps(store: Store, connection: Connection
     add(store, connection, entry_of("other", missed=Missed.ALL), hours=10)
     counts = []
     while made := make(store, connection, size=1, jobs=4):
-        counts += [len(one.jobs) for one in made]
+        counts += [len(result.jobs) for result in made]
     assert sorted(counts) == [2, 2, 4, 4, 4, 4]
     assert len(jobs(store, connection)) == 20
 
@@ -212,7 +212,7 @@ def test_jitter_puts_a_job_off(store: Store, connection: Connection) -> None:
 
 
 def test_nothing_is_due(store: Store, connection: Connection) -> None:
-    """A look says when, and nobody makes anything before."""
+    """A look says when, and no job is made before."""
     assert connection.run(store.look(["default"], cron=True)).cron is None
     add(store, connection, entry_of(expression="0 0 29 2 *"))
     soon = connection.run(store.look(["default"], cron=True)).cron
@@ -227,11 +227,11 @@ def test_nothing_is_due(store: Store, connection: Connection) -> None:
 
 
 def test_an_entry_that_cannot_be_read_here(store: Store, connection: Connection) -> None:
-    """One whose expression a newer Rota wrote, or whose zone is not known here, is left alone."""
+    """An entry with a newer Rota's expression, or a zone not known here, is left alone."""
     add(store, connection, entry_of("good", missed=Missed.ALL), hours=2)
     add(store, connection, entry_of("bad"), hours=2)
     break_entry(store, connection, "bad")
-    made = {one.entry: one for one in make(store, connection)}
+    made = {result.entry: result for result in make(store, connection)}
     assert len(made["good"].jobs) == 2
     assert "Mars" in (made["bad"].error or "")
     assert made["bad"].jobs == ()
@@ -242,18 +242,18 @@ def test_an_entry_that_cannot_be_read_here(store: Store, connection: Connection)
     assert again.entry == "bad"
 
 
-def test_what_cannot_be_read_here_keeps_nobody_out(store: Store, connection: Connection) -> None:
-    """It is put aside and comes last, who has waited longest first, until it can be read."""
+def test_what_cannot_be_read_here_keeps_no_entry_out(store: Store, connection: Connection) -> None:
+    """Such entries are put aside and come last, the longest waiting first, until they can be read."""
     for name in ("bad", "worse", "good", "better"):
         add(store, connection, entry_of(name), hours=2)
     break_entry(store, connection, "bad")
     break_entry(store, connection, "worse")
     aside: list[int] = []
-    tried = [one.entry for _ in range(6) for one in make(store, connection, aside, size=1)]
+    tried = [result.entry for _ in range(6) for result in make(store, connection, aside, size=1)]
     assert tried == ["bad", "worse", "good", "better", "bad", "worse"]
     assert len(aside) == 2
     break_entry(store, connection, "bad", "UTC")
-    assert [bool(one.jobs) for one in make(store, connection, aside)] == [True, False]
+    assert [bool(result.jobs) for result in make(store, connection, aside)] == [True, False]
     assert len(aside) == 1
 
 
@@ -269,7 +269,7 @@ def break_entry(
     assert records(store, connection)[name].entry.timezone == timezone
 
 
-# Whoever comes first -----------------------------------------------------------------------------
+# The first worker to come -------------------------------------------------------------------------
 
 
 def test_several_at_once(store: Store, connection: Connection) -> None:
@@ -304,7 +304,7 @@ def test_several_at_once(store: Store, connection: Connection) -> None:
 def test_who_dies_before_the_commit(
     store: Store, connection: Connection, other: Connection
 ) -> None:
-    """Jobs and mark are rolled back together, and somebody else makes the jobs."""
+    """Jobs and mark are rolled back together, and another worker makes the jobs."""
     add(store, connection, entry_of(missed=Missed.ALL), hours=2)
     transaction = store.transaction()
     [lost] = run_inside(store, transaction, store.cron.make()).made
@@ -397,7 +397,7 @@ def test_declaring(store: Store, connection: Connection) -> None:
 
 
 def test_changes_by_hand_hold(store: Store, connection: Connection) -> None:
-    """Until the code says something else; who is paused stays paused even then."""
+    """Until the code says something else; a paused entry stays paused even then."""
     entry = entry_of()
     declare(store, connection, entry)
     connection.run(store.cron.change("hourly", {"expression": "@weekly"}))
@@ -419,7 +419,7 @@ def test_a_new_session_writes_no_entries(store: Store, connection: Connection) -
     both = [old, entry_of("removed")]
     assert connection.run(store.cron.declare(session, both, again=True)) == []
     found = records(store, connection)
-    assert [one.entry for one in found.values()] == [new]
+    assert [listed.entry for listed in found.values()] == [new]
     assert not found["hourly"].undeclared
 
 
@@ -454,7 +454,7 @@ def test_an_entry_that_no_worker_declares(store: Store, connection: Connection, 
     assert not records(store, connection)["hourly"].undeclared
     end(store, connection, old, how)
     found = records(store, connection)
-    assert [name for name, one in found.items() if one.undeclared] == ["hourly"]
+    assert [name for name, listed in found.items() if listed.undeclared] == ["hourly"]
     assert make(store, connection) == []
     assert connection.run(store.look(["default"], cron=True)).cron != 0
     declare(store, connection, entry)
@@ -468,7 +468,7 @@ def end(store: Store, connection: Connection, session: Any, how: str) -> None:
         return
 
     def gone() -> bool | None:
-        return any(one.session == session for one in connection.run(store.rescue())) or None
+        return any(rescue.session == session for rescue in connection.run(store.rescue())) or None
 
     until(gone)
 
@@ -519,7 +519,7 @@ def test_two_workers_that_start_at_once(store: Store) -> None:
         except BaseException as error:  # noqa: BLE001 - shown by the test
             failures.append(error)
 
-    orders = [entries, entries[::-1], [replace(one, jitter=1.0) for one in entries]]
+    orders = [entries, entries[::-1], [replace(entry, jitter=1.0) for entry in entries]]
     threads = [threading.Thread(target=work, args=(order,)) for order in orders]
     for thread in threads:
         thread.start()

@@ -1,4 +1,4 @@
-"""Cron entries whose jobs have keys: who makes them, and that nothing else comes of them."""
+"""Cron entries whose jobs have keys: which worker makes them, and that none are made twice."""
 
 import threading
 from contextlib import closing
@@ -45,7 +45,7 @@ def unique(name: str, key: str = "one", **options: Any) -> CronEntry:
 
 
 def add(store: Store, connection: Connection, entry: CronEntry, hours: float = 3) -> None:
-    """Add an entry that nobody has looked at for so many hours."""
+    """Add an entry that no worker has looked at for so many hours."""
     since = datetime.now(UTC) - timedelta(hours=hours)
     assert connection.run(store.cron.add(entry, since))
 
@@ -70,15 +70,15 @@ def test_options_come_back(store: Store, connection: Connection) -> None:
     add(store, connection, plain)
     session = open_session(store, connection)
     assert connection.run(store.cron.declare(session, [keyed])) == ["keyed"]
-    assert [one.entry for one in connection.run(store.cron.entries())] == [keyed, plain]
+    assert [listed.entry for listed in connection.run(store.cron.entries())] == [keyed, plain]
     assert connection.run(store.cron.change("keyed", {"jitter": 1.0}))
     assert connection.run(store.cron.change("plain", {"options": keyed.options}))
-    found = [one.entry for one in connection.run(store.cron.entries())]
+    found = [listed.entry for listed in connection.run(store.cron.entries())]
     assert found == [replace(keyed, jitter=1.0), replace(plain, options=keyed.options)]
 
 
 def test_all_kinds_of_keys(store: Store, connection: Connection) -> None:
-    """An entry's jobs have each of them; who waits for a limit waits where others of its key do."""
+    """An entry's jobs have each option; its jobs wait for a limit like others of the key."""
     limit = Limit(key="x", running=1)
     entry = entry_of(
         "e", unique=Unique(key="x"), unique_key="u", limit=limit, limit_key="l", fair="x", fair_key="f",
@@ -134,7 +134,7 @@ def test_several_at_once(store: Store, connection: Connection, on_conflict: str)
 def test_who_dies_before_the_commit(
     store: Store, connection: Connection, other: Connection
 ) -> None:
-    """Job, key and mark are rolled back together, and somebody else makes the job."""
+    """Job, key and mark are rolled back together, and another worker makes the job."""
     add(store, connection, unique("e"))
     transaction = store.transaction()
     [lost] = run_inside(store, transaction, store.cron.make()).made
@@ -178,7 +178,7 @@ def test_entries_of_an_older_database(empty_store: Store) -> None:
             driver.execute(f"INSERT INTO rota.cron_entry ({columns}) VALUES ({values})")
             driver.execute("INSERT INTO rota.cron_mark VALUES (1, 1, %s, %s)", moments)
         else:
-            seconds = [one.timestamp() for one in moments]
+            seconds = [moment.timestamp() for moment in moments]
             driver.execute(
                 f"INSERT INTO rota_cron_entry ({columns}, created_at, since, due)"
                 f" VALUES ({values}, 0, ?, ?)",
@@ -202,7 +202,7 @@ def test_options_that_cannot_be_read_here(store: Store, connection: Connection) 
     add(store, connection, replace(entry_of("more"), options=newer))
     add(store, connection, entry_of("good"))
     made = make(store, connection)
-    assert {name: len(one.jobs) for name, one in made.items()} == {
+    assert {name: len(result.jobs) for name, result in made.items()} == {
         "kind": 0, "type": 0, "more": 3, "good": 3,
     }  # fmt: skip
     for name in ("kind", "type"):

@@ -1,4 +1,4 @@
-"""Settling in somebody's transaction: what a handler writes and the completion, both or neither."""
+"""Settling in a handler's transaction: what it writes and the completion, both or neither."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_a_job_singled_out(store: Store, connection: Connection) -> None:
 
 
 def test_a_job_alone_keeps_its_lease(store: Store, connection: Connection) -> None:
-    """Where nobody shares the lease there is nothing to do."""
+    """Where no other job shares the lease there is nothing to do."""
     session, [job] = running(store, connection)
     assert connection.run(store.single_out(session, job.id, job.lease)) == job.lease
 

@@ -1,4 +1,4 @@
-"""Hearing of jobs that have ended, and what that costs where nobody listens."""
+"""Hearing of jobs that have ended, and what that costs without a listener."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ LONG = 60.0
 
 @pytest.fixture
 def listener(store: Store) -> Iterator[Listener]:
-    """Somebody who waits."""
+    """A listener that waits."""
     with closing(store.listener()) as listener:
         assert listener.listen()
         assert not listener.listen()
@@ -75,7 +75,7 @@ def test_cancelling(store: Store, connection: Connection, listener: Listener, st
 
 @pytest.mark.parametrize("state", [State.AVAILABLE, State.SCHEDULED])
 def test_deleting(store: Store, connection: Connection, listener: Listener, state: State) -> None:
-    """Who waits for a job that is deleted need not wait any longer."""
+    """The end of a job that is deleted is heard of, too."""
     job = in_state(store, connection, state).id
     assert hears(listener, lambda: connection.run(store.delete([job])), job)
 
@@ -107,7 +107,7 @@ def test_many_at_once(store: Store, connection: Connection, listener: Listener) 
 
 
 def test_nothing_has_ended(listener: Listener) -> None:
-    """The sleep ends with its time, or when somebody wakes the sleeper."""
+    """The sleep ends with its time, or when the sleeper is woken."""
     assert listener.wait(0.05) == ()
     sleeper = threading.Thread(target=listener.wait, args=(LONG,))
     sleeper.start()
@@ -119,7 +119,7 @@ def test_nothing_has_ended(listener: Listener) -> None:
 def test_a_job_that_waits_again_has_not_ended(
     store: Store, connection: Connection, listener: Listener
 ) -> None:
-    """A retry is nobody's end."""
+    """A retry is not the end of a job."""
     session, [job] = running(store, connection)
     settle(store, connection, session, settlement(job, Move.RETRY))
     heard = listener.wait(0.05)

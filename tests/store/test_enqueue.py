@@ -162,7 +162,7 @@ def test_a_caller_that_rolls_back_has_enqueued_nothing(
 
 
 def test_jobs_are_seen_once_the_caller_commits(store: Store, connection: Connection) -> None:
-    """Nobody sees a job before the transaction that enqueued it is committed."""
+    """No other connection sees a job before the transaction that enqueued it is committed."""
     transaction = store.transaction()
     jobs = run_inside(store, transaction, store.enqueue(Order(spec_of(), ["1", "2"])))
     assert connection.run(store.get(jobs)) == []

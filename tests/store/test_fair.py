@@ -1,4 +1,4 @@
-"""Fair shares: between the keys of a queue, whoever has more waiting."""
+"""Fair shares: between the keys of a queue, whichever has more waiting."""
 
 from itertools import pairwise
 
@@ -46,7 +46,7 @@ def test_a_big_one_does_not_starve_a_small_one(
 
 @pytest.mark.parametrize("at_once", [1, 3, 7, 50])
 def test_equal_shares(store: Store, connection: Connection, at_once: int) -> None:
-    """Of those who always have something, nobody gets more than another."""
+    """Of the keys that always have jobs, none gets more than another."""
     for key, count in (("a", 300), ("b", 200), ("c", 150)):
         fair(store, connection, [key] * count)
     order = started(store, connection, at_once, 150)
@@ -68,7 +68,7 @@ def test_each_key_keeps_its_order(store: Store, connection: Connection) -> None:
 
 
 def test_nothing_is_left_unused(store: Store, connection: Connection) -> None:
-    """One who is alone gets everything, and jobs without a key their share."""
+    """A key that is alone gets everything, and jobs without a key their share."""
     fair(store, connection, ["big"] * 50)
     enqueue(store, connection, 5)
     session = open_session(store, connection)
@@ -78,7 +78,7 @@ def test_nothing_is_left_unused(store: Store, connection: Connection) -> None:
 
 
 def test_a_limit_is_shared_fairly(store: Store, connection: Connection) -> None:
-    """Of one limit for all, everybody gets a share of the places."""
+    """Of one limit for all, every key gets a share of the places."""
     spec = spec_of(limit=Limit("smtp", running=3), fair=True)
     for key, count in (("big", 50), ("small", 5), ("tiny", 2)):
         keys = Keys(limit=["smtp"] * count, fair=[key] * count)

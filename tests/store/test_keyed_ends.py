@@ -113,7 +113,7 @@ def test_a_lost_workers_jobs_keep_their_shares(
 
 
 def test_a_rolled_back_enqueue_takes_no_share(store: Store, connection: Connection) -> None:
-    """Whoever rolled back has no turn, and takes none from those who are there."""
+    """A key whose jobs were rolled back has no turn, and takes none from the others."""
     fair(store, connection, "a" * 6)
     rolled_back(store, ["huge"] * 300 + ["a"] * 3)
     fair(store, connection, "b" * 6)

@@ -1,4 +1,4 @@
-"""Limits: at most so many jobs of a key at once, or so many starts in a time; exactly, and for whom else."""
+"""Limits: at most so many jobs of a key at once, or so many starts in a time, exactly."""
 
 from collections import Counter
 from itertools import chain
@@ -87,7 +87,7 @@ def test_with_one_place_jobs_run_in_their_order(store: Store, connection: Connec
 
 
 def test_one_limit_over_queues_and_priorities(store: Store, connection: Connection) -> None:
-    """Whoever makes the same key shares the limit, whatever the task, queue and priority."""
+    """All jobs with the same key share the limit, whatever their task, queue and priority."""
     limited(store, connection, "aa", queue="mail", task="shop.one")
     limited(store, connection, "aa", queue="mail", priority=5, task="shop.two")
     limited(store, connection, "aa", queue="images")
@@ -167,7 +167,7 @@ def test_a_lost_holder_frees_its_places(store: Store, connection: Connection, ho
 
 
 def test_the_code_says_the_numbers(store: Store, connection: Connection) -> None:
-    """Who enqueues with other numbers changes the limit for all that wait."""
+    """An enqueue with other numbers changes the limit for all jobs that wait."""
     limited(store, connection, "aaaaaa", ONE)
     session = open_session(store, connection)
     assert len(claim(store, connection, session)) == 1

@@ -95,7 +95,7 @@ def test_silence(store: Store, connection: Connection) -> None:
 
 
 def test_the_log_of_a_file(store: Store, connection: Connection) -> None:
-    """SQLite tells how long its log is; PostgreSQL who holds the horizon."""
+    """SQLite tells how long its log is; PostgreSQL what holds the horizon."""
     enqueue(store, connection)
     horizon = connection.run(store.horizon())
     if store.name == "sqlite":

@@ -43,7 +43,7 @@ def test_available_jobs_are_seen_until_they_are_claimed(
 
 
 def test_jobs_of_a_paused_queue_are_not_to_be_had(store: Store, connection: Connection) -> None:
-    """Nobody is woken for what cannot be claimed."""
+    """No worker is woken for what cannot be claimed."""
     enqueue(store, connection)
     connection.run(store.pause("default"))
     assert not look(store, connection).available
@@ -82,6 +82,6 @@ def test_jobs_that_come_back_are_seen(store: Store, connection: Connection, move
 
 
 def test_a_silent_session_is_seen(store: Store, connection: Connection) -> None:
-    """Somebody has to rescue."""
+    """A rescue is due."""
     open_session(store, connection, timeout=0.02)
     until(lambda: look(store, connection).silent or None)

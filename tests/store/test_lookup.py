@@ -42,10 +42,10 @@ def test_the_newest_come_first(store: Store, connection: Connection) -> None:
 @pytest.mark.parametrize("state", list(State))
 def test_list_by_state(store: Store, connection: Connection, state: State) -> None:
     """A listing of a state holds the jobs in it, as `get` shows them, newest first."""
-    jobs: dict[State, list[JobId]] = {one: [] for one in State}
-    for one in State:
-        if one not in {State.BLOCKED, State.AVAILABLE}:
-            jobs[one] = [in_state(store, connection, one).id for _ in range(3)]
+    jobs: dict[State, list[JobId]] = {each: [] for each in State}
+    for each in State:
+        if each not in {State.BLOCKED, State.AVAILABLE}:
+            jobs[each] = [in_state(store, connection, each).id for _ in range(3)]
     jobs[State.AVAILABLE] = enqueue(store, connection, 3)
     found = connection.run(store.list_jobs(JobFilter(state=state)))
     assert [job.id for job in found] == jobs[state][::-1]

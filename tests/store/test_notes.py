@@ -68,14 +68,14 @@ def test_what_is_told_is_known(store: Store, connection: Connection) -> None:
     assert found.progress is not None
     assert (found.progress.fraction, found.progress.message) == (1 / 3, f"at {1 / 3}")
     assert close_to(found.progress.at, datetime.fromtimestamp(time.time() - 60, UTC))
-    assert [(one.level, one.message) for one in found.log] == [
+    assert [(entry.level, entry.message) for entry in found.log] == [
         ("warning", "line 1"), ("warning", "line 2"), ("warning", "ü\n"),
     ]  # fmt: skip
     assert close_to(found.log[0].at, datetime.now(UTC))
 
 
 def test_what_was_written_twice_is_there_once(store: Store, connection: Connection) -> None:
-    """After a lost connection nobody knows whether it was written, and it is written again."""
+    """After a lost connection a note is written again, since it may not have been written."""
     built = in_state(store, connection, State.RUNNING)
     said = [progress(built.id, built.job.lease, 1, 0.5), line(built.id, built.job.lease, 1)]
     connection.run(store.note(said))
@@ -94,7 +94,7 @@ def test_a_run_that_lost_its_lease(store: Store, connection: Connection) -> None
     found = told(store, connection, built.id)
     assert found.progress is not None
     assert found.progress.fraction == 0.1
-    assert [one.number for one in found.log if one.level != "dropped"] == [99, 1]
+    assert [entry.number for entry in found.log if entry.level != "dropped"] == [99, 1]
 
 
 def test_lines_are_bounded(store: Store, connection: Connection) -> None:
@@ -108,9 +108,9 @@ def test_lines_are_bounded(store: Store, connection: Connection) -> None:
         )
     found = told(store, connection, many.id).log
     assert found[0].message == "200 lines are not kept"
-    assert [one.number for one in found[1:]] == list(range(301 - LINES, 301))
+    assert [entry.number for entry in found[1:]] == list(range(301 - LINES, 301))
     kept = LOG_CHARACTERS // 1000
-    assert [one.number for one in told(store, connection, long.id).log[1:]] == list(
+    assert [entry.number for entry in told(store, connection, long.id).log[1:]] == list(
         range(301 - kept, 301)
     )
 
@@ -136,7 +136,7 @@ def test_a_job_that_is_retried_by_hand(store: Store, connection: Connection) -> 
     connection.run(store.retry([job.id]))
     [again] = claim(store, connection, open_session(store, connection))
     connection.run(store.note([line(again.id, again.lease, 1, "again")]))
-    assert [one.message for one in told(store, connection, job.id).log] == ["line 1", "again"]
+    assert [entry.message for entry in told(store, connection, job.id).log] == ["line 1", "again"]
 
 
 def test_deleting_forgets(store: Store, connection: Connection) -> None:
@@ -172,6 +172,6 @@ def test_retention(store: Store, connection: Connection) -> None:
 
 
 def test_notes_of_nobody(store: Store, connection: Connection) -> None:
-    """What a job tells that was deleted meanwhile is no error, and is nobody's."""
+    """Notes of a job that was deleted meanwhile are no error, and are not kept."""
     connection.run(store.note([progress(NOBODY, 1, 1, 0.5), line(NOBODY, 1, 1)]))
     assert connection.run(store.get([NOBODY])) == []

@@ -1,4 +1,4 @@
-"""What is set for single queues, and claims that take but so many jobs of one."""
+"""What is set for single queues, and claims with a bound for one of them."""
 
 import pytest
 

@@ -79,7 +79,7 @@ def test_a_queue_outlives_its_jobs(store: Store, connection: Connection) -> None
 
 
 def test_pause_and_resume(store: Store, connection: Connection, other: Connection) -> None:
-    """Each call says whether it changed something, and everybody sees it."""
+    """Each call says whether it changed something, and all connections see it."""
     enqueue(store, connection)
     assert connection.run(store.pause("default")) is True
     assert connection.run(store.pause("default")) is False

@@ -30,7 +30,7 @@ def test_each_session_is_its_own(store: Store, connection: Connection) -> None:
 
 
 def test_a_live_session_is_renewed(store: Store, connection: Connection) -> None:
-    """A worker that renews in time learns that nobody wants anything."""
+    """A worker that renews in time learns that there are no requests."""
     session, _ = running(store, connection)
     renewal = connection.run(store.renew(session))
     assert renewal.alive
@@ -193,11 +193,11 @@ def test_only_the_dead_are_rescued(store: Store, connection: Connection) -> None
     found: dict[SessionId, Rescue] = {}
 
     def look() -> bool | None:
-        found.update({one.session: one for one in connection.run(store.rescue())})
+        found.update({rescue.session: rescue for rescue in connection.run(store.rescue())})
         return True if len(found) >= len(dead) else None
 
     until(look)
-    assert {session: sorted(one.available) for session, one in found.items()} == dead
+    assert {session: sorted(rescue.available) for session, rescue in found.items()} == dead
     assert states(store, connection, [kept.id]) == [State.RUNNING]
     assert (
         states(store, connection, [job for jobs in dead.values() for job in jobs])
@@ -232,8 +232,8 @@ def test_two_rescuers(store: Store, connection: Connection) -> None:
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert sorted(one.session for one in found) == sorted(dead)
-    jobs = [job for one in found for job in one.available]
+    assert sorted(rescue.session for rescue in found) == sorted(dead)
+    jobs = [job for rescue in found for job in rescue.available]
     assert len(jobs) == len(set(jobs)) == 50
 
 

@@ -75,10 +75,12 @@ def test_many_are_completed_at_once(store: Store, connection: Connection) -> Non
     done = [settlement(job, Move.COMPLETE) for job in ended]
     assert settle(store, connection, session, *done) == []
     found = connection.run(store.get([job.id for job in jobs]))
-    assert [one.id for one in found if one.state is not State.COMPLETED] == [stays.id]
-    assert [one.attempt for one in found] == [2 if one.id == again.id else 1 for one in found]
+    assert [shown.id for shown in found if shown.state is not State.COMPLETED] == [stays.id]
+    assert [shown.attempt for shown in found] == [
+        2 if shown.id == again.id else 1 for shown in found
+    ]
     assert record(store, connection, stays.id).state is State.RUNNING
-    assert [one.args for one in found] == [job.args for job in jobs]
+    assert [shown.args for shown in found] == [job.args for job in jobs]
 
 
 @pytest.mark.parametrize("move", [Move.COMPLETE, Move.CANCEL])
@@ -215,7 +217,7 @@ def test_an_empty_batch(store: Store, connection: Connection) -> None:
 
 @pytest.mark.parametrize("move", SETTLING)
 def test_a_settlement_counts_once(store: Store, connection: Connection, move: Move) -> None:
-    """Whoever settles twice is refused the second time, and nothing changes."""
+    """A second settlement of a job is refused, and nothing changes."""
     session, [job] = running(store, connection)
     assert settle(store, connection, session, settlement(job, move)) == []
     before = connection.run(store.get([job.id]))
@@ -251,7 +253,7 @@ def test_the_lease_must_be_held(
 
 
 @pytest.mark.parametrize("move", SETTLING)
-def test_somebody_elses_lease(store: Store, connection: Connection, move: Move) -> None:
+def test_another_workers_lease(store: Store, connection: Connection, move: Move) -> None:
     """Two workers that mix up their leases settle nothing."""
     one, [first] = running(store, connection)
     _, [second] = running(store, connection)
@@ -278,7 +280,7 @@ def test_an_old_lease_of_the_same_worker(store: Store, connection: Connection, m
 def test_a_rescued_worker_cannot_write(
     store: Store, connection: Connection, other: Connection, move: Move
 ) -> None:
-    """A worker that was taken for dead is refused, before and after somebody else has the job."""
+    """A worker that was taken for dead is refused, before and after another worker has the job."""
     session = open_session(store, connection, timeout=0.02)
     [job] = enqueue(store, connection)
     [lost] = claim(store, connection, session)
@@ -323,10 +325,10 @@ def test_a_deleted_job_is_refused(store: Store, connection: Connection) -> None:
 def test_an_unwanted_job_does_not_come_back(
     store: Store, connection: Connection, move: Move, delay: float
 ) -> None:
-    """A job that somebody wants cancelled is cancelled where it would have waited for another run."""
+    """A job with a request to cancel is cancelled where it would have waited for another run."""
     session, [job, other] = running(store, connection, 2)
     connection.run(store.cancel([job.id]))
-    batch = [settlement(one, move, delay=delay) for one in (job, other)]
+    batch = [settlement(leased, move, delay=delay) for leased in (job, other)]
     assert settle(store, connection, session, *batch) == []
     found = record(store, connection, job.id)
     assert found.state is State.CANCELLED

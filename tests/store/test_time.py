@@ -74,7 +74,7 @@ def test_settled_jobs_are_staged(store: Store, connection: Connection, move: Mov
 
 
 def test_the_earliest_come_first(store: Store, connection: Connection) -> None:
-    """Where not all can be staged at once, those go first whose time came first."""
+    """Where not all jobs can be staged at once, they go in the order of their times."""
     jobs = [
         *enqueue(store, connection, at=PAST + timedelta(seconds=2)),
         *enqueue(store, connection, at=PAST),

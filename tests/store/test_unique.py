@@ -46,7 +46,7 @@ def place(
 
 def placings(placed: Sequence[Placed]) -> list[Placing]:
     """What became of each."""
-    return [one.placing for one in placed]
+    return [answer.placing for answer in placed]
 
 
 def counts(store: Store, connection: Connection) -> dict[State, int]:
@@ -141,7 +141,7 @@ def test_more_than_one_statement_takes(store: Store, connection: Connection) -> 
     keys = [f"{number % 30_000:06}" for number in range(45_000)]
     placed = place(store, connection, *keys)
     assert placings(placed) == [CREATED] * 30_000 + [SKIPPED] * 15_000
-    assert [one.job for one in placed[30_000:]] == [one.job for one in placed[:15_000]]
+    assert [answer.job for answer in placed[30_000:]] == [answer.job for answer in placed[:15_000]]
     assert counts(store, connection) == {State.AVAILABLE: 30_000}
 
 
@@ -157,12 +157,12 @@ def test_a_caller_who_rolls_back(store: Store, connection: Connection) -> None:
 
 
 def test_producers_at_once(store: Store) -> None:
-    """Of many who enqueue the same keys at the same moment one creates each job."""
+    """Of many producers of the same keys at the same moment one creates each job."""
     start = threading.Barrier(4)
     answers: list[list[Placed]] = []
 
     def work(number: int) -> None:
-        keys = [f"{one}" for one in range(200)]
+        keys = [f"{number}" for number in range(200)]
         with closing(store.connect()) as connection:
             start.wait()
             answers.append(place(store, connection, *(keys if number % 2 else reversed(keys))))
@@ -195,7 +195,7 @@ def test_a_waiting_job_is_replaced(
     assert (found.args, found.priority, found.max_attempts) == ('{"number":7}', 3, 9)
     assert found.state is (State.SCHEDULED if after else State.AVAILABLE)
     assert counts(store, connection) == {found.state: 1}
-    assert [one.id for one in connection.run(store.list_jobs(JobFilter()))] == [first.job]
+    assert [job.id for job in connection.run(store.list_jobs(JobFilter()))] == [first.job]
     connection.run(store.retry([first.job]))
     session, job = run_one(store, connection)
     assert (job.id, job.args, job.attempt) == (first.job, '{"number":7}', 1)
@@ -229,7 +229,9 @@ def test_the_same_time_again(store: Store, connection: Connection) -> None:
         pass
     session = open_session(store, connection)
     found = claim(store, connection, session)
-    assert sorted(job.args for job in found) == [f'{{"number":{20 + one}}}' for one in range(5)]
+    assert sorted(job.args for job in found) == [
+        f'{{"number":{20 + number}}}' for number in range(5)
+    ]
     assert counts(store, connection) == {State.RUNNING: 5}
 
 
@@ -268,7 +270,7 @@ def test_several_of_one_key_replace_each_other(store: Store, connection: Connect
 def test_replaced_in_its_own_transaction(
     store: Store, connection: Connection, delays: tuple[float | None, ...]
 ) -> None:
-    """A job may be enqueued and replaced before anybody has seen it, again and again."""
+    """A job may be enqueued and replaced before any worker has seen it, again and again."""
     place(store, connection, "other", delay=HOUR)
     transaction = store.transaction()
     for number, delay in enumerate((*delays, *delays, None)):
@@ -300,7 +302,7 @@ def test_raising(store: Store, connection: Connection) -> None:
 
 
 def test_raising_for_two_in_one_call(store: Store, connection: Connection) -> None:
-    """Nobody has the key yet, so no job is named."""
+    """No job has the key yet, so none is named."""
     with pytest.raises(JobExists, match=r"two jobs.*'a'") as caught:
         place(store, connection, "a", "b", "a", unique=Unique(on_conflict="raise"))
     assert caught.value.job is None
@@ -323,7 +325,7 @@ def test_raising_in_a_callers_transaction(
         )
     transaction.commit()
     found = connection.run(store.list_jobs(JobFilter()))
-    assert sorted(one.unique_key or "" for one in found) == ["b", "z"]
+    assert sorted(job.unique_key or "" for job in found) == ["b", "z"]
     assert sum(counts(store, connection).values()) == 2
     assert placings(place(store, connection, "a", "c", unique=unique)) == [CREATED, CREATED]
 
@@ -377,9 +379,9 @@ def test_coming_back_without_a_key(store: Store, connection: Connection, move: M
     connection.run(store.stage(10))
     assert record(store, connection, first.job).unique_key is None
     found = claim(store, connection, session)
-    assert sorted(one.id for one in found) == [first.job, second.job]
+    assert sorted(job.id for job in found) == [first.job, second.job]
     assert (
-        settle(store, connection, session, *(settlement(one, Move.COMPLETE) for one in found)) == []
+        settle(store, connection, session, *(settlement(job, Move.COMPLETE) for job in found)) == []
     )
     assert placings(place(store, connection, "a")) == [CREATED]
 
@@ -458,14 +460,14 @@ def test_a_period_that_is_over(store: Store, connection: Connection) -> None:
     unique = Unique(period=0.05)
     seen: set[JobId] = set()
     while len(seen) < 3:
-        for one in place(store, connection, "a", unique=unique):
-            if one.placing is CREATED:
-                seen.add(one.job)
+        for answer in place(store, connection, "a", unique=unique):
+            if answer.placing is CREATED:
+                seen.add(answer.job)
     session = open_session(store, connection)
     found = claim(store, connection, session)
-    settle(store, connection, session, *(settlement(one, Move.COMPLETE) for one in found))
-    assert {one.id for one in found} == seen
-    assert len({one.unique_key for one in found}) == 3
+    settle(store, connection, session, *(settlement(job, Move.COMPLETE) for job in found))
+    assert {job.id for job in found} == seen
+    assert len({job.unique_key for job in found}) == 3
 
 
 # Hands -------------------------------------------------------------------------------------------
@@ -481,11 +483,11 @@ def test_cancelling_and_deleting(
 ) -> None:
     """A job that is cancelled or deleted frees its key."""
     for act, end in ((store.cancel, {State.CANCELLED: 1}), (store.delete, {State.CANCELLED: 1})):
-        [one] = place(store, connection, "a", unique=REPLACE, delay=delay)
-        assert one.placing is CREATED
+        [answer] = place(store, connection, "a", unique=REPLACE, delay=delay)
+        assert answer.placing is CREATED
         if replaced:
             place(store, connection, "a", unique=REPLACE, delay=None if delay else HOUR)
-        connection.run(act([one.job]))
+        connection.run(act([answer.job]))
         assert counts(store, connection) == end
     assert placings(place(store, connection, "a")) == [CREATED]
     session = open_session(store, connection)
@@ -559,7 +561,7 @@ def test_a_session_that_closes(store: Store, connection: Connection, *, unwanted
 
 
 def test_cancelled_instead_of_retried(store: Store, connection: Connection) -> None:
-    """A run that ends with a retry after somebody wanted it cancelled frees its key."""
+    """A run that ends with a retry after a request to cancel it frees its key."""
     [one] = place(store, connection, "a")
     session, job = run_one(store, connection)
     connection.run(store.cancel([one.job]))
@@ -578,9 +580,9 @@ def test_listing_a_subject(store: Store, connection: Connection) -> None:
 
     def listed(subject: str, **wanted: Any) -> list[JobId]:
         found = connection.run(store.list_jobs(JobFilter(subject=subject, **wanted)))
-        return [one.id for one in found]
+        return [job.id for job in found]
 
-    a, b, other = (one.job for one in placed)
+    a, b, other = (answer.job for answer in placed)
     assert listed("site:a") == [a]
     assert listed("site:") == []
     assert listed("site:*") == [b, a]
@@ -588,7 +590,7 @@ def test_listing_a_subject(store: Store, connection: Connection) -> None:
     session = open_session(store, connection)
     found = claim(store, connection, session)
     assert listed("site:*", state=State.RUNNING) == [b]
-    settle(store, connection, session, *(settlement(one, Move.COMPLETE) for one in found))
+    settle(store, connection, session, *(settlement(job, Move.COMPLETE) for job in found))
     assert listed("site:*") == [b, a]
     assert listed("site:*", state=State.SCHEDULED) == [a]
     assert listed("site:*", task="shop.other") == []

@@ -1,4 +1,4 @@
-"""What a store gives to who works with it: connections, transactions, and those who sleep on them."""
+"""What a store hands out: connections, transactions, wakers and listeners."""
 
 from collections.abc import Callable, Collection
 from typing import Any, Protocol, TypeVar
@@ -26,14 +26,14 @@ class Connection(Protocol):
         ...
 
     def send(self, operation: Operation[T]) -> Callable[[], T]:
-        """Have the database begin with an operation; calling what this gives runs it to its end.
+        """Let the database begin with an operation; calling what this gives runs it to its end.
 
-        Only that may be done with the connection next. As `run`, either may raise.
+        The connection must do nothing else before that call. Both calls may raise as `run` does.
         """
         ...
 
     def interrupt(self, *, cut: bool = False) -> None:
-        """Have what is under way fail, as far as the database heeds that; from any thread.
+        """Make the running operation fail, where the database heeds that; from any thread.
 
         `cut` breaks the connection off, whatever the database does.
         """
@@ -53,7 +53,7 @@ class Transaction(Protocol):
         ...
 
     def tune(self) -> None:
-        """Take Rota's own settings until the end: what is left is a settlement, and the commit."""
+        """Use Rota's own settings until the end: only a settlement and the commit are left."""
         ...
 
     def commit(self) -> None:
@@ -66,10 +66,10 @@ class Transaction(Protocol):
 
 
 class Turn(Protocol):
-    """Tells a worker whether it goes first, of those whom a job has woken."""
+    """Tells a worker whether it goes first among the workers that a job has woken."""
 
     def __call__(self, queue: str, number: int) -> bool:
-        """Whether it does for this queue; `number` is what all who were woken were told alike."""
+        """Whether it goes first for this queue; all these workers were told the same `number`."""
         ...
 
 
@@ -84,13 +84,13 @@ class Waker(Protocol):
     def wait(self, timeout: float, turn: "Turn | None" = None) -> bool:
         """Sleep until woken or for `timeout` seconds; whether something woke it.
 
-        Where many are woken at once, `turn` says who goes first. The others sleep on for a moment,
-        and wake as if their time were up.
+        Where many workers are woken at once, `turn` says whether this one goes first. The others
+        sleep on for a moment, and wake as if their time were up.
         """
         ...
 
     def busy(self) -> bool:
-        """There is work in plenty: nobody needs to wake this worker until it waits again.
+        """There is work in plenty: producers need not wake this worker until it waits again.
 
         False where the connection was lost.
         """
@@ -106,7 +106,7 @@ class Waker(Protocol):
 
 
 class Listener(Protocol):
-    """Hears of jobs that have ended, for those who wait for some. One thread uses it."""
+    """Hears of jobs that have ended, for callers that wait for them. One thread uses it."""
 
     @property
     def connection(self) -> Connection:
@@ -114,9 +114,9 @@ class Listener(Protocol):
         ...
 
     def listen(self) -> bool:
-        """Begin to hear, also after the connection was lost; whether it began only now.
+        """Begin to listen, also after the connection was lost; whether it began only now.
 
-        What ended before is not heard, nor what ends in the moment it begins.
+        Jobs that ended before are not heard of, nor those that end in the moment it begins.
 
         Raises:
             StoreUnavailable: The database cannot be reached.
@@ -124,10 +124,9 @@ class Listener(Protocol):
         ...
 
     def wait(self, timeout: float) -> Collection[JobId] | None:
-        """Sleep until something is heard, and at most so many seconds.
+        """Sleep until a job has ended, and at most so many seconds.
 
-        Gives the jobs of which it heard that they have ended, none if nothing was heard, or `None`
-        where any job may have ended.
+        Gives the jobs that have ended, none if nothing was heard, or `None` where any job may have.
 
         Raises:
             StoreUnavailable: The connection was lost.
@@ -139,5 +138,5 @@ class Listener(Protocol):
         ...
 
     def close(self) -> None:
-        """Hear no more, and close the connection."""
+        """Stop listening, and close the connection."""
         ...

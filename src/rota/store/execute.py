@@ -1,7 +1,7 @@
 """Driving an operation on a connection: two short loops, one blocking and one not.
 
 `drive` and `adrive` know nothing of databases; what a request means on a connection is in the
-backends' connections (Rota's own) and in `callers` (the callers').
+backends' connections (Rota's own) and in `rota.transactions.callers` (the callers').
 """
 
 from collections.abc import Awaitable, Callable, Generator
@@ -20,7 +20,7 @@ def drive(
 ) -> T:
     """Run the steps of an operation to their end; errors of `execute` are thrown into them.
 
-    Their first request can have been `taken` from them already.
+    Their first request may have been `taken` from them already.
     """
     try:
         request = next(steps) if taken is None else taken

@@ -101,7 +101,7 @@ HolderKind = Literal["session", "prepared", "slot", "standby"]
 
 @dataclass(frozen=True, slots=True)
 class HolderFacts:
-    """Somebody who keeps vacuum from removing rows, or a segment from being truncated.
+    """What keeps vacuum from removing rows, or a segment from being truncated.
 
     Attributes:
         kind: `session`, `prepared` (a prepared transaction), `slot` (a replication slot) or
@@ -111,7 +111,7 @@ class HolderFacts:
         age: Transactions since its snapshot; None if it holds no rows back.
         catalog_age: The same for the system's catalogs alone (logical slots).
         touches: Tables of Rota's rings that it has locked; they cannot be truncated.
-        active: Whether somebody is connected to the slot.
+        active: Whether a client is connected to the slot.
         kept_log: Bytes of write-ahead log that are kept for the slot.
     """
 
@@ -131,7 +131,7 @@ class HolderFacts:
 
 @dataclass(frozen=True, slots=True)
 class HorizonFacts:
-    """Who keeps old rows from being removed, as far as this role may see.
+    """What keeps old rows from being removed, as far as this role may see.
 
     Attributes:
         holders: In no order; none on SQLite.
@@ -167,7 +167,7 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True)
 class MissingRights:
-    """What a worker needs of Rota's schema, or of something in it, and this role may not do."""
+    """Rights on Rota's schema, or on an object in it, that a worker needs and this role lacks."""
 
     kind: Literal["schema", "table", "view", "sequence"]
     name: str
@@ -176,7 +176,7 @@ class MissingRights:
 
 @dataclass(frozen=True, slots=True)
 class WaitFacts:
-    """A session that waits for a lock while it uses Rota's tables, and who is in its way."""
+    """A session that waits for a lock while it uses Rota's tables, and what blocks it."""
 
     pid: int
     application: str
@@ -190,7 +190,7 @@ class PostgresFacts:
 
     Attributes:
         settings: The server's settings as a new session of this role has them, in base units.
-        rights: What this role lacks to be a worker's.
+        rights: What a worker needs and this role lacks.
         dead_rows: Rows that were updated or deleted and wait for vacuum, in all tables here.
         foreign: Whether the tables came here from another cluster, by dump and restore.
     """
@@ -216,8 +216,7 @@ class SqliteFacts:
         file_system: Of the folder, such as "ext4"; None where the system does not tell.
         free_pages: Of `pages`: they are used again before the file grows.
         disk_free: Bytes left on the disk.
-        writing: Seconds that somebody has held the write lock while this was waiting for it;
-            None if it was to be had.
+        writing: Seconds spent waiting in vain for the write lock; None if it was free in time.
         writers: Processes that hold the write lock, where the system tells.
         readers: Processes that were reading the write-ahead log at that moment.
         damage: What the integrity check found; None if it was not asked for.
@@ -247,7 +246,7 @@ Facts = PostgresFacts | SqliteFacts
 
 @dataclass(frozen=True, slots=True)
 class OpenTransaction:
-    """A client's transaction, somewhere on the server; `seconds` says for how long it is open."""
+    """A client's transaction, somewhere on the server, which has been open for `seconds`."""
 
     pid: int
     backend_start: datetime

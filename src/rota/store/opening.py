@@ -14,7 +14,7 @@ def default_url() -> str:
     """The URL in `ROTA_DATABASE_URL`, else that of a file `rota.db` in the current folder.
 
     Raises:
-        ConfigError: The variable is empty: whoever set it means a database, not a new file.
+        ConfigError: The variable is empty: it was set to name a database, not a new file.
     """
     url = os.environ.get(VARIABLE, DEFAULT_URL)
     if not url:
@@ -45,7 +45,7 @@ def open_store(url: str) -> Store:
 
             return SqliteStore(url)
     message = (
-        f"{shown(url)!r} is no URL of a database that Rota knows; "
+        f"{shown(url)!r} is not a database URL that Rota understands; "
         "use postgresql://user@host/database or sqlite:///file.db"
     )
     raise ConfigError(message)

@@ -153,7 +153,7 @@ class Operation(Protocol[T_co]):
 
     @property
     def name(self) -> str:
-        """What it is called in the protocol."""
+        """Its name in the protocol."""
         ...
 
     @property
@@ -163,7 +163,7 @@ class Operation(Protocol[T_co]):
 
     @property
     def begin(self) -> Begin:
-        """In what kind of transaction."""
+        """The kind of transaction it runs in."""
         ...
 
     @property
@@ -204,7 +204,7 @@ class Single(NamedTuple, Generic[T]):
 
     @property
     def steps(self) -> Steps[T]:
-        """The same as the steps of any other operation, for whoever drives them all alike."""
+        """Its one step, for connections that drive all operations alike."""
         return _steps(self)
 
 
@@ -213,10 +213,10 @@ def _steps(single: Single[T]) -> Steps[T]:
 
 
 class Together(NamedTuple, Generic[T]):
-    """An operation of statements of which none needs what another one gives back.
+    """An operation whose statements do not need each other's rows.
 
     They can go to the server at once, as a transaction that no frozen client can leave half done.
-    One that is `lasting` is on disk when it returns; nobody waits for the disk with its locks.
+    A `lasting` one is on disk when it returns, and has freed its locks before it waited for that.
     """
 
     name: str

@@ -6,7 +6,7 @@ import re
 def shown(url: str) -> str:
     """A URL fit for messages: without its password.
 
-    What is none may hold a password, too: "host=127.0.0.1 password=secret", "ada:secret@host".
+    Text that is not a URL may hold one, too: "host=127.0.0.1 password=secret", "ada:secret@host".
     """
     if "://" not in url:
         url = re.sub(r"(?is)(password\s*=).*", r"\1…", url)

@@ -4,7 +4,7 @@ from rota.model.job import QueueRecord
 from rota.store.postgres import jobs as lookup
 from tests.store.postgres.database import Database
 
-# One statement, hence one snapshot: also while everybody works.
+# One statement, hence one snapshot: also beside all other work.
 DIFFERENCE = f"""
 WITH told AS (
     SELECT name, CASE WHEN state IN ('appended', 'claimed', 'removed') THEN 'available'

@@ -28,9 +28,13 @@ def findings(db: Database, subject: str) -> list[Finding]:
     """What the doctor finds to be wrong about one subject."""
     with closing(db.store.connect()) as connection:
         found = examine(db.store, connection).findings
-    return [one for one in found if one.subject == subject and one.severity > Severity.OK]
+    return [
+        finding
+        for finding in found
+        if finding.subject == subject and finding.severity > Severity.OK
+    ]
 
 
 def held(db: Database, name: str) -> HolderFacts | None:
     """What is known of a holder by its name."""
-    return next((one for one in look(db).holders if one.name == name), None)
+    return next((holder for holder in look(db).holders if holder.name == name), None)

@@ -16,7 +16,7 @@ NOTIFICATION = b"A"
 
 @contextmanager
 def swallowing(url: str, host: str, port: int, *, said: list[bytes] | None = None) -> Iterator[str]:
-    """The URL of a server, by way of somebody who swallows its notifications.
+    """The URL of a server, by way of a proxy that swallows its notifications.
 
     He appends to `said` what the clients say, piece by piece as it comes.
     """

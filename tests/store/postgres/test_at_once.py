@@ -83,7 +83,7 @@ def test_in_one_piece(
 def test_claims_are_in_one_piece(
     db: Database, said: tuple[PostgresConnection, list[bytes]], *, keyed: bool
 ) -> None:
-    """Whoever is frozen in the middle of a claim keeps nobody from the lane, or from a turn."""
+    """A worker frozen in the middle of a claim keeps others neither from the lane nor from a turn."""
     connection, pieces = said
     if keyed:
         limited(db.store, db.own, list("abcdefgh"))
@@ -140,7 +140,7 @@ def test_a_worker_that_is_left_frozen(db: Database, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_worker_that_reads_slowly(db: Database) -> None:
-    """One that is alive is left alone, whoever else is dead."""
+    """A living session is left alone, whichever other is dead."""
     jobs = large(db)
     dead, session = db.session(timeout=0.001), db.session(timeout=600.0)
     assert ids(claim(db.store, db.own, dead, 1)) == jobs[:1]
@@ -210,7 +210,7 @@ def test_an_answer_that_nobody_wants(numbers: Database, following: str) -> None:
             case _:
                 again = Stepped("again", apart(adding(3)), Begin.NOTHING)
                 assert own.send(again)() == [3]
-        with pytest.raises(StoreUnavailable, match="lost with an answer"):
+        with pytest.raises(StoreUnavailable, match="lost before its answer was read"):
             ahead()
         assert own.run(adding(4)) == [4]
 
@@ -222,7 +222,7 @@ def value(rows: Rows) -> int:
 
 
 def test_a_connection_that_is_lost_before_the_answer(db: Database) -> None:
-    """Nobody knows what came of it, and nothing is sent twice."""
+    """The outcome is not known, and nothing is sent twice."""
     db.enqueue(3)
     session = db.session()
     assert len(claim(db.store, db.own, session, 1)) == 1
@@ -240,7 +240,7 @@ def test_a_connection_that_is_lost_before_the_answer(db: Database) -> None:
 
 
 def test_notifications_are_kept(numbers: Database) -> None:
-    """What is heard meanwhile is not lost to whoever listens on the same connection."""
+    """A notification that comes meanwhile is not lost to the listener on the same connection."""
     raw = numbers.own.raw()
     raw.execute("LISTEN there")
     notify = Statement("notify", "SELECT pg_notify('there', %(word)s::text)")
@@ -249,7 +249,7 @@ def test_notifications_are_kept(numbers: Database) -> None:
     numbers.own.run(adding(1))
     heard: list[str] = []
     while len(heard) < 2 and (found := list(raw.notifies(timeout=5, stop_after=1))):
-        heard += [one.payload for one in found]
+        heard += [notice.payload for notice in found]
     assert heard == ["own", "other"]
 
 

@@ -90,7 +90,7 @@ WHEN = ["before", "meanwhile", "after", "never"]
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("when", WHEN)
 def test_jobs_that_are_taken_out_of_the_log(db: Database, when: str, *, kept: bool) -> None:
-    """They are counted less exactly where a mark had counted them, whoever squeezes when."""
+    """They are counted less exactly where a mark had counted them, whenever it is squeezed."""
     late = db.bare()
     jobs = db.enqueue(2, conn=late) + db.enqueue(3)
     db.enqueue(4)
@@ -168,7 +168,7 @@ def test_rows_that_stay_in_the_tally_are_counted(db: Database) -> None:
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_job_that_comes_while_it_is_taken_out(db: Database, *, kept: bool) -> None:
-    """A job whose lane was not locked, since it came later, is left to the claim that has it."""
+    """A job whose lane was not locked, since it came later, is left to the claim that has the lane."""
     session = db.session()
     db.claim(session)
     late, claimer = db.bare(), db.bare()
@@ -239,7 +239,7 @@ def test_old_marks_are_removed(db: Database) -> None:
 
 
 def test_expired_jobs_leave_the_mark(db: Database) -> None:
-    """Jobs whose retention is over are counted by nobody, and forgotten."""
+    """Jobs whose retention is over are not counted any more, and forgotten."""
     session = db.session()
     db.enqueue(4)
     db.settle(session, db.claim(session, 2), keep=0.001)

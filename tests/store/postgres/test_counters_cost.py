@@ -29,7 +29,7 @@ def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_asking_squeezes_where_much_has_come(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a worker, whoever asks makes it cheap for the next one."""
+    """Without a worker, each question makes the next one cheap."""
     monkeypatch.setattr(lookup, "MUCH", 100)
     db.enqueue(99)
     before = marks(db)
@@ -72,7 +72,7 @@ def test_asking_where_nothing_may_be_written(
 
 
 def test_behind_a_pooler(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asking and squeezing work in transactions that somebody else began, too."""
+    """Asking and squeezing work in callers' transactions, too."""
     monkeypatch.setattr(lookup, "MUCH", 1)
     db.enqueue(7)
     separator = "&" if "?" in db.url else "?"
@@ -130,7 +130,7 @@ def held(db: Database) -> Raw:
 
 
 def test_asking_under_a_held_snapshot(db: Database, held: Raw) -> None:
-    """Dead leases, old marks and old changes stay where they are, and nobody walks them."""
+    """Dead leases, old marks and old changes stay where they are, and are not walked."""
     session = db.session()
 
     def work(claims: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Completions in transactions that stay open, or prepared: they keep nobody waiting."""
+"""Completions in transactions that stay open, or prepared: they keep no worker waiting."""
 
 import re
 import secrets
@@ -121,10 +121,10 @@ def test_a_rescue_beside_a_prepared_transaction(db: Database, gid: str, how: str
     assert ids(db.claim(elsewhere)) == [far]
     alone = singled_out(db, session, jobs[0])
     prepared(db, session, alone, gid)
-    for one in (session, elsewhere):
-        db.silence(one)
+    for silent in (session, elsewhere):
+        db.silence(silent)
     found = db.own.run(db.store.rescue())
-    assert sorted(job for one in found for job in one.available) == sorted([jobs[1].id, far])
+    assert sorted(job for rescue in found for job in rescue.available) == sorted([jobs[1].id, far])
     assert db.own.run(db.store.rescue()) == []
     assert state(db, alone) is State.RUNNING
     assert db.sql("SELECT id FROM rota.session") == [(session,)]

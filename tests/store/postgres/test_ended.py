@@ -1,4 +1,4 @@
-"""The end of jobs on PostgreSQL: nothing is sent while nobody waits."""
+"""The end of jobs on PostgreSQL: nothing is sent while no process waits."""
 
 from contextlib import closing
 from typing import Any
@@ -16,7 +16,7 @@ from tests.store.postgres.database import KEEP, Database, Raw
 
 @pytest.fixture
 def eavesdropper(db: Database) -> Raw:
-    """Somebody who hears everything and does not say that he waits."""
+    """A connection that hears everything and does not say that it waits."""
     raw = db.bare(autocommit=True)
     raw.execute("LISTEN rota_ended")
     return raw
@@ -28,13 +28,13 @@ def sent(raw: Raw) -> list[str]:
     payloads: list[str] = []
     while "all" not in payloads:
         payloads += [notice.payload for notice in raw.notifies(timeout=1, stop_after=1)]
-    return [one for one in payloads if one != "all"]
+    return [payload for payload in payloads if payload != "all"]
 
 
 @pytest.mark.parametrize("waiting", [True, False])
 @pytest.mark.parametrize("part", [True, False])
 def test_nobody_waits(db: Database, eavesdropper: Raw, *, waiting: bool, part: bool) -> None:
-    """A settlement notifies if somebody waits, and only then; of a lease settled in part, too."""
+    """A settlement notifies if a process waits, and only then; of a lease settled in part, too."""
     session = db.session()
     db.enqueue(2)
     jobs = db.claim(session)
@@ -48,7 +48,7 @@ def test_nobody_waits(db: Database, eavesdropper: Raw, *, waiting: bool, part: b
 
 
 def test_the_settlement_costs_no_statement(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many statements as before are run for a settlement where nobody waits."""
+    """A settlement runs no further statement where no process waits."""
     session = db.session()
     db.enqueue(2)
     jobs = db.claim(session)
@@ -87,7 +87,7 @@ def test_who_has_closed_does_not_wait(db: Database, eavesdropper: Raw) -> None:
 def test_a_settlement_that_is_rolled_back(
     db: Database, eavesdropper: Raw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody hears of what did not happen."""
+    """What was rolled back is not heard of."""
     session = db.session()
     db.enqueue()
     [job] = db.claim(session)
@@ -120,7 +120,7 @@ def test_two_who_settle_at_once(db: Database, eavesdropper: Raw) -> None:
 
 
 def test_behind_a_pooler(db: Database) -> None:
-    """There nobody listens, and nobody holds a lock that would stay with somebody else."""
+    """Such a store does not listen, and holds no lock that would stay for other clients."""
     separator = "&" if "?" in db.url else "?"
     with closing(PostgresStore(f"{db.url}{separator}pooler=transaction").listener()) as listener:
         assert listener.listen()
@@ -131,8 +131,8 @@ def test_behind_a_pooler(db: Database) -> None:
         assert listener.wait(0.01) == ()
 
 
-def test_a_lock_of_somebody_else(db: Database) -> None:
-    """Only those who wait hold the lock: workers asleep have others."""
+def test_a_lock_of_another_process(db: Database) -> None:
+    """Only processes that wait for jobs hold the lock: workers asleep have others."""
     waker = db.store.waker(["default"])
     with closing(waker):
         waker.wait(0.0)

@@ -1,4 +1,4 @@
-"""The fence between a worker and those who declare it dead, in both orders of every meeting.
+"""The fence between a worker and rescues that declare it dead, in both orders of every meeting.
 
 One side is stopped in the middle of its transaction by a lock that a third connection holds; the
 other side must wait for it, and must find afterwards that there is nothing left for it to do.
@@ -404,7 +404,7 @@ def test_jobs_committed_while_the_logs_are_anchored(db: Database) -> None:
 
 
 def test_two_workers_after_a_restore(db: Database) -> None:
-    """The logs are anchored once, whoever comes first, and no job is there twice."""
+    """The logs are anchored once, by the first worker, and no job is there twice."""
     jobs = db.enqueue(5)
     restore(db)
     third = holding(db, "SELECT FROM rota.lane FOR NO KEY UPDATE")

@@ -31,42 +31,42 @@ def as_nobody(db: Database) -> Iterator[str]:
     db.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
 
 
-# Who holds the oldest snapshot --------------------------------------------------------------------
+# What holds the oldest snapshot -------------------------------------------------------------------
 
 
 def test_a_held_snapshot(db: Database) -> None:
-    """A session with a snapshot and an id: who it is, since when, how many transactions ago."""
+    """A session with a snapshot and an id: its name, since when, how many transactions ago."""
     raw = db.bare(name="report")
     raw.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     raw.execute("SELECT pg_current_xact_id(), count(*) FROM rota.queue")
     db.enqueue(3)
-    one = held(db, "report")
-    assert one is not None
-    assert (one.kind, one.pid, one.state) == (
+    holder = held(db, "report")
+    assert holder is not None
+    assert (holder.kind, holder.pid, holder.state) == (
         "session",
         raw.info.backend_pid,
         "idle in transaction",
     )
-    assert one.writes
-    assert one.age is not None
-    assert one.age >= 1
-    assert one.seconds is not None
-    assert one.touches == ()
+    assert holder.writes
+    assert holder.age is not None
+    assert holder.age >= 1
+    assert holder.seconds is not None
+    assert holder.touches == ()
     raw.rollback()
     assert held(db, "report") is None
 
 
 def test_a_snapshot_without_an_id(db: Database) -> None:
-    """Whoever only reads holds rows back, too."""
+    """A transaction that only reads holds rows back, too."""
     raw = db.bare(name="pg_dump")
     raw.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     raw.execute("SELECT count(*) FROM rota.queue")
     db.enqueue(3)
-    one = held(db, "pg_dump")
-    assert one is not None
-    assert not one.writes
-    assert one.age is not None
-    assert one.age >= 1
+    holder = held(db, "pg_dump")
+    assert holder is not None
+    assert not holder.writes
+    assert holder.age is not None
+    assert holder.age >= 1
 
 
 def test_a_session_without_a_snapshot(db: Database) -> None:
@@ -80,19 +80,19 @@ def test_a_session_that_has_read_the_log(db: Database) -> None:
     """It holds no rows back, and still its locks keep the segments from being truncated."""
     raw = db.bare(name="reader")
     raw.execute("SELECT count(*) FROM rota.log")
-    one = held(db, "reader")
-    assert one is not None
-    assert one.age is None
-    assert one.touches == ("log_0", "log_1", "log_2", "log_3")
+    holder = held(db, "reader")
+    assert holder is not None
+    assert holder.age is None
+    assert holder.touches == ("log_0", "log_1", "log_2", "log_3")
 
 
 def test_a_producer_that_does_not_commit(db: Database) -> None:
     """It has locked the one segment that it wrote to."""
     raw = db.bare(name="producer")
     db.enqueue(1, conn=raw)
-    one = held(db, "producer")
-    assert one is not None
-    assert one.touches == ("log_0",)
+    holder = held(db, "producer")
+    assert holder is not None
+    assert holder.touches == ("log_0",)
 
 
 def test_a_prepared_transaction(db: Database) -> None:
@@ -104,13 +104,13 @@ def test_a_prepared_transaction(db: Database) -> None:
     raw.tpc_prepare()
     raw.close()
     try:
-        one = held(db, gid)
+        holder = held(db, gid)
     finally:
         db.admin.tpc_rollback(gid)
-    assert one is not None
-    assert (one.kind, one.pid) == ("prepared", None)
-    assert one.touches == ("cursor_0", "cursor_1")
-    assert one.age is not None
+    assert holder is not None
+    assert (holder.kind, holder.pid) == ("prepared", None)
+    assert holder.touches == ("cursor_0", "cursor_1")
+    assert holder.age is not None
     assert held(db, gid) is None
 
 
@@ -134,20 +134,20 @@ def hurt() -> Iterator[PostgresServer]:
 @pytest.mark.postgres
 @pytest.mark.usefixtures("postgres_url")  # skips where there is no PostgreSQL
 def test_slots_and_settings(hurt: PostgresServer) -> None:
-    """Slots that nobody reads, and settings that hurt, are named."""
+    """Slots without a reader, and settings that hurt, are named."""
     with Database(hurt.create_database("slots")) as db:
         db.sql("SELECT pg_create_logical_replication_slot('forgotten', 'test_decoding')")
         db.sql("SELECT pg_create_physical_replication_slot('left', true)")
         facts = look(db)
-        slots = {one.name: one for one in facts.holders if one.kind == "slot"}
+        slots = {slot.name: slot for slot in facts.holders if slot.kind == "slot"}
         assert set(slots) == {"forgotten", "left"}
         assert not slots["forgotten"].active
         assert slots["forgotten"].catalog_age is not None
         assert slots["left"].age is None
         assert slots["left"].kept_log is not None
-        titles = [one.title for one in findings(db, "horizon")]
+        titles = [finding.title for finding in findings(db, "horizon")]
         assert any("forgotten" in title for title in titles)
-        hurting = {one.title for one in findings(db, "settings")}
+        hurting = {finding.title for finding in findings(db, "settings")}
         assert {"autovacuum is off", "synchronous_commit is off"} < hurting
         for name in slots:
             db.sql("SELECT pg_drop_replication_slot(%s)", name)
@@ -182,7 +182,7 @@ def test_who_waits_and_who_is_in_front(db: Database) -> None:
 
 
 def test_the_doctor_does_not_wait(db: Database) -> None:
-    """Behind somebody's exclusive lock a part remains unseen; the others are told."""
+    """Behind an exclusive lock a part remains unseen; the others are told."""
     holder = db.bare()
     holder.execute("LOCK TABLE rota.session IN ACCESS EXCLUSIVE MODE")
     facts = facts_of(db.store)
@@ -197,7 +197,7 @@ def test_the_doctor_does_not_wait(db: Database) -> None:
 
 
 def test_notify_arrives(db: Database) -> None:
-    """Straight to the server it does; through somebody who swallows it, it does not."""
+    """Straight to the server it does; through a proxy that swallows notifications it does not."""
     assert db.store.hears(5.0) is True
     info = db.own.raw().info
     with swallowing(db.url, info.host, info.port) as url:
@@ -209,7 +209,7 @@ def test_notify_arrives(db: Database) -> None:
 def test_another_probe_is_no_answer(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the probe's own payload counts."""
     theirs = probe._notify
-    monkeypatch.setattr(probe, "_notify", lambda _: theirs("somebody else's"))
+    monkeypatch.setattr(probe, "_notify", lambda _: theirs("another doctor's"))
     assert db.store.hears(0.2) is False
 
 
@@ -245,10 +245,14 @@ def test_a_standby() -> None:
         with closing(store.connect()) as connection:
             found = examine(store, connection).findings
         Path(data, "standby.signal").unlink()
-    worst = {one.subject: one.title for one in found if one.severity is Severity.CRITICAL}
+    worst = {
+        finding.subject: finding.title for finding in found if finding.severity is Severity.CRITICAL
+    }
     assert worst.keys() == {"server", "schema"}
     assert "standby" in worst["server"]
-    assert all(one.severity < Severity.WARNING for one in found if one.subject not in worst)
+    assert all(
+        finding.severity < Severity.WARNING for finding in found if finding.subject not in worst
+    )
     folder.parent.rmdir()
 
 
@@ -305,7 +309,7 @@ def test_older_tables(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_rights(db: Database, as_nobody: str) -> None:
-    """A role without rights learns that, and what the server shows to everybody."""
+    """A role without rights learns that, and what the server shows to all roles."""
     raw: Raw = db.bare(name="held")
     raw.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     raw.execute("SELECT pg_current_xact_id()")
@@ -313,9 +317,9 @@ def test_without_rights(db: Database, as_nobody: str) -> None:
     assert set(facts.unseen) == {"schema"}
     assert "permission denied" in facts.unseen["schema"]
     assert not facts.server.sees_all
-    one = next(one for one in facts.holders if one.name == "held")
-    assert one.age is not None
-    assert one.seconds is None
+    holder = next(holder for holder in facts.holders if holder.name == "held")
+    assert holder.age is not None
+    assert holder.seconds is None
     assert facts.tables
 
 

@@ -19,35 +19,35 @@ from tests.store.postgres.test_plans import rows_read
 
 def ring(db: Database, name: str) -> list[Any]:
     """A ring's segments, in order."""
-    return [one for one in look(db).tables if one.ring == name]
+    return [table for table in look(db).tables if table.ring == name]
 
 
 def test_rings_come_from_the_catalog(db: Database) -> None:
     """Each ring has its segments, and one of them is current; the discarded jobs are in none."""
     facts = look(db)
     sizes: dict[str, int] = {}
-    for one in facts.tables:
-        sizes[one.ring] = sizes.get(one.ring, 0) + 1
+    for table in facts.tables:
+        sizes[table.ring] = sizes.get(table.ring, 0) + 1
     assert (sizes["log"], sizes["cursor"], sizes["finished"]) == (4, 2, 6)
-    assert next(one for one in facts.tables if one.name == "finished_discarded").ring == ""
+    assert next(table for table in facts.tables if table.name == "finished_discarded").ring == ""
     for name in sizes.keys() - {""}:
-        assert [one.name for one in ring(db, name) if one.current] == [f"{name}_0"]
+        assert [table.name for table in ring(db, name) if table.current] == [f"{name}_0"]
     db.sql("SELECT setval('rota.log_turn', 6)")
-    assert [one.name for one in ring(db, "log") if one.current] == ["log_2"]
+    assert [table.name for table in ring(db, "log") if table.current] == ["log_2"]
 
 
 def test_a_full_ring(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs that nobody has claimed, then a lock, keep it; after that it falls back."""
+    """Unclaimed jobs, then a lock, keep the segment; after that it falls back."""
     monkeypatch.setattr(tables, "LARGE", {"log": 1})
     session = db.session()
     for number in range(4):
         db.sql("SELECT setval('rota.log_turn', %s)", number)
         db.enqueue(2)
-    assert [one.unclaimed for one in ring(db, "log")] == [True, True, True, None]
+    assert [table.unclaimed for table in ring(db, "log")] == [True, True, True, None]
     [backlog] = findings(db, "rings")
     assert "a backlog" in backlog.detail
     db.settle(session, db.claim_all(session))
-    assert [one.unclaimed for one in ring(db, "log")] == [False, False, False, None]
+    assert [table.unclaimed for table in ring(db, "log")] == [False, False, False, None]
     reader = db.bare(name="reader")
     reader.execute("SELECT count(*) FROM rota.log_1")
     [locked] = findings(db, "rings")
@@ -55,7 +55,7 @@ def test_a_full_ring(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     reader.rollback()
     db.own.run(db.store.tidy())
     assert findings(db, "rings") == []
-    assert sum(one.size for one in ring(db, "log") if not one.current) == 0
+    assert sum(table.size for table in ring(db, "log") if not table.current) == 0
 
 
 def test_the_thresholds_leave_room() -> None:
@@ -72,7 +72,10 @@ def test_dead_rows(db: Database) -> None:
     db.admin.close()  # hands its statistics in
 
     def dead() -> bool | None:
-        return any(one.name == "queue" and one.dead_rows >= 500 for one in look(db).tables) or None
+        return (
+            any(table.name == "queue" and table.dead_rows >= 500 for table in look(db).tables)
+            or None
+        )
 
     assert until(dead)
     assert look(db).dead_rows >= 500
@@ -107,13 +110,13 @@ def test_rescued_jobs(db: Database) -> None:
     db.sql("UPDATE rota.heartbeat SET at = now() - interval '1 hour'")
     db.own.run(db.store.rescue())
     found = {"shop.export": 1, "shop.render": 2}
-    assert {one.task: one.jobs for one in look(db).work.rescued} == found
+    assert {rescued.task: rescued.jobs for rescued in look(db).work.rescued} == found
     session = db.session()
     again = db.claim(session)
     assert len(again) == 2
-    assert {one.task: one.jobs for one in look(db).work.rescued} == found
+    assert {rescued.task: rescued.jobs for rescued in look(db).work.rescued} == found
     db.settle(session, again)
-    assert {one.task: one.jobs for one in look(db).work.rescued} == found
+    assert {rescued.task: rescued.jobs for rescued in look(db).work.rescued} == found
 
 
 def test_rescued_jobs_under_a_backlog(db: Database) -> None:
@@ -124,7 +127,7 @@ def test_rescued_jobs_under_a_backlog(db: Database) -> None:
     db.enqueue(20_000)
     db.sql("UPDATE rota.heartbeat SET at = now() - interval '1 hour'")
     db.own.run(db.store.rescue())
-    assert {one.task: one.jobs for one in look(db).work.rescued} == {"shop.render": 1}
+    assert {rescued.task: rescued.jobs for rescued in look(db).work.rescued} == {"shop.render": 1}
     raw = db.bare(autocommit=True)
     begin(raw, Begin.HASTY)
     plan = explained(raw, health.RESCUED())
@@ -143,15 +146,15 @@ def test_the_oldest_available_job(db: Database) -> None:
     db.own.run(db.store.pause("video"))
     session = db.session()
     assert len(db.claim(session, queues=["mail"])) == 1
-    lanes = {(one.queue, one.priority): one for one in look(db).work.lanes}
+    lanes = {(lane.queue, lane.priority): lane for lane in look(db).work.lanes}
     assert lanes["mail", 0].oldest is None
     assert lanes["video", 3].paused
     assert lanes["video", 3].oldest == pytest.approx(3600, abs=60)
     late.commit()
-    lanes = {(one.queue, one.priority): one for one in look(db).work.lanes}
+    lanes = {(lane.queue, lane.priority): lane for lane in look(db).work.lanes}
     assert lanes["mail", 0].oldest == pytest.approx(7200, abs=60)
     assert len(db.claim(session, queues=["mail"])) == 1
-    assert all(one.oldest is None for one in look(db).work.lanes if one.queue == "mail")
+    assert all(lane.oldest is None for lane in look(db).work.lanes if lane.queue == "mail")
 
 
 def test_overdue_timers(db: Database) -> None:

@@ -77,7 +77,7 @@ class History:
             raise self.failures[0]
 
     def lost(self) -> set[JobId]:
-        """Committed jobs that nobody completed."""
+        """Committed jobs that were never completed."""
         completed = {job for part in self.runs for job, move in part if move is Move.COMPLETE}
         return {job for part in self.committed for job in part} - completed
 
@@ -195,7 +195,7 @@ class Producer:
     def _end_prepared(self) -> None:
         name, jobs = self._prepared.pop(self._chance.randrange(len(self._prepared)))
         kept = self._chance.random() < 0.7
-        # Not through psycopg's own two-phase calls: the transaction belongs to nobody now.
+        # Not through psycopg's own two-phase calls: the transaction belongs to no session now.
         self._raw.commit()
         self._raw.autocommit = True
         self._raw.execute(f"{'COMMIT' if kept else 'ROLLBACK'} PREPARED '{name}'")

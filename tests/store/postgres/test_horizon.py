@@ -103,7 +103,7 @@ def test_no_row_of_the_log_dies(db: Database, late: Raw) -> None:
 
 
 def test_other_producers_do_not_wait(db: Database, late: Raw) -> None:
-    """Nobody who enqueues into the same lane waits for a producer that does not commit."""
+    """Producers of the same lane do not wait for one that does not commit."""
     separator = "&" if "?" in db.url else "?"
     store = PostgresStore(f"{db.url}{separator}options=-c%20lock_timeout%3D100ms")
     hasty = store.connect()

@@ -1,4 +1,4 @@
-"""Keys that nobody uses any more: no cursor, no look, and the counts stay right."""
+"""Keys that are not used any more: no cursor, no look, and the counts stay right."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def settled(db: Database) -> None:
 
 
 def cursors(db: Database) -> int:
-    """How many keyed lanes have a cursor entry."""
+    """How many key lanes have a cursor entry."""
     found = db.one(
         "SELECT count(DISTINCT lane) FROM rota.cursor JOIN rota.lane ON lane.id = lane WHERE of_key"
     )
@@ -77,7 +77,7 @@ def test_an_idle_key_has_no_cursor(idle: Database) -> None:
 
 
 def test_idle_keys_are_not_walked(idle: Database, lanes: str) -> None:
-    """Where there are many, whoever claims, looks, or counts reads those that are in use."""
+    """Where there are many keys, claims, looks and counts read only those in use."""
     db = idle
     session = db.session()
     keyed(db, "aaab", ONE)
@@ -93,11 +93,11 @@ def test_idle_keys_are_not_walked(idle: Database, lanes: str) -> None:
             lookup.QUEUES(),
         )
     ]
-    for one in asked:
-        assert one["cursor_"] <= 10
+    for reads in asked:
+        assert reads["cursor_"] <= 10
         if lanes == "many":
             # A claim counts the lanes of its queue first, up to 2,000 of them.
-            assert one["lane"] <= 20 + (IDLE if one is found else 0)
+            assert reads["lane"] <= 20 + (IDLE if reads is found else 0)
 
 
 @pytest.mark.parametrize("early", [False, True])

@@ -31,7 +31,7 @@ def with_places(db: Database, keys: list[str]) -> list[JobId]:
 
 
 def with_a_rate(db: Database, keys: list[str]) -> list[JobId]:
-    """A rate that nobody reaches, in a window that holds all of the test."""
+    """A rate that is never reached, in a window that holds all of the test."""
     return limited(db.store, db.own, keys, Limit("{key}", per_second=10_000))
 
 
@@ -70,7 +70,7 @@ def buffers(db: Database, query: Query, *, lock: Query | None = None) -> int:
 
 
 def claiming(db: Database, session: SessionId) -> tuple[int, int]:
-    """The buffers of a claim of keyed lanes, and of an idle worker's look at them."""
+    """The buffers of a claim of key lanes, and of an idle worker's look at them."""
     lane = db.one("SELECT id FROM rota.lane WHERE NOT of_key")
     taking = claim_lanes.CLAIM_LANES(
         lane=lane, session=session, size=TENANTS, after=0, share=1, most=TENANTS + 1
@@ -135,7 +135,7 @@ def history(db: Database, name: str) -> list[Counter[str]]:
             held += more
             assert max(Counter(keys_of(held)).values(), default=0) <= 2
             db.own.run(db.store.tidy())
-    return [Counter({key.removeprefix(name): n for key, n in one.items()}) for one in given]
+    return [Counter({key.removeprefix(name): n for key, n in counted.items()}) for counted in given]
 
 
 @pytest.mark.usefixtures("small_rings")
@@ -177,7 +177,7 @@ def test_a_producer_whose_snapshot_is_older_than_its_lanes(db: Database, held: R
         db.inside(held, db.store.enqueue(Order(spec, ["{}"] * 2, Keys(limit=keys)))).placed
         for _ in range(3)
     ]
-    late = [one.job for placed in enqueued for one in placed]
+    late = [answer.job for placed in enqueued for answer in placed]
     session = db.session()
     early = db.claim(session)
     assert len(early) == 2
@@ -203,7 +203,7 @@ def test_pauses(db: Database, held: Raw) -> None:
     def costs() -> list[int]:
         looking = look.LOOK(queues=["default"], cron=False, **look.sizes())
         locks = claim.CLAIM_LOCK, claim_lanes.KEYED_LOCK
-        return [buffers(db, one(lane=lane, session=session)) for one in locks] + [
+        return [buffers(db, lock(lane=lane, session=session)) for lock in locks] + [
             buffers(db, looking)
         ]
 

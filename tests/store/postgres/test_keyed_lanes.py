@@ -35,7 +35,7 @@ def test_leases_keep_their_places_when_their_table_turns(
     session = db.session()
     [held] = db.claim(session)
     done = db.own.run(db.store.tidy()) + db.own.run(db.store.tidy())
-    assert sum("lease" in one and "empty" in one for one in done) >= 1
+    assert sum("lease" in step and "empty" in step for step in done) >= 1
     assert len(db.claim(session)) == forgets
     if not forgets:
         assert db.settle(session, [held]) == []
@@ -46,7 +46,7 @@ def test_leases_keep_their_places_when_their_table_turns(
 def test_the_rest_of_a_lease_keeps_its_places(
     db: Database, monkeypatch: pytest.MonkeyPatch, *, forgets: bool
 ) -> None:
-    """Whoever settles a part of a lease frees the places of that part alone."""
+    """Settling a part of a lease frees the places of that part alone."""
     if forgets:
         text = settle.SETTLE_FENCE.text.replace("limits = rest.limits", "limits = NULL")
         assert text != settle.SETTLE_FENCE.text
@@ -71,7 +71,7 @@ def test_a_rate_remembers_when_its_table_turns(
     session = db.session()
     assert len(db.claim(session)) == 2
     done = db.own.run(db.store.tidy()) + db.own.run(db.store.tidy())
-    assert sum("limit_start" in one and "empty" in one for one in done) >= 1
+    assert sum("limit_start" in step and "empty" in step for step in done) >= 1
     assert len(db.claim(session)) == (2 if forgets else 0)
 
 
@@ -89,7 +89,7 @@ def test_a_claim_waits_for_its_turn(db: Database) -> None:
 
 
 def test_plain_claims_take_no_turn(db: Database) -> None:
-    """Whoever holds the turn holds up nobody who has no keys."""
+    """A claim that holds the turn holds up no claim of plain lanes."""
     plain = db.enqueue(3)
     other = db.bare()
     other.execute(control.KEYED_TURN.text)

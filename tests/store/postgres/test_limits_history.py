@@ -1,7 +1,7 @@
 """Limits under everything at once: random histories in which no limit is ever exceeded.
 
 Producers commit, roll back and commit late; claimers take, settle in parts, and die; the rings turn all
-the time. Meanwhile it is counted who runs, by the claimers themselves and by somebody who looks
+the time. Meanwhile the running jobs are counted, by the claimers themselves and by a thread that looks
 at the leases. Mutants show that the history would notice.
 """
 
@@ -44,7 +44,7 @@ TOO_MANY = """
 
 
 class Counting:
-    """Who runs, as the claimers see it: never earlier than it is so, never longer."""
+    """The running jobs, as the claimers see them: never earlier than it is so, never longer."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -179,7 +179,9 @@ class History:
                     self.counting.ended(part)
                     assert own.run(store.settle(session, settlements)) == []
                     self.completed.update(
-                        one.job for one in settlements if one.move is Move.COMPLETE
+                        settlement.job
+                        for settlement in settlements
+                        if settlement.move is Move.COMPLETE
                     )
                     self.done.wait(chance.random() * 0.01)
 

@@ -95,13 +95,13 @@ def test_who_holds_the_horizon(db: Database) -> None:
     name = f"report {secrets.token_hex(4)}"
     held = db.bare(name=name)
     held.execute("SELECT pg_current_xact_id()")
-    [holder] = [one for one in db.own.run(db.store.horizon()).holders if one.name == name]
+    [holder] = [holder for holder in db.own.run(db.store.horizon()).holders if holder.name == name]
     assert holder.pid == held.info.backend_pid
     assert holder.state == "idle in transaction"
     assert holder.seconds is not None
     assert holder.seconds >= 0
     held.rollback()
-    assert name not in {one.name for one in db.own.run(db.store.horizon()).holders}
+    assert name not in {holder.name for holder in db.own.run(db.store.horizon()).holders}
 
 
 def test_what_a_role_may_not_see(db: Database) -> None:

@@ -19,7 +19,7 @@ def test_a_list_shows_one_moment(db: Database) -> None:
     session = db.session()
     assert db.settle(session, db.claim(session), keep=KEEP) == []
     third.rollback()
-    assert [(one.id, one.state) for one in listing.result()] == [(job, State.AVAILABLE)]
+    assert [(listed.id, listed.state) for listed in listing.result()] == [(job, State.AVAILABLE)]
 
 
 @pytest.mark.parametrize("moment", ["20000-01-01 00:00+00", "9999-12-31 23:00+00", "0044-03-15 BC"])
@@ -33,7 +33,11 @@ def test_a_time_that_python_cannot_hold(db: Database, moment: str, zone: str) ->
     db.sql("UPDATE rota.timer SET run_at = %s WHERE id = %s", moment, far.job)
     db.sql(f"ALTER DATABASE {db.admin.info.dbname} SET timezone = '{zone}'")
     own = db.connect()
-    assert {one.id for one in own.run(db.store.list_jobs(JobFilter()))} == {far.job, near, free}
+    assert {listed.id for listed in own.run(db.store.list_jobs(JobFilter()))} == {
+        far.job,
+        near,
+        free,
+    }
     [shown] = own.run(db.store.list_jobs(JobFilter(subject="one")))
     assert shown.scheduled_at is not None
     assert shown.scheduled_at.astimezone() == shown.scheduled_at

@@ -54,8 +54,8 @@ def tell(db: Database, told: list[Note]) -> None:
 def known(db: Database, job: JobId) -> tuple[int, list[int]]:
     """The number of the newest progress that is known of a job, and of its lines."""
     notes: list[ToldNote] = db.own.run(db.store.notes([job])).get(job, [])
-    newest = max((one.number for one in notes if not one.line), default=0)
-    return newest, sorted(one.number for one in notes if one.line)
+    newest = max((note.number for note in notes if not note.line), default=0)
+    return newest, sorted(note.number for note in notes if note.line)
 
 
 def running(db: Database, count: int = 1) -> list[ClaimedJob]:

@@ -63,7 +63,7 @@ def test_transactions_that_interleave(db: Database) -> None:
 
 
 def test_a_late_committer_takes_its_turn_when_it_commits(db: Database) -> None:
-    """What a claim had to pass comes before everything that nobody has claimed yet."""
+    """What a claim had to pass comes before everything that is still unclaimed."""
     late = begun(db)
     delayed = db.enqueue(2, conn=late)
     passed = db.enqueue(2)
@@ -244,7 +244,7 @@ def test_released_jobs_line_up_again(db: Database) -> None:
 @pytest.mark.parametrize("count", [1, 3, 300])
 @pytest.mark.parametrize("options", [{}, {"delay": 0.001}], ids=["now", "later"])
 def test_two_phase_commit(db: Database, count: int, options: dict[str, Any]) -> None:
-    """A transaction that wakes nobody can be prepared while a worker sleeps; another one cannot."""
+    """A transaction that sends no wake can be prepared while a worker sleeps; another one cannot."""
     sleeper = db.bare(autocommit=True)
     sleeper.execute("SELECT pg_advisory_lock_shared(7682001, hashtext('default'))")
     loud = db.bare()

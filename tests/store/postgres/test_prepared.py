@@ -70,7 +70,7 @@ def prepare(raw: Raw, gid: str) -> None:
 
 
 def asked(db: Database, key: str) -> Later[list[Placed]]:
-    """Somebody who enqueues the same key, and waits for the outcome."""
+    """A producer that enqueues the same key, and waits for the outcome."""
     later = Later(db, placing(db, key))
     until(lambda: db.one("SELECT pg_blocking_pids(%s) <> '{}'", later.pid) or None)
     return later
@@ -79,7 +79,7 @@ def asked(db: Database, key: str) -> Later[list[Placed]]:
 @EITHER
 @LEVELS
 def test_enqueued(db: Database, gid: str, level: psycopg.IsolationLevel, how: str) -> None:
-    """Until somebody decides, a key is kept for its job, and no place; then both are as decided."""
+    """While prepared, a key is kept for its job, and no place; then both are as decided."""
     raw = opened(db, level)
     first, second = db.inside(raw, placing(db, "a", "c"))
     prepare(raw, gid)
@@ -111,7 +111,7 @@ def test_enqueued(db: Database, gid: str, level: psycopg.IsolationLevel, how: st
 @EITHER
 @LEVELS
 def test_settled(db: Database, gid: str, level: psycopg.IsolationLevel, how: str) -> None:
-    """Until somebody decides, key and place are the job's; then they are free together, or are not."""
+    """While prepared, key and place are the job's; then they are free together, or are not."""
     first, second = db.own.run(placing(db, "a", "b"))
     session = db.session()
     [held] = db.claim(session)

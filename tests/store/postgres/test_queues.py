@@ -138,7 +138,7 @@ def test_pruning_under_a_held_snapshot(db: Database, held: Raw) -> None:
 
 
 def test_pruning_waits_for_nobody(db: Database) -> None:
-    """A row that somebody holds is left for the next round."""
+    """A row that a transaction has locked is left for the next round."""
     expired(db, 5)
     other = db.bare()
     other.execute("SELECT FROM rota.finished_discarded LIMIT 2 FOR UPDATE")
@@ -164,7 +164,7 @@ def test_expiry_of_discarded_jobs_is_rounded_up(db: Database) -> None:
 def test_a_producer_with_an_old_snapshot(
     db: Database, held: Raw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It enqueues with what was set when its snapshot was taken, and waits for nobody."""
+    """It enqueues with what was set when its snapshot was taken, and waits for no lock."""
     monkeypatch.setattr(enqueue, "FRESH", 0.0)
     db.enqueue(1)
     db.own.run(db.store.set_queue("default", {"max_attempts": 2}))
@@ -180,7 +180,7 @@ def test_a_producer_with_an_old_snapshot(
 
 
 def test_producers_do_not_wait_for_a_setting(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While somebody's change is not committed, jobs are enqueued as before."""
+    """While a change is not committed, jobs are enqueued as before."""
     monkeypatch.setattr(enqueue, "FRESH", 0.0)
     db.enqueue(1)
     db.own.run(db.store.set_queue("default", {"max_attempts": 2}))

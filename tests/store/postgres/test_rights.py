@@ -98,9 +98,9 @@ def test_each_of_them_is_needed(
             db.sql(grant.replace(" TO app;", f" TO {role}"))
     with pytest.raises(ConfigError, match="permission denied"):
         db.enqueue(1, on=own)
-    one = finding(db, role)
-    assert one.severity is Severity.WARNING
-    assert one.advice == GRANTS[left_out].replace(" TO app;", f' TO "{role}";')
+    found = finding(db, role)
+    assert found.severity is Severity.WARNING
+    assert found.advice == GRANTS[left_out].replace(" TO app;", f' TO "{role}";')
 
 
 def test_the_doctor_on_rights(db: Database, role: str) -> None:
@@ -111,18 +111,18 @@ def test_the_doctor_on_rights(db: Database, role: str) -> None:
     db.sql(f"REVOKE DELETE, TRUNCATE ON rota.lease_0, rota.lease_1 FROM {role}")
     db.sql(f"REVOKE UPDATE ON SEQUENCE rota.log_turn FROM {role}")
     db.sql(f"REVOKE SELECT ON rota.counter FROM {role}")
-    one = finding(db, role)
-    assert one.severity is Severity.WARNING
-    assert "Missing: UPDATE on sequence log_turn; DELETE, TRUNCATE on table" in one.detail
-    assert "on table lease_0, lease_1; SELECT on view counter." in one.detail
+    found = finding(db, role)
+    assert found.severity is Severity.WARNING
+    assert "Missing: UPDATE on sequence log_turn; DELETE, TRUNCATE on table" in found.detail
+    assert "on table lease_0, lease_1; SELECT on view counter." in found.detail
     for grant in GRANTS[1:]:
         db.sql(grant.replace(" TO app;", f" TO {role}"))
     assert finding(db, role).severity is Severity.OK
     db.sql(f"REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON ALL TABLES IN SCHEMA rota FROM {role}")
     db.sql(f"REVOKE USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA rota FROM {role}")
-    one = finding(db, role)
-    assert (one.severity, one.title) == (Severity.NOTE, f"Role {role} may only read")
-    assert one.advice == " ".join(
+    found = finding(db, role)
+    assert (found.severity, found.title) == (Severity.NOTE, f"Role {role} may only read")
+    assert found.advice == " ".join(
         grant.replace(" TO app;", f' TO "{role}";') for grant in GRANTS[1:]
     )
     db.sql(f"GRANT INSERT, UPDATE, DELETE, TRUNCATE ON rota.queue TO {role}")
@@ -138,5 +138,5 @@ def finding(db: Database, role: str) -> Finding:
     store = PostgresStore(f"{db.url}{separator}options=-c%20role%3D{role}")
     with closing(store.connect()) as connection:
         found = examine(store, connection).findings
-    [one] = [one for one in found if one.subject == "rights"]
-    return one
+    [rights] = [rights for rights in found if rights.subject == "rights"]
+    return rights

@@ -1,4 +1,4 @@
-"""The rings: a truncation takes nothing that somebody still needs, and waits for nobody."""
+"""The rings: a truncation takes nothing that is still needed, and waits for no transaction."""
 
 import time
 from collections.abc import Callable
@@ -54,7 +54,7 @@ def forgetful(after: int) -> Callable[..., Query]:
 
 @pytest.mark.parametrize("checked", [True, False])
 def test_unclaimed_rows(db: Database, monkeypatch: pytest.MonkeyPatch, *, checked: bool) -> None:
-    """A segment with a job that nobody has claimed stays; without the check it would be lost."""
+    """A segment with an unclaimed job stays; without the check the job would be lost."""
     if not checked:
         monkeypatch.setattr(segments, "UNCLAIMED", forgetful(0))
     jobs = db.enqueue(3)
@@ -82,7 +82,7 @@ def test_rows_that_are_committed_during_the_wait(
 
 
 def test_a_producer_that_has_not_committed(db: Database) -> None:
-    """Truncation gives up after 50 ms, again and again, and nobody else is held up for longer."""
+    """Truncation gives up after 50 ms, again and again, and holds nothing else up for longer."""
     caller = db.bare()
     late = db.enqueue(2, conn=caller)
     db.own.run(segments.turn_log())
@@ -110,7 +110,7 @@ def test_a_producer_that_has_not_committed(db: Database) -> None:
 
 
 def test_a_prepared_transaction(db: Database) -> None:
-    """A transaction that waits for its second phase keeps its segment, with nobody connected."""
+    """A transaction that waits for its second phase keeps its segment, without a connection."""
     caller = db.bare()
     late = db.enqueue(2, conn=caller)
     caller.execute("PREPARE TRANSACTION 'rota ring'")
@@ -227,7 +227,7 @@ def test_the_current_segment_is_never_emptied(db: Database) -> None:
 
 
 def test_one_housekeeper_at_a_time(db: Database) -> None:
-    """Who finds somebody else at it does nothing; two would wait for each other's locks."""
+    """A housekeeper that finds another at work does nothing; two would wait for each other's locks."""
     session = db.session()
     db.enqueue(1)
     db.settle(session, db.claim(session))

@@ -26,7 +26,7 @@ def record(db: Database, job: int) -> JobRecord:
 
 def counted(db: Database, state: State) -> int:
     """How many jobs of the queue are in a state."""
-    return sum(one.counts.get(state, 0) for one in db.own.run(db.store.queues()))
+    return sum(queue.counts.get(state, 0) for queue in db.own.run(db.store.queues()))
 
 
 def test_the_same_job(db: Database) -> None:
@@ -58,7 +58,7 @@ def test_the_same_job(db: Database) -> None:
 
 
 def test_a_lane_that_is_rolled_back(db: Database) -> None:
-    """Nobody goes on with a lane that the same transaction has made, and that then never was."""
+    """No producer goes on with a lane whose transaction was rolled back."""
     raw = db.bare()
     raw.execute("SELECT rota.enqueue('shop.send', queue => 'new')")
     db.enqueue(1, conn=raw, queue="new")
@@ -165,17 +165,21 @@ def test_as_far_as_python_goes(db: Database) -> None:
 def test_names(db: Database) -> None:
     """A name may have the characters that Python prints, and no others that are assigned."""
     kinds: dict[bool, list[str]] = {True: [], False: []}
-    for one in map(chr, range(1, sys.maxunicode + 1)):
-        if unicodedata.category(one) not in {"Cn", "Cs"}:
-            kinds[one.isprintable()].append(one)
+    for character in map(chr, range(1, sys.maxunicode + 1)):
+        if unicodedata.category(character) not in {"Cn", "Cs"}:
+            kinds[character.isprintable()].append(character)
     printable = "".join(kinds[True]).replace(" ", "")
     names = [printable[start : start + 200] for start in range(0, len(printable), 200)]
     db.sql("SELECT rota.enqueue(name) FROM unnest(%s::text[]) AS name", names)
     # Of the many for private use one in a thousand.
-    odd = [one for one in kinds[False] if ord(one) < 0xE000 or ord(one) % 1000 == 0]
-    for one in odd:
+    odd = [
+        character
+        for character in kinds[False]
+        if ord(character) < 0xE000 or ord(character) % 1000 == 0
+    ]
+    for character in odd:
         with pytest.raises(psycopg.errors.InvalidParameterValue, match="printable"):
-            db.sql("SELECT rota.enqueue(%s)", f"a{one}b")
+            db.sql("SELECT rota.enqueue(%s)", f"a{character}b")
 
 
 @pytest.mark.parametrize(
@@ -231,7 +235,7 @@ def test_in_a_transaction(db: Database, end: str) -> None:
 
 
 def test_producers_do_not_wait(db: Database) -> None:
-    """Once there is the lane, nobody waits for a transaction that stays open, under any snapshot."""
+    """Once the lane exists, no producer waits for an open transaction, under any snapshot."""
     db.enqueue(1)
     old = db.bare()
     old.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -264,7 +268,7 @@ def test_the_first_job_of_a_lane(db: Database) -> None:
 
 
 def test_waking(db: Database) -> None:
-    """A worker that sleeps is notified at the commit; where nobody sleeps, nobody is."""
+    """A worker that sleeps is notified at the commit; where none sleeps, nothing is sent."""
     waker = db.store.waker(["default"])
     try:
         assert not waker.wait(0.01)

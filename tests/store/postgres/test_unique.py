@@ -99,7 +99,7 @@ def mutant(
 def test_a_claim_beside_an_open_replacement(
     db: Database, *, commits: bool, delay: float | None
 ) -> None:
-    """The claim waits for nobody and takes the other jobs; the job runs once, as the outcome says."""
+    """The claim does not wait and takes the other jobs; the job runs once, as the outcome says."""
     [job] = place(db, "a", args='"old"')
     others = db.enqueue(3)
     caller = db.bare()
@@ -233,7 +233,7 @@ def test_a_replacement_that_met_a_claim_and_stays_open(
     until(lambda: db.waits_for(caller.info.backend_pid, claiming.info.backend_pid) or None)
     claiming.commit()
     replacing.join()
-    assert [one.placing for one in placed] == [Placing.SKIPPED, Placing.REPLACED][: len(keys)]
+    assert [answer.placing for answer in placed] == [Placing.SKIPPED, Placing.REPLACED][: len(keys)]
     settlement = db.bare()
     locking = "SELECT FROM rota.unique_key WHERE key = %s FOR UPDATE NOWAIT"
     with nullcontext() if looks else pytest.raises(psycopg.errors.LockNotAvailable):
@@ -265,7 +265,7 @@ def test_a_plain_claim_of_a_keyed_lane(db: Database) -> None:
     [job] = place(db, "a")
     place(db, "a", args='"new"')
     found = db.claim(session)
-    assert [one.args for one in found[1:]] == ['"new"']
+    assert [listed.args for listed in found[1:]] == ['"new"']
     assert found[1].id == job.job
 
 
@@ -282,7 +282,7 @@ def test_a_plain_claim_that_did_not_look(db: Database, monkeypatch: pytest.Monke
 def test_an_empty_claim_that_ended_there(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant: a claim that takes passed entries for the end of the lane comes back with nothing."""
     monkeypatch.setattr(
-        claim, "_claimed", lambda found: claim.Taken([], keyed=True) if found[1] else None
+        claim, "_answer", lambda found: claim.Answer([], unique=True) if found[1] else None
     )
     for _ in range(3):
         place(db, "a")
@@ -334,7 +334,9 @@ def test_staging_beside_an_open_replacement(db: Database) -> None:
     assert right(db)
     session = db.session()
     found = db.claim(session)
-    assert [(one.id, one.args) for one in found if one.id == job.job] == [(job.job, '"new"')]
+    assert [(listed.id, listed.args) for listed in found if listed.id == job.job] == [
+        (job.job, '"new"')
+    ]
     assert len(found) == 3
     assert right(db)
 
@@ -406,12 +408,12 @@ def test_two_who_replace_a_key(db: Database) -> None:
 
 
 def test_producers_in_opposite_orders(db: Database) -> None:
-    """Keys are taken in their order, so two who name them the other way round do not deadlock."""
+    """Keys are taken in their order: two producers in opposite orders do not deadlock."""
     keys = [f"{number:04}" for number in range(3000)]
     for unique in (Unique(), REPLACE):
         for _ in range(2):
             both = [Later(db, placing(db, *order, unique=unique)) for order in (keys, keys[::-1])]
-            answers = [one.result() for one in both]
+            answers = [later.result() for later in both]
             assert {len(answer) for answer in answers} == {3000}
     assert len(db.claim_all(db.session())) == 3000
     assert right(db)
@@ -439,7 +441,7 @@ def test_a_key_that_is_freed_meanwhile(db: Database) -> None:
 
 
 def test_a_settlement_beside_open_producers(db: Database) -> None:
-    """Who asks for the key of a running job locks nothing that its settlement waits for."""
+    """An enqueue with the key of a running job locks nothing that its settlement waits for."""
     place(db, "a")
     session = db.session()
     jobs = db.claim(session)
@@ -505,7 +507,7 @@ def test_an_old_snapshot_meets_a_newer_key(db: Database) -> None:
 
 
 def test_cancelling_waits_for_a_replacement(db: Database) -> None:
-    """A person who cancels a job learns what came of the replacement first, and stops nobody else."""
+    """Cancelling a job waits for its replacement, and stops no claim meanwhile."""
     [job] = place(db, "a")
     others = db.enqueue(2)
     caller = db.bare()

@@ -61,7 +61,7 @@ def test_what_the_driver_is_given(url: str, read: str) -> None:
     "url", ["postgresql://h:x/shop", "postgres:///shop?pooler=session", "postgresql://h/?pooler="]
 )
 def test_refused(url: str) -> None:
-    """A URL that cannot be meant is refused before anybody connects."""
+    """A URL that cannot be meant is refused before any connection is made."""
     with pytest.raises(ConfigError):
         PostgresStore(url)
 
@@ -74,7 +74,7 @@ def test_another_scheme(url: str) -> None:
 
 
 def test_a_pooler_that_the_url_does_not_name(db: Database) -> None:
-    """Its next connection has somebody else's prepared statements; the message says what to add."""
+    """Its next connection has another client's prepared statements; the message says what to add."""
     with closing(open_store(db.url)) as store, closing(store.connect()) as connection:
         for _ in range(10):
             connection.run(store.queues())

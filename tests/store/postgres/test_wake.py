@@ -9,7 +9,7 @@ LONG = 60.0
 
 
 def test_who_goes_first(db: Database) -> None:
-    """All sleepers are told the same number, and who does not go first looks a moment later."""
+    """All sleepers are told the same number, and those that do not go first look a moment later."""
     asked: list[tuple[str, int]] = []
 
     def turn(queue: str, number: int) -> bool:
@@ -32,7 +32,7 @@ def test_who_goes_first(db: Database) -> None:
 
 
 def test_whom_a_renewal_names(db: Database) -> None:
-    """Those who serve the same queues, in one order for all."""
+    """The sessions that serve the same queues, in one order for all."""
     first, second, third = (
         db.own.run(db.store.open_session(SessionInfo("a", 1, queues, LONG)))
         for queues in (("mail", "web"), ("mail",), ("other",))

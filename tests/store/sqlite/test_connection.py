@@ -132,7 +132,7 @@ class Plain:
 
 
 def test_a_lock_that_is_held_for_long(store: SqliteStore, connection: SqliteConnection) -> None:
-    """Whoever waits in vain is told what to look for, and reading goes on meanwhile."""
+    """A writer that waits in vain is told what to look for, and reading goes on meanwhile."""
     jobs = enqueue(store, connection)
     with closing(sqlite3.connect(store.path, isolation_level=None)) as foreign:
         foreign.execute("BEGIN IMMEDIATE")
@@ -176,7 +176,7 @@ def test_a_lock_that_is_released_in_time(file: Path) -> None:
 def test_a_long_transaction_kills_no_worker(
     store: SqliteStore, connection: SqliteConnection
 ) -> None:
-    """Workers that could not renew because somebody else was writing are not taken for dead."""
+    """Workers that could not renew because of another writer are not taken for dead."""
     session = open_session(store, connection, timeout=0.05)
     [job] = enqueue(store, connection)
     claim(store, connection, session)
@@ -196,7 +196,7 @@ def test_a_long_transaction_kills_no_worker(
 def test_correctness_does_not_depend_on_the_gate(
     store: SqliteStore, connection: SqliteConnection
 ) -> None:
-    """Somebody who stands in the gate for ever holds others up only a little."""
+    """A process that stands in the gate for ever holds others up only a little."""
     gate = Gate(store.path)
     gate.enter()
     assert gate.held
@@ -207,7 +207,7 @@ def test_correctness_does_not_depend_on_the_gate(
 
 
 def test_the_gate_lets_one_through(store: SqliteStore) -> None:
-    """Of two who want to pass, one waits; when the first has left, the other one may."""
+    """Of two writers at the gate one waits; when the first has left, the other may pass."""
     one, two = Gate(store.path), Gate(store.path)
     one.enter()
     two.enter()
@@ -371,7 +371,7 @@ def test_a_file_that_is_deleted_while_in_use(
     tmp_path: Path,
     replaced: bool,  # noqa: FBT001
 ) -> None:
-    """Nothing is written to a file that nobody can find any more; then one starts anew."""
+    """Nothing is written to a file that cannot be found any more; then a new one is begun."""
     store = SqliteStore(file)
     with closing(store.connect()) as connection:
         enqueue(store, connection)

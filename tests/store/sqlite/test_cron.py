@@ -12,7 +12,7 @@ from rota.store.sqlite.store import SqliteStore
 
 
 def test_a_key_without_a_job(tmp_path: Path) -> None:
-    """Its producer may have died before it stored one: the entry is left until the key is free."""
+    """A key without a job, of a producer that died: the entry is left until the key is free."""
     store = SqliteStore(tmp_path / "rota.db")
     with closing(store.connect()) as connection:
         migrate(store, connection)

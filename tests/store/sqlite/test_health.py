@@ -89,14 +89,14 @@ def test_the_file(store: SqliteStore) -> None:
 
 
 def test_a_shared_file(store: SqliteStore) -> None:
-    """Tables of somebody else are noticed."""
+    """Tables of other applications are noticed."""
     with closing(sqlite3.connect(store.path)) as database:
         database.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY AUTOINCREMENT)")
     assert look(store).shared
 
 
 def test_a_stuck_writer(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who keeps the write lock is found out, and after a second it is given up."""
+    """The holder of the write lock is found out, and the wait for it ends after a second."""
     monkeypatch.setattr(health, "TURN_PATIENCE", 0.05)
     with holding(store, "BEGIN IMMEDIATE") as pid:
         facts = look(store)
@@ -170,7 +170,7 @@ def test_workers_and_jobs(store: SqliteStore) -> None:
                          "WHERE scheduled_at IS NOT NULL")  # fmt: skip
         database.execute("UPDATE rota_session SET renewed_at = renewed_at - 60")
     work = look(store).work
-    lanes = {(one.queue, one.priority): one for one in work.lanes}
+    lanes = {(lane.queue, lane.priority): lane for lane in work.lanes}
     assert set(lanes) == {("default", 0), ("video", 0), ("video", 7)}
     assert lanes["video", 7].paused
     assert lanes["video", 7].oldest == pytest.approx(3600, abs=30)
@@ -190,9 +190,9 @@ def test_rescued_jobs(store: SqliteStore) -> None:
         connection.run(store.rescue())
         [rescue] = connection.run(store.rescue())
         assert len(rescue.available) == 2
-    [one] = look(store).work.rescued
-    assert (one.task, one.jobs) == ("shop.render", 2)
-    assert one.last == pytest.approx(0, abs=30)
+    [rescued] = look(store).work.rescued
+    assert (rescued.task, rescued.jobs) == ("shop.render", 2)
+    assert rescued.last == pytest.approx(0, abs=30)
 
 
 def test_without_tables(tmp_path: Path) -> None:

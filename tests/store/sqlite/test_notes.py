@@ -84,5 +84,5 @@ def test_what_is_left_of_jobs_that_vanished(
 
 
 def test_sweeping_an_empty_table(connection: SqliteConnection) -> None:
-    """Where nobody tells anything there is nothing to sweep."""
+    """Where nothing is told there is nothing to sweep."""
     assert connection.run(tidy.prune(tidy.NOTE_SWEEP)) == 0

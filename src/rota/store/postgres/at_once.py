@@ -2,18 +2,18 @@
 
 psycopg's own pipeline gives its statements to the network one after another. A client that is frozen
 between two of them leaves the server inside of a transaction, with its locks, and no timeout of the
-server counts there. These leave in one piece, with the word that ends the transaction (libpq's pipeline
-mode, by `psycopg.pq`). They need not be waited for at once, either: the client can do something else
-while the server works.
+server counts there. Here they leave in one piece, with the message that ends the transaction (libpq's
+pipeline mode, by `psycopg.pq`). The client need not wait for them at once, either: it can do something
+else while the server works.
 
 Known weakness: rows that do not fit into the buffers on the way keep the server inside of the transaction
-until the client reads them. Where that is frozen, the rescue ends the connection (`sql/sessions/rescue_end.sql`).
+until the client reads them. Of a frozen client the rescue ends the connection (`sql/sessions/rescue_end.sql`).
 
 Parameters go as text, of the types that the statement casts them to, and rows come back as text: as
 text a `real` is the number that was written.
 
-psycopg has the server forget all prepared statements when it sees a ROLLBACK, a DROP or an ALTER. The
-first of these that is unknown then has the others refused, so all can be prepared anew and sent again.
+psycopg makes the server forget all prepared statements when it sees a ROLLBACK, a DROP or an ALTER. The
+server then refuses the first unknown statement and all after it, so they are prepared anew and sent again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ from psycopg.pq import ExecStatus
 from rota.store.operation import Query, Rows, Statement
 from rota.store.postgres.statements import sql
 
-# Not SET LOCAL: the server would warn, in its log too, that nobody said BEGIN.
+# Not SET LOCAL: the server would warn, in its log too, that there was no BEGIN.
 HASTY = Statement("hasty", "SELECT set_config('synchronous_commit', 'off', true)")
 FLUSH = sql("claim/flush")
 
@@ -47,17 +47,17 @@ class AtOnce:
         self._answers = 0
 
     def run(self, queries: Sequence[Query], *, lasting: bool) -> list[Rows]:
-        """Send them, unless they are the ones that were sent before; the rows of each.
+        """Send the statements, unless they were sent already; the rows of each.
 
         Raises:
-            psycopg.Error: That of the first one that failed; none of them has done anything then.
-                Where the flush of a `lasting` one fails, or the connection, they may have.
+            psycopg.Error: That of the first statement that failed; none has done anything then.
+                Where the flush of a `lasting` transaction or the connection fails, they may have.
         """
         if self._sent is not queries:
             self.send(queries, lasting=lasting)
         found, failed = self._read()
         if isinstance(failed, InvalidSqlStatementName) and not found:
-            # By other names: those that were prepared since then are still known.
+            # By new names: statements that were prepared since then still have the old ones.
             self._generation += 1
             self._known.clear()
             self.send(queries, lasting=lasting)
@@ -67,18 +67,17 @@ class AtOnce:
         return found[1 : len(queries) + 1]
 
     def send(self, queries: Sequence[Query], *, lasting: bool) -> None:
-        """Have the server begin with them; `run` has to be the next thing that is done.
+        """Let the server begin with the statements; `run` has to be the next call.
 
-        A transaction that is `lasting` is followed by one that waits until it is on disk, in a piece
-        of its own.
+        A `lasting` transaction is followed by another one, which waits until the first is on disk.
         """
         transactions = [[HASTY(), *queries], *([[FLUSH()]] if lasting else [])]
-        self._prepare(query.statement for every in transactions for query in every)
+        self._prepare(query.statement for transaction in transactions for query in transaction)
         connection = self.raw.pgconn
         connection.enter_pipeline_mode()
         transformer = Transformer.from_context(self.raw)
-        for every in transactions:
-            for statement, params in every:
+        for transaction in transactions:
+            for statement, params in transaction:
                 values = [params[name] for name in statement.order]
                 connection.send_query_prepared(
                     self._name(statement),
@@ -89,17 +88,21 @@ class AtOnce:
         self._sent = queries
 
     def _prepare(self, statements: Iterable[Statement]) -> None:
-        new = {one.name: one for one in statements if one.name not in self._known}
+        new = {
+            statement.name: statement
+            for statement in statements
+            if statement.name not in self._known
+        }
         if new:
             connection = self.raw.pgconn
             connection.enter_pipeline_mode()
-            for one in new.values():
-                text = one.numbered.encode(self.raw.info.encoding)
-                connection.send_prepare(self._name(one), text)
+            for statement in new.values():
+                text = statement.numbered.encode(self.raw.info.encoding)
+                connection.send_prepare(self._name(statement), text)
             connection.pipeline_sync()
             self._depart(len(new) + 1)
             learnt, failed = self._read()
-            # Those before one that failed stay, although their transaction does not.
+            # Statements prepared before a failure stay, although their transaction does not.
             self._known.update(islice(new, len(learnt)))
             if failed is not None:
                 raise failed
@@ -118,7 +121,7 @@ class AtOnce:
         for _ in range(self._answers):
             result = self.raw.wait(generators.fetch_many(connection))[0]
             match result.status:
-                # A flush behind what failed is a transaction of its own and succeeds.
+                # A flush after a failure is a transaction of its own and succeeds.
                 case ExecStatus.TUPLES_OK if failed is None:
                     transformer.set_pgresult(result)
                     found.append(transformer.load_rows(0, result.ntuples, tuple))

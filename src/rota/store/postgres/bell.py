@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Slept(NamedTuple):
-    """What ended a sleep; neither of them: its time."""
+    """What ended a sleep; neither: the time was up."""
 
     rung: bool
     readable: bool
@@ -30,7 +30,7 @@ class Bell:
     def sleep(
         self, connection: "psycopg.Connection[tuple[object, ...]] | None", seconds: float
     ) -> Slept:
-        """Sleep until it is rung, or something comes in on the connection, or the time is up."""
+        """Sleep until the bell is rung, the connection has something to read, or time is up."""
         sources: list[socket.socket | int] = [self._inbox]
         if connection is not None:
             sources.append(connection.fileno())
@@ -48,6 +48,6 @@ class Bell:
             self._bell.send(b"\0")
 
     def close(self) -> None:
-        """Nobody sleeps any more."""
+        """Give the sockets back; after the last sleep."""
         self._bell.close()
         self._inbox.close()

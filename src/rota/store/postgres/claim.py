@@ -11,12 +11,12 @@ just woken, or that comes after a full one, goes to the lanes at once, if they a
 finds nothing there, and twice a second however much it finds: there may be a new lane, of jobs
 that come before the others.
 
-The lanes of keys of one queue and priority (those of jobs with a limit or a fair share) are claimed
-together, in `claim_lanes.py`.
+The key lanes of one queue and priority (those of jobs with a limit or a fair share) are claimed
+together, in `claim_lanes.py`. A lane with unique jobs, a unique lane, has a statement of its own.
 
 What can fail: a lane that was probed may be empty by the time it is locked; the claim then gets
 less. A paused queue or a dead session gives nothing. An error at a later lane leaves leases that
-the caller was not told of; it has to `release` them.
+the caller was not told of and has to `release`.
 
 Known weakness: claims of one lane take turns. The turn is short (a few milliseconds for a thousand
 jobs), which bounds one lane to some hundred thousand jobs a second.
@@ -38,7 +38,7 @@ from rota.store.operation import (
     Together,
     operation,
 )
-from rota.store.postgres.claim_lanes import KeyedClaims
+from rota.store.postgres.claim_lanes import KeyLaneClaims
 from rota.store.postgres.statements import sql
 
 CLAIM_PROBE = sql("claim/claim_probe")
@@ -51,31 +51,31 @@ LANE_QUEUES = sql("claim/lane_queues")
 
 
 FEW_LANES = 4
-"""Of queues with no more lanes than this a claim that was woken does without the probe."""
+"""A woken claim does without the probe where its queues have no more lanes than this."""
 
 FRESH = 0.5
 """Seconds for which a claim goes on with the lanes that the last probe has found."""
 
 EMPTY = 0.1
-"""Seconds for which a lane that gave nothing comes after those of keys beside it, or they after it."""
+"""Seconds for which a plain lane that gave nothing comes after its key lanes, or they after it."""
 
 
 class Part(NamedTuple):
-    """What is claimed at once: a plain lane, or all lanes of keys of its queue and priority."""
+    """What is claimed at once: a plain lane, or all key lanes of its queue and priority."""
 
     lane: int
     priority: int
     ready: bool
-    keyed: bool
+    key_lanes: bool
 
 
 class Claims:
-    """Claims jobs, and remembers the lanes that it last looked at, and which have unique jobs."""
+    """Claims jobs, and remembers the lanes that it last looked at, and which are unique lanes."""
 
     def __init__(self) -> None:
         self._parts: tuple[float, frozenset[str], list[Part]] = 0.0, frozenset(), []
         self._unique: set[int] = set()
-        self._keyed = KeyedClaims()
+        self._key_lanes = KeyLaneClaims()
         self._plain_first = False
         self._empty: dict[Part, float] = {}
         self._queues: dict[int, str] = {}
@@ -124,12 +124,12 @@ class Claims:
         Raises:
             LeaseLost: The session is not alive any more.
         """
-        if any(part.keyed for part in parts):
-            # Neither plain nor keyed lanes of a priority must always come first.
+        if any(part.key_lanes for part in parts):
+            # Of one priority, plain and key lanes take turns at coming first.
             self._plain_first = not self._plain_first
-            parts = sorted(parts, key=self._place(time.monotonic()))
+            parts = sorted(parts, key=self._order(time.monotonic()))
         if most and not self._queues.keys() >= {part.lane for part in parts}:
-            # A lane never changes its queue, so this is asked once for each.
+            # A lane never changes its queue, so this is asked once for each lane.
             [(self._queues,)] = yield Apart(lane_queues())
         jobs: list[ClaimedJob] = []
         room = dict(most or {})
@@ -139,14 +139,14 @@ class Claims:
             size = min(limit - len(jobs), room.get(queue, limit))
             if size < 1:
                 continue
-            # Another claim at the first lane will be gone in a moment; further lanes can do without us.
-            if part.keyed:
-                taken = yield from self._keyed.take(session, part.lane, size, wait=wait)
+            # Another claim holds the first lane for a moment only; further lanes are left to it.
+            if part.key_lanes:
+                taken = yield from self._key_lanes.take(session, part.lane, size, wait=wait)
             else:
                 taken = yield from self._take(session, part.lane, size, wait=wait)
             wait = False
             if not taken:
-                # If the next probe finds that it is ready, that is another part.
+                # If the next probe finds the lane ready, that is another part.
                 self._empty[part] = time.monotonic()
             if taken is None:
                 yield from _find_alive(session)
@@ -158,26 +158,26 @@ class Claims:
                 break
         return jobs
 
-    def _place(self, now: float) -> Callable[[Part], tuple[int, bool, bool]]:
-        """The order of a claim, where there are keys."""
+    def _order(self, now: float) -> Callable[[Part], tuple[int, bool, bool]]:
+        """The order of a claim, where there are key lanes."""
         since = now - EMPTY
         empty = self._empty = {part: at for part, at in self._empty.items() if at > since}
-        return lambda part: (part.priority, part in empty, part.keyed is self._plain_first)
+        return lambda part: (part.priority, part in empty, part.key_lanes is self._plain_first)
 
     def _take(
         self, session: SessionId, lane: int, limit: int, *, wait: bool
     ) -> Steps[list[ClaimedJob] | None]:
-        """Claim from one lane; `None` if it was not to be had."""
+        """Claim from one lane; `None` if it could not be locked."""
         while True:
-            keyed = lane in self._unique
-            [(taken,)] = yield Apart(take(session, lane, limit, wait=wait, keyed=keyed))
-            if taken is None:
+            unique = lane in self._unique
+            [(answer,)] = yield Apart(take(session, lane, limit, wait=wait, unique=unique))
+            if answer is None:
                 return None
-            if taken.keyed is not keyed:
-                # The other statement does nothing there.
-                (self._unique.add if taken.keyed else self._unique.discard)(lane)
-            elif not taken.passed:
-                jobs: list[ClaimedJob] = taken.jobs
+            if answer.unique is not unique:
+                # The statement for the other kind of lane has done nothing.
+                (self._unique.add if answer.unique else self._unique.discard)(lane)
+            elif not answer.passed:
+                jobs: list[ClaimedJob] = answer.jobs
                 return jobs
 
 
@@ -186,9 +186,9 @@ def probe(queues: Sequence[str]) -> Steps[list[Part]]:
     """What there is to claim from in these queues, in the order of a claim."""
     parts = []
     for lane, ready, priority, keys_ready in (yield CLAIM_PROBE(queues=list(queues))):
-        parts.append(Part(lane, priority, ready, keyed=False))
+        parts.append(Part(lane, priority, ready, key_lanes=False))
         if keys_ready is not None:
-            parts.append(Part(lane, priority, keys_ready, keyed=True))
+            parts.append(Part(lane, priority, keys_ready, key_lanes=True))
     return parts
 
 
@@ -198,51 +198,51 @@ def lane_queues() -> Steps[dict[int, str]]:
     return dict((yield LANE_QUEUES()))
 
 
-class Taken(NamedTuple):
+class Answer(NamedTuple):
     """What the claim of a lane gave.
 
-    `keyed` says whether the lane has unique jobs; `passed` that void entries of such jobs were
-    passed and nothing else, so that there may be more.
+    `unique` says whether it is a unique lane; `passed` that void entries were passed and nothing
+    else, so that there may be more.
     """
 
     jobs: list[ClaimedJob]
-    keyed: bool
+    unique: bool
     passed: bool = False
 
 
 def take(
-    session: SessionId, lane: int, limit: int, *, wait: bool, keyed: bool = False
-) -> Operation[Taken | None]:
-    """Claim up to `limit` jobs of a lane; `None` if it was not to be had."""
+    session: SessionId, lane: int, limit: int, *, wait: bool, unique: bool = False
+) -> Operation[Answer | None]:
+    """Claim up to `limit` jobs of a lane; `None` if it could not be locked."""
     lock = CLAIM_LOCK if wait else CLAIM_TRY_LOCK
-    claim = CLAIM_KEYED if keyed else CLAIM
+    claim = CLAIM_KEYED if unique else CLAIM
     return Together(
         "take", (lock(lane=lane, session=session), claim(lane=lane, session=session, size=limit)),
-        _claimed_keyed if keyed else _claimed,
+        _answer_unique if unique else _answer,
     )  # fmt: skip
 
 
-def _claimed(found: Sequence[Rows]) -> Taken | None:
+def _answer(found: Sequence[Rows]) -> Answer | None:
     locked, rows = found
     if not locked:
         return None
-    [(queue, priority, keyed, _)] = locked
+    [(queue, priority, unique, _)] = locked
     jobs = [
         ClaimedJob(
             job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at
         )
         for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at in rows
     ]
-    return Taken(jobs, keyed)
+    return Answer(jobs, unique)
 
 
-def _claimed_keyed(found: Sequence[Rows]) -> Taken | None:
+def _answer_unique(found: Sequence[Rows]) -> Answer | None:
     locked, rows = found
     if not locked:
         return None
-    [(queue, priority, keyed, _)] = locked
+    [(queue, priority, unique, _)] = locked
     if rows and rows[0][0] is None:
-        return Taken([], keyed, passed=True)
+        return Answer([], unique, passed=True)
     jobs = [
         ClaimedJob(
             job,
@@ -259,7 +259,7 @@ def _claimed_keyed(found: Sequence[Rows]) -> Taken | None:
         )
         for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, key in rows
     ]
-    return Taken(jobs, keyed)
+    return Answer(jobs, unique)
 
 
 def _find_alive(session: SessionId) -> Steps[None]:

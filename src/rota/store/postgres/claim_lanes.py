@@ -1,21 +1,22 @@
-"""Claiming from the lanes of keys: limits that are exact, and fair shares.
+"""Claiming from key lanes: limits that are exact, and fair shares.
 
-The claims of keyed lanes take turns, all of a database in one row: an advisory lock, held for the one
-statement that follows it. So whoever counts what runs sees everything that was handed out before, and
-a limit may reach over tasks, queues and priorities. A limit's places are those in leases: a place is
-free again when its job has left its lease, be it by a settlement, a release or a rescue.
+All claims of key lanes in a database take turns, by an advisory lock that is held for the one
+statement after it. So the count of what runs includes everything that was handed out before, and a
+limit may reach over tasks, queues and priorities. A limit's places are taken by jobs in leases: a
+place is free again when its job has left its lease, by a settlement, a release or a rescue.
 
-A claim goes round the lanes of one queue and priority, from the one after the last one served, and
-takes from each an equal share of what it wants; a lane whose limit has no place costs it one look at a
-map. How many lanes have something it does not know before, so it looks at as many jobs of each as were
-right last time, and once more if that was too few. The jobs come back as a worker shall run them: the first one of every lane, then the second one.
+A claim goes round the lanes of one queue and priority, beginning after the lane that was served last,
+and takes an equal share from each; a lane whose limit has no place costs one look at a map. How many
+lanes have jobs is not known before, so the claim looks at as many jobs of each as were right last
+time, and again if those were too few. The jobs come back in the order in which a worker shall run
+them: the first job of every lane, then the second.
 
-A claim commits without waiting for the disk, like every other. Undone by a crash of the server, it would
-set places free while their jobs run. So it is made durable before anybody is told of its jobs, with
-the turn given back already: nobody waits for a disk under it. Where the last claim had such jobs, that
-goes along with the next one.
+A claim commits without waiting for the disk, like every other. Undone by a crash of the server, it
+would set places free while their jobs run. So it is made durable before its jobs are handed out, but
+after the turn is given back: no other claim waits for the disk. Where the last claim had such jobs,
+the flush goes along with the next one.
 
-Known weakness: one turn for all keyed lanes of a database. It lasts a millisecond and some
+Known weakness: one turn for all key lanes of a database. It lasts a millisecond and some
 microseconds for each lane that gives jobs.
 """
 
@@ -33,11 +34,11 @@ KEYED_TRY_LOCK = sql("claim/keyed_try_lock")
 CLAIM_LANES = sql("claim/claim_lanes")
 
 LANES = 200
-"""So many lanes give jobs to one claim, about: it bounds how long others wait for their turn."""
+"""About how many lanes give jobs to one claim: it bounds how long others wait for their turn."""
 
 
-class Taken(NamedTuple):
-    """What a claim of keyed lanes gave; `passed`: only entries of unique jobs that are void."""
+class Claimed(NamedTuple):
+    """What a claim of key lanes gave; `passed`: only void entries of unique jobs."""
 
     jobs: list[ClaimedJob]
     limited: bool
@@ -45,8 +46,8 @@ class Taken(NamedTuple):
     passed: bool = False
 
 
-class KeyedClaims:
-    """Claims from keyed lanes; remembers where it got to, and how many lanes gave something."""
+class KeyLaneClaims:
+    """Claims from key lanes; remembers where it got to, and how many lanes gave something."""
 
     def __init__(self) -> None:
         self._after: dict[int, int] = {}
@@ -56,7 +57,7 @@ class KeyedClaims:
     def take(
         self, session: SessionId, lane: int, limit: int, *, wait: bool
     ) -> Steps[list[ClaimedJob] | None]:
-        """Claim up to `limit` jobs of the keyed lanes beside a plain one; `None`: not our turn."""
+        """Claim up to `limit` jobs of the key lanes beside a plain one; `None` without the turn."""
         jobs: list[ClaimedJob] = []
         limited = more = False
         lasting = lane in self._limited
@@ -74,22 +75,22 @@ class KeyedClaims:
             )
             lock = KEYED_LOCK if wait else KEYED_TRY_LOCK
             queries = (lock(lane=lane, session=session), query)
-            [(taken,)] = yield Apart(Together("take_keyed", queries, _taken, lasting))
-            if taken is None:
+            [(claimed,)] = yield Apart(Together("take_key_lanes", queries, _claimed, lasting))
+            if claimed is None:
                 if jobs:
                     break
                 return None
-            if taken.passed:
+            if claimed.passed:
                 continue
-            if not taken.jobs:
+            if not claimed.jobs:
                 break
-            given = Counter(taken.lanes)
-            self._after[lane] = last_served(taken.lanes)
+            given = Counter(claimed.lanes)
+            self._after[lane] = last_served(claimed.lanes)
             self._giving[lane] = min(len(given), LANES)
-            # A lane that gave its whole share may have more, and nobody else wants the rest.
+            # A lane that gave its whole share may have more, and no other lane has the rest.
             more = max(given.values()) >= share
-            limited = limited or taken.limited
-            jobs += taken.jobs
+            limited = limited or claimed.limited
+            jobs += claimed.jobs
         if limited:
             self._limited.add(lane)
             if not lasting:
@@ -97,13 +98,13 @@ class KeyedClaims:
         return jobs
 
 
-def _taken(found: Sequence[Rows]) -> Taken | None:
+def _claimed(found: Sequence[Rows]) -> Claimed | None:
     locked, rows = found
     if not locked:
         return None
     [(queue, priority, _)] = locked
     if rows and rows[0][0] is None:
-        return Taken([], False, [], passed=True)
+        return Claimed([], False, [], passed=True)
     jobs = [
         ClaimedJob(
             job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at,
@@ -114,14 +115,14 @@ def _taken(found: Sequence[Rows]) -> Taken | None:
             key, limited, filled, _,
         ) in rows
     ]  # fmt: skip
-    return Taken(jobs, any(job.limited for job in jobs), [row[-1] for row in rows])
+    return Claimed(jobs, any(job.limited for job in jobs), [row[-1] for row in rows])
 
 
 def last_served(lanes: Sequence[int]) -> int:
-    """The lane after which the next claim begins, from those of the jobs in their order.
+    """The lane after which the next claim begins, from the lanes of the jobs in their order.
 
-    Among few lanes it is that of the last job: whoever got one more than the others comes last next
-    time. Among many it is the last lane that was reached, so that the round goes on.
+    Among few lanes it is the last job's: a lane that gave one job more than the others comes last
+    next time. Among many it is the last lane that was reached, so that the round goes on.
     """
     reached = len(set(lanes))
     return lanes[-1] if reached < LANES // 2 else lanes[reached - 1]

@@ -1,8 +1,8 @@
 """Clearing a queue: deleting its jobs in batches, each in a short transaction of its own.
 
 A batch is found without a lock, by the jobs' ids from where the last one ended, and then deleted as
-`delete` does, where the jobs still are what they were. Of available jobs the lanes are locked for
-that moment; between two batches workers claim.
+`delete` does, where the jobs have not changed. The lanes of available jobs are locked for that
+moment; between two batches workers claim.
 """
 
 from rota.model.job import Cleared, JobId
@@ -55,7 +55,7 @@ def clear(queue: str, state: State, *, after: JobId, until: JobId, limit: int) -
         gone = yield AVAILABLE_DELETE(jobs=jobs, lanes=lanes)
         yield from free(gone)
     else:
-        # Running jobs are their workers', and none are blocked here.
+        # Running jobs belong to their workers, and no job is blocked here.
         return Cleared(0, None)
     if gone:
         yield NOTE_DELETE(jobs=[row[0] for row in gone])

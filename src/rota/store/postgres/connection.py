@@ -46,8 +46,8 @@ PLANNER = (
     "SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; "
     "SET enable_bitmapscan = off; SET enable_sort = off; SET enable_hashjoin = off; "
     "SET enable_mergejoin = off; "
-    # What goes to the server at once has no BEGIN that says so. With the snapshot of its first
-    # statement a claim that waited for its turn would hand out again what was handed out then.
+    # Statements that go to the server at once have no BEGIN that says so. With the snapshot of its
+    # first statement, a claim that waited for its turn would hand out jobs a second time.
     "SET default_transaction_isolation = 'read committed'; "
     "SET default_transaction_read_only = off; "
     # A worker that is frozen or cut off in the middle of a transaction holds its locks, such as a
@@ -62,7 +62,7 @@ BEGIN = {
     ),
 }
 LOCAL_PLANNER: LiteralString = PLANNER.replace("SET ", "SET LOCAL ")
-# Behind a transaction pooler a plain SET would stay with somebody else, and even a single
+# Behind a transaction pooler a plain SET would stay for other clients, and even a single
 # statement needs a transaction to have its settings in.
 POOLED_BEGIN = {
     begin: f"{sql}; {LOCAL_PLANNER}"
@@ -75,13 +75,13 @@ APPLICATION = "rota"
 """The application name of Rota's own connections; `rota supervise` never ends them."""
 
 CALLERS_APPLICATION = "rota.transaction"
-"""That of `rota.transaction()`, which runs users' statements: these may stay open too long."""
+"""The name for `rota.transaction()`: with users' statements it may stay open too long."""
 
 CONNECT_TIMEOUT = 10
 """Seconds within which a connection must be made."""
 
 CANCEL_TIMEOUT = 1.0
-"""Seconds within which the server must hear that a statement is not wanted any more."""
+"""Seconds within which the server must accept a request to cancel a statement."""
 
 
 class PostgresConnection:
@@ -125,7 +125,7 @@ class PostgresConnection:
         return result
 
     def send(self, operation: Operation[T]) -> Callable[[], T]:
-        """Have the server begin with what can go to it at once; the rest when its answer is asked for."""
+        """Send what can go to the server at once; the rest runs when the answer is asked for."""
         if operation.begin is not Begin.NOTHING or not self._pipelines:
             return partial(self.run, operation)
         raw = self.raw()
@@ -146,7 +146,8 @@ class PostgresConnection:
         self._awaited = False
         raw = self.raw()
         if raw is not sent:
-            raise StoreUnavailable(f"the connection to {shown(self.url)} was lost with an answer")
+            message = f"the connection to {shown(self.url)} was lost before its answer was read"
+            raise StoreUnavailable(message)
         try:
             return drive(steps, self._execute, request)
         except BaseException as error:
@@ -164,7 +165,7 @@ class PostgresConnection:
             # Inherited by a fork: the parent goes on using it, so it must not even be closed here.
             self._raw = None
         if self._awaited:
-            # Nobody has read what was sent: its rows would be taken for those of the next request.
+            # The answer was never read: its rows would be taken for those of the next request.
             self.close()
         if self._raw is None or self._raw.closed:
             try:
@@ -179,17 +180,17 @@ class PostgresConnection:
     def _parameters(self) -> dict[str, Any]:
         given = parse_qs(urlsplit(self.url).query)
         parameters: dict[str, Any] = {"prepare_threshold": None} if self._pooled else {}
-        # What the server shows of this connection, unless the URL or PGAPPNAME says otherwise.
+        # The name that the server shows, unless the URL or PGAPPNAME gives another one.
         parameters["fallback_application_name"] = self._name
         if "connect_timeout" not in given:
             parameters["connect_timeout"] = CONNECT_TIMEOUT
         if "client_encoding" not in given:
-            # Else that of the database counts; of SQL_ASCII the driver makes bytes.
+            # Else the database's encoding counts, and with SQL_ASCII the driver gives bytes.
             parameters["client_encoding"] = "utf8"
         return parameters
 
     def interrupt(self, *, cut: bool = False) -> None:
-        """Have the server cancel what is under way, or end the connection below the driver's feet."""
+        """Let the server cancel what is running, or cut the connection without the driver."""
         raw = self._raw
         if raw is None or raw.closed:
             return
@@ -245,7 +246,7 @@ class PostgresConnection:
             other.close()
 
     def _give_up(self, raw: Raw, error: BaseException) -> None:
-        """Leave the connection in order or closed; raises what an error of the driver means."""
+        """Leave the connection in order or closed; a driver's error is raised as Rota's."""
         self._recover(raw)
         if isinstance(error, psycopg.Error):
             raise_translated(error, self.url)

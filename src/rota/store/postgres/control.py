@@ -2,7 +2,7 @@
 
 These are off the normal path and lock accordingly: jobs that lie in the log are changed under
 their lanes' locks, in short transactions of Rota's own. A job may move on between two statements
-(be staged, claimed, settled), so `cancel` looks again until every job is where nothing moves it.
+(be staged, claimed, settled), so `cancel` looks again until every job has finished or is running.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ QUEUE_PAUSE = sql("queues/queue_pause")
 WAKE = sql("wake/wake")
 
 LOOKS = 5
-"""How often `cancel` looks for a job that keeps moving. It moves at most once between two."""
+"""How often `cancel` looks for a job that keeps moving: at most one move between two looks."""
 
 
 @operation(Begin.DURABLE)
@@ -82,8 +82,8 @@ def retry(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     """Make finished and waiting jobs available now, with all their attempts."""
     yield KEY_LOCK(jobs=list(jobs))
     waited = yield RETRY_TIMER(jobs=list(jobs))
-    if keyed := [(job, key) for job, key in waited if key is not None]:
-        yield KEY_AVAILABLE(jobs=[job for job, _ in keyed], keys=[key for _, key in keyed])
+    if unique := [(job, key) for job, key in waited if key is not None]:
+        yield KEY_AVAILABLE(jobs=[job for job, _ in unique], keys=[key for _, key in unique])
     rows = [*waited, *(yield RETRY_FINISHED(jobs=list(jobs)))]
     if rows:
         yield NOTE_BACK(jobs=[row[0] for row in rows])
@@ -119,7 +119,7 @@ def delete(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
 
 
 def free(rows: Rows) -> Steps[None]:
-    """Free the unique keys of jobs that were taken away; rows of ids and keys or nothing."""
+    """Free the unique keys of removed jobs, given as rows of an id, and a key or null."""
     yield from keys_end([(JobId(job), key) for job, key in rows if key is not None])
 
 

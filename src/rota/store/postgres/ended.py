@@ -1,11 +1,10 @@
-"""Telling those who wait that jobs have ended, and hearing it.
+"""Telling processes that wait for jobs which of them have ended, and hearing it.
 
-Whoever waits holds an advisory lock, shared, as sleeping workers do for their queues. What ends
-jobs looks for it in the statement it runs anyway, and only if somebody holds it sends a
-notification with the jobs' ids: NOTIFY serialises the commits of the whole database. Between that
-look and the commit somebody may begin to wait and hear nothing; so whoever waits also looks by
-himself, soon after he has begun and then more and more rarely (`rota.waiting`). Behind a pooler in
-transaction mode that is all there is.
+A process that waits holds an advisory lock, shared, as sleeping workers do for their queues. The
+statement that ends jobs tries that lock, and a notification with the jobs' ids is sent only if it is
+held: NOTIFY serialises the commits of the whole database. A process that begins to wait between that
+try and the commit hears nothing; so it also looks at its jobs, soon after it has begun and then more
+and more rarely (`rota.app.waiting`). Behind a pooler in transaction mode these looks are all there is.
 """
 
 from collections.abc import Collection, Iterable
@@ -32,7 +31,7 @@ IDS = 380
 
 
 def tell_ended(jobs: Iterable[JobId]) -> Steps[None]:
-    """Notify those who wait, when this transaction commits."""
+    """Notify the processes that wait, when this transaction commits."""
     texts = [str(job) for job in jobs]
     if texts:
         yield ENDED(
@@ -41,7 +40,7 @@ def tell_ended(jobs: Iterable[JobId]) -> Steps[None]:
 
 
 def tell_if_waited(jobs: Iterable[JobId]) -> Steps[None]:
-    """The same, after a look whether anybody waits: for what is done by hand, and rarely."""
+    """The same, after a look whether any process waits: for what is done by hand, and rarely."""
     jobs = list(jobs)
     if jobs and (yield WAITED())[0][0]:
         yield from tell_ended(jobs)
@@ -57,7 +56,7 @@ class PostgresListener:
         self._bell = Bell()
 
     def listen(self) -> bool:
-        """Begin to hear, also after the connection was lost; whether it began only now."""
+        """Begin to listen, also after the connection was lost; whether it began only now."""
         raw = self.connection.raw()
         if self._listening is raw:
             return False
@@ -67,7 +66,7 @@ class PostgresListener:
         return True
 
     def wait(self, timeout: float) -> Collection[JobId] | None:
-        """Sleep until something is heard, and at most so many seconds."""
+        """Sleep until a job has ended, and at most so many seconds."""
         if heard := self._heard():
             return heard
         listening = self._listening
@@ -81,12 +80,12 @@ class PostgresListener:
         self._bell.ring()
 
     def close(self) -> None:
-        """Hear no more, and close the connection: its lock goes with it."""
+        """Stop listening, and close the connection: its lock goes with it."""
         self.connection.close()
         self._bell.close()
 
     def _heard(self) -> Collection[JobId]:
-        """What has come in.
+        """The jobs whose end was notified.
 
         Raises:
             StoreUnavailable: The connection is lost.

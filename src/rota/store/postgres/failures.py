@@ -17,7 +17,7 @@ from rota.store.url import shown
 
 
 class LockTimeout(StoreError):
-    """A lock was not to be had within the `lock_timeout`; housekeeping tries again later."""
+    """A lock was not free within the `lock_timeout`; housekeeping tries again later."""
 
 
 def raise_translated(error: psycopg.Error, url: str) -> NoReturn:
@@ -37,7 +37,7 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR09
         case pg.LockNotAvailable():
             return LockTimeout(said)
         case pg.ReadOnlySqlTransaction():
-            return StoreError(f"{shown(url)} takes no writes: {said}. Use the primary server's URL")
+            return StoreError(f"{shown(url)} is read-only ({said}); use the primary server's URL")
         case pg.InsufficientPrivilege():
             return DatabaseRefused(
                 f"{shown(url)} refuses: {said}; `rota doctor` says which rights a worker needs"

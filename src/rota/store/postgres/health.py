@@ -1,12 +1,13 @@
 """Looking at the database's health: facts for `rota doctor`, gathered part by part.
 
 Each part is a statement of its own that reads ends of indexes, catalogs and statistics; none counts
-jobs. A part that fails (no such right, no such table, a lock that is not to be had within a second)
-is noted as unseen, and the others go on: a doctor who needs a healthy database is of no use.
+jobs. A part that fails (a missing right, a missing table, a lock that is not free within a second)
+is noted as unseen, and the others go on: a doctor that needs a healthy database is of no use.
 """
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from rota.errors import RotaError
@@ -161,7 +162,7 @@ def _part(
 
 
 def _reason(error: RotaError) -> str:
-    """What the database itself said; Rota's own advice is for those who need the part."""
+    """What the database itself said, without the advice that Rota gives its users."""
     said = str(error.__cause__ or error).strip().splitlines()
     return said[0] if said else type(error).__name__
 
@@ -188,15 +189,11 @@ def _server() -> Steps[ServerFacts]:
 
 @operation(Begin.READING)
 def _claimed(tables: Sequence[TableFacts]) -> Steps[Sequence[TableFacts]]:
-    """The same, where segments of the log that are left know whether they still hold jobs."""
+    """The same tables, with `unclaimed` for the segments of the log that are not current."""
     told = []
-    for one in tables:
+    for table in tables:
         unclaimed = None
-        if one.ring == "log" and one.size and not one.current:
-            [(unclaimed,)] = yield UNCLAIMED(segment=int(one.name.rpartition("_")[2]))
-        told.append(
-            TableFacts(
-                one.name, one.ring, one.current, one.size, one.total, one.dead_rows, unclaimed
-            )
-        )
+        if table.ring == "log" and table.size and not table.current:
+            [(unclaimed,)] = yield UNCLAIMED(segment=int(table.name.rpartition("_")[2]))
+        told.append(replace(table, unclaimed=unclaimed))
     return told

@@ -2,7 +2,7 @@
 
 Such a job leaves the lease that it shares with others before the handler's first statement. What
 its transaction locks at the end is then its own lease alone: the other jobs of the claim can be
-settled and rescued even while that transaction is prepared and nobody decides about it.
+settled and rescued even while that transaction stays prepared.
 """
 
 from rota.model.job import JobId, LeaseId, SessionId

@@ -23,7 +23,7 @@ LISTS = {
 }
 
 OF_SUBJECT = {LIST_SUBJECT: set(State) - LISTS[LIST_FINISHED], LIST_FINISHED: LISTS[LIST_FINISHED]}
-"""The same where a unique key is asked for: who holds it is found by it."""
+"""The same where a unique key is asked for: the job that holds it is found by it."""
 
 _errors = msgspec.json.Decoder(tuple[AttemptError, ...])
 
@@ -38,9 +38,9 @@ def get(jobs: Sequence[JobId]) -> Steps[list[JobRecord]]:
 
 @operation(Begin.SNAPSHOT)
 def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
-    """The newest jobs first. One statement per kind of place, so that each walks one index.
+    """The newest jobs first. One statement for each group of states, so that it walks one index.
 
-    All in one snapshot: a job that moves on meanwhile would be there twice, or not at all.
+    All in one snapshot: else a job that moves on meanwhile would be there twice, or not at all.
     """
     first, last = wanted.subjects or (None, None)
     params = {

@@ -34,7 +34,7 @@ def workers() -> Steps[list[SessionFacts]]:
 
 @operation(Begin.READING)
 def horizon() -> Steps[HorizonFacts]:
-    """Who keeps vacuum from removing rows."""
+    """What keeps vacuum from removing rows."""
     holders = tuple(holder(row) for row in (yield HOLDERS()))
     [(hidden, _)] = yield HIDDEN()
     return HorizonFacts(holders, hidden)

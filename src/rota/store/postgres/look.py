@@ -18,7 +18,7 @@ def look(queues: Sequence[str], *, cron: bool = False) -> Steps[Look]:
 
 
 def sizes() -> dict[str, int]:
-    """From how many bytes on the tables of each ring are left."""
+    """The bytes from which on each ring leaves its current table."""
     return {
         "log_size": segments.LOG_SIZE,
         "cursor_size": segments.CURSOR_SIZE,

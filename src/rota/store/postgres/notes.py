@@ -1,11 +1,11 @@
 """What handlers told of their runs: appended, read, and moved along with their jobs.
 
 Notes lie in two tables that turn, and the newest of a job count. When a table that was left is
-emptied (`segments.empty_slot`), what still counts is copied: to the other table, or, of jobs that
+emptied (`tidy.empty_slot`), what still counts is copied: to the other table, or, of jobs that
 have finished meanwhile, to the segment of `rota.finished_note` that will be truncated with the
 job's own. So settling a job costs nothing for its notes, and nothing dies but by TRUNCATE.
 
-Nobody checks that the run still holds its lease: what a run says that has lost it lies before all
+Whether the run still holds its lease is not checked: what a run says that has lost it lies before all
 that its successor says, in the order of leases.
 """
 
@@ -28,21 +28,21 @@ def note(told: Sequence[Note]) -> Together[None]:
     """Append notes. A crash of the server may take the last ones back."""
     now = monotonic()
     params = {
-        "jobs": [one.job for one in told],
-        "leases": [one.lease for one in told],
-        "attempts": [one.attempt for one in told],
-        "lines": [one.line for one in told],
-        "numbers": [one.number for one in told],
-        "ages": [max(0.0, now - one.said) for one in told],
-        "fractions": [one.fraction for one in told],
-        "levels": [one.level for one in told],
-        "texts": [one.text for one in told],
+        "jobs": [note.job for note in told],
+        "leases": [note.lease for note in told],
+        "attempts": [note.attempt for note in told],
+        "lines": [note.line for note in told],
+        "numbers": [note.number for note in told],
+        "ages": [max(0.0, now - note.said) for note in told],
+        "fractions": [note.fraction for note in told],
+        "levels": [note.level for note in told],
+        "texts": [note.text for note in told],
     }
     return Together("note", (Query(NOTE, params),), _nothing)
 
 
 def _nothing(_: Sequence[Rows]) -> None:
-    """How many they were, the caller knows."""
+    """Ignore the number of notes, which the caller knows."""
 
 
 @operation(Begin.READING)

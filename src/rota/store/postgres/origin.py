@@ -4,14 +4,14 @@ Transaction ids start again there, so the old cursors stand in the future and ne
 would never be claimed. The tables remember which cluster they belong to; the first worker that
 finds another one appends every job that was available or leased once more, under the new numbers,
 and starts the cursors at the beginning. A worker that still has a session of the old cluster cannot
-renew it here, opens a new one, and so comes by.
+renew it here, and opens a new one, which leads here too.
 
 pg_upgrade gives the cluster another name too, but its transaction ids go on: there the logs are
 only written anew.
 
-Known weakness: jobs that were enqueued after a restore and before the first worker came are told by
-ids that are still to come; if the new cluster has overtaken the old one's ids by then, they stay
-where they are and are removed.
+Known weakness: jobs that were enqueued between a restore and the first worker are recognised only
+while the restored ids are still to come here; if the new cluster has overtaken these by then, the
+jobs count as handed out, and are removed.
 """
 
 from rota.store.operation import Steps
@@ -42,7 +42,7 @@ def anchor() -> Steps[None]:
     sessions = [row[0] for row in (yield ORIGIN_SESSIONS())]
     yield KEYED_TURN()
     yield LANES_LOCK()
-    # Whoever held the locks meanwhile may have done all of this already.
+    # Another worker that held the locks meanwhile may have done all of this.
     [(foreign,)] = yield ORIGIN_CHECK()
     if not foreign:
         return

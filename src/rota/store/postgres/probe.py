@@ -28,7 +28,7 @@ def hears(connect: Callable[[], PostgresConnection], timeout: float) -> bool:
         listener.run(_listen())
         speaker.run(_notify(payload))
         try:
-            # One at a time: somebody else's probe is not the answer to this one.
+            # One at a time: another doctor's probe is not the answer to this one.
             while (left := deadline - time.monotonic()) > 0:
                 for notice in listener.raw().notifies(timeout=left, stop_after=1):
                     if notice.payload == payload:

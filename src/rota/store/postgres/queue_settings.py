@@ -1,4 +1,4 @@
-"""What somebody has set for single queues: attempts, timeout, concurrency, retention."""
+"""What is set for single queues: attempts, timeout, concurrency, retention."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Sessions: who is alive, and what becomes of the jobs of those who are not.
+"""Sessions: which are alive, and what becomes of the jobs of dead ones.
 
 A session's row never changes; its signs of life are appended to `heartbeat`. Rescue locks the row
 FOR UPDATE, every claim and every renewal locks it FOR KEY SHARE: a session is either renewed and
@@ -48,8 +48,8 @@ def renew(session: SessionId) -> Steps[Renewal]:
         return Renewal(alive=False)
     [(cancel, queues, sessions, said)] = rows
     serving: dict[str, list[SessionId]] = {}
-    for queue, one in zip(queues, sessions, strict=True):
-        serving.setdefault(queue, []).append(SessionId(one))
+    for queue, server in zip(queues, sessions, strict=True):
+        serving.setdefault(queue, []).append(SessionId(server))
     settings = _settings(said) if said else {}
     return Renewal(True, frozenset(map(JobId, cancel)), serving, settings)
 
@@ -57,7 +57,9 @@ def renew(session: SessionId) -> Steps[Renewal]:
 def _settings(said: Sequence[Mapping[str, Any]]) -> dict[str, QueueSettings]:
     # JSON has no infinity: PostgreSQL writes it as text.
     rows = [[row["queue"], *(row[name] for name in NAMES)] for row in said]
-    return read([tuple(float(one) if one == "Infinity" else one for one in row) for row in rows])
+    return read(
+        [tuple(float(value) if value == "Infinity" else value for value in row) for row in rows]
+    )
 
 
 @operation(Begin.DURABLE)
@@ -124,9 +126,9 @@ def take_over(sessions: Sequence[int], keep: Mapping[str, float]) -> Steps[list[
                     available.append(JobId(job))
                 else:
                     ended.append((JobId(job), state))
-            keyed = [(JobId(job), state, key) for job, state, key in came if key is not None]
-            yield from keys_wait([(job, key) for job, state, key in keyed if state == "available"])
-            yield from keys_end([(job, key) for job, state, key in keyed if state != "available"])
+            unique = [(JobId(job), state, key) for job, state, key in came if key is not None]
+            yield from keys_wait([(job, key) for job, state, key in unique if state == "available"])
+            yield from keys_end([(job, key) for job, state, key in unique if state != "available"])
         yield from tell_if_waited(job for job, _ in ended)
         discarded = tuple(sorted(job for job, state in ended if state == State.DISCARDED))
         rescues.append(Rescue(SessionId(session), worker, tuple(sorted(available)), discarded))
@@ -134,6 +136,6 @@ def take_over(sessions: Sequence[int], keep: Mapping[str, float]) -> Steps[list[
             yield CANCEL_FORGET(jobs=cancelled)
     if ended_sessions:
         yield SESSION_FORGET(sessions=ended_sessions)
-    if any(one.available for one in rescues):
+    if any(rescue.available for rescue in rescues):
         yield WAKE()
     return rescues

@@ -1,8 +1,8 @@
 """Settling: writing what came of the jobs a session holds, and only of those.
 
 The fence is the lease's row. `settle_fence.sql` takes the settled jobs out of their leases where
-the session still holds them; a rescue deletes these rows. Whoever locks the row first wins, and the
-other one finds nothing. What the fence refused is not written anywhere.
+the session still holds them; a rescue deletes these rows. The first to lock the row wins, and the
+other finds nothing. What the fence refused is not written anywhere.
 """
 
 from collections.abc import Sequence
@@ -41,15 +41,15 @@ _WAITING = {
 }
 
 CANCELLED_KEEP = 86400.0
-"""Seconds that a job stays readable which was cancelled while it was on its way elsewhere."""
+"""Seconds for which a job stays readable that was cancelled instead of coming back."""
 
 
 @operation(Begin.DURABLE)
 def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[JobId]]:
     """Write settlements; see `rota.store.protocol.Store.settle`."""
     by_lease: dict[LeaseId, list[Settlement]] = {}
-    for one in settlements:
-        by_lease.setdefault(one.lease, []).append(one)
+    for settlement in settlements:
+        by_lease.setdefault(settlement.lease, []).append(settlement)
     accepted: list[Settlement] = []
     partly: list[Settlement] = []
     waited = False
@@ -58,7 +58,7 @@ def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[
     for lease, group in sorted(by_lease.items()):
         whole: Rows = ()
         if not partly:
-            jobs = sorted(one.job for one in group)
+            jobs = sorted(settlement.job for settlement in group)
             whole = yield SETTLE_WHOLE(lease=lease, session=session, jobs=array(jobs))
             waited = waited or any(row[1] for row in whole)
         (accepted if whole else partly).extend(group)
@@ -79,11 +79,11 @@ def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[
 def _fence(
     session: SessionId, settlements: Sequence[Settlement]
 ) -> Steps[tuple[list[Settlement], list[JobId], set[JobId], bool]]:
-    leases = [one.lease for one in settlements]
+    leases = [settlement.lease for settlement in settlements]
     rows = yield SETTLE_FENCE(
         session=session,
         leases=leases,
-        jobs=[one.job for one in settlements],
+        jobs=[settlement.job for settlement in settlements],
         distinct=list(set(leases)),
     )
     held = {lease for lease, _, _, _ in rows}
@@ -92,26 +92,27 @@ def _fence(
     accepted = []
     refused = []
     seen: set[JobId] = set()
-    for one in settlements:
-        if one.lease not in held or (one.lease, one.job) in strangers or one.job in seen:
-            refused.append(one.job)
+    for settlement in settlements:
+        job, lease = settlement.job, settlement.lease
+        if lease not in held or (lease, job) in strangers or job in seen:
+            refused.append(job)
         else:
-            seen.add(one.job)
-            accepted.append(_cancel_instead(one) if one.job in unwanted else one)
+            seen.add(job)
+            accepted.append(_cancel_instead(settlement) if job in unwanted else settlement)
     return accepted, refused, unwanted, any(waited for _, _, _, waited in rows)
 
 
-def _cancel_instead(one: Settlement) -> Settlement:
-    # A job that would come back, although somebody wants it cancelled, is cancelled now.
-    if one.move in _WAITING:
-        return one._replace(move=Move.CANCEL, keep=CANCELLED_KEEP)
-    return one
+def _cancel_instead(settlement: Settlement) -> Settlement:
+    # A job that would come back, although a user asked to cancel it, is cancelled now.
+    if settlement.move in _WAITING:
+        return settlement._replace(move=Move.CANCEL, keep=CANCELLED_KEEP)
+    return settlement
 
 
 def give_back(jobs: Sequence[JobId]) -> Steps[None]:
     """Append jobs that have left their leases to the log again, unspent, in this order.
 
-    Those that somebody wants cancelled are cancelled instead.
+    Those that users asked to cancel are cancelled instead.
     """
     unwanted = {row[0] for row in (yield CANCEL_AMONG(jobs=list(jobs)))}
     if keys := (yield KEY_OF(jobs=list(jobs))):
@@ -134,7 +135,7 @@ def give_back(jobs: Sequence[JobId]) -> Steps[None]:
 def array(jobs: Sequence[JobId]) -> str:
     """These ids as PostgreSQL writes an array."""
     # The drivers would spend longer on the list than the server on the statement. (The statements
-    # say ::text::int8[], since asyncpg insists on what a parameter is.)
+    # say ::text::int8[], since asyncpg insists on a parameter's type.)
     return f"{{{','.join(map(str, jobs))}}}"
 
 
@@ -147,29 +148,30 @@ class _Kinds:
         self.again: list[JobId] = []
         self.waiting: list[Settlement] = []
         self.rounds: list[Settlement] = []
-        self.keyed: list[Settlement] = []
-        for one in settlements:
-            self._add(one)
+        self.unique: list[Settlement] = []
+        for settlement in settlements:
+            self._add(settlement)
 
-    def _add(self, one: Settlement) -> None:
-        if one.unique_key is not None:
-            self.keyed.append(one)
-        match one.move:
-            case Move.COMPLETE if one.result is None:
-                self.plain.setdefault(one.keep, []).append(one.job)
+    def _add(self, settlement: Settlement) -> None:
+        keep = settlement.keep
+        if settlement.unique_key is not None:
+            self.unique.append(settlement)
+        match settlement.move:
+            case Move.COMPLETE if settlement.result is None:
+                self.plain.setdefault(keep, []).append(settlement.job)
             case Move.DISCARD:
-                # Without a retention it stays for ever.
-                if one.keep is None or one.keep > 0:
-                    self.finished.append(one)
+                # Without a retention the job stays for ever.
+                if keep is None or keep > 0:
+                    self.finished.append(settlement)
             case Move.COMPLETE | Move.CANCEL:
-                if one.keep:
-                    self.finished.append(one)
-            case Move.RELEASE if one.delay <= 0:
-                self.again.append(one.job)
+                if keep:
+                    self.finished.append(settlement)
+            case Move.RELEASE if settlement.delay <= 0:
+                self.again.append(settlement.job)
             case Move.AGAIN:
-                self.rounds.append(one)
+                self.rounds.append(settlement)
             case _:
-                self.waiting.append(one)
+                self.waiting.append(settlement)
 
 
 def stretches(jobs: Sequence[JobId]) -> tuple[list[JobId], list[JobId]]:
@@ -184,58 +186,57 @@ def stretches(jobs: Sequence[JobId]) -> tuple[list[JobId], list[JobId]]:
 
 def _write(settlements: Sequence[Settlement]) -> Steps[None]:
     kinds = _Kinds(settlements)
-    if kinds.keyed:
-        yield from _keys_wait(kinds.keyed)
+    if kinds.unique:
+        yield from _keys_wait(kinds.unique)
     for keep, jobs in kinds.plain.items():
         if keep:
             firsts, lasts = stretches(jobs)
             yield SETTLE_COMPLETE(firsts=array(firsts), lasts=array(lasts), keep=keep)
     if finished := kinds.finished:
         yield SETTLE_FINISH(
-            jobs=[one.job for one in finished],
-            states=[_FINISHED[one.move].value for one in finished],
-            keeps=[one.keep for one in finished],
-            results=[one.result for one in finished],
-            errors=[one.error for one in finished],
+            jobs=[settlement.job for settlement in finished],
+            states=[_FINISHED[settlement.move].value for settlement in finished],
+            keeps=[settlement.keep for settlement in finished],
+            results=[settlement.result for settlement in finished],
+            errors=[settlement.error for settlement in finished],
         )
     if again := kinds.again:
         yield APPEND_AGAIN(jobs=again)
     if waiting := kinds.waiting:
         yield SETTLE_WAIT(
-            jobs=[one.job for one in waiting],
-            states=[_WAITING[one.move].value for one in waiting],
-            delays=[one.delay for one in waiting],
-            spents=[int(one.move is Move.RETRY) for one in waiting],
-            errors=[one.error for one in waiting],
+            jobs=[settlement.job for settlement in waiting],
+            states=[_WAITING[settlement.move].value for settlement in waiting],
+            delays=[settlement.delay for settlement in waiting],
+            spents=[int(settlement.move is Move.RETRY) for settlement in waiting],
+            errors=[settlement.error for settlement in waiting],
         )
     if rounds := kinds.rounds:
         yield SETTLE_AGAIN(
-            jobs=[one.job for one in rounds],
-            delays=[one.delay for one in rounds],
-            ats=[one.at for one in rounds],
+            jobs=[settlement.job for settlement in rounds],
+            delays=[settlement.delay for settlement in rounds],
+            ats=[settlement.at for settlement in rounds],
         )
-    # The statements above ask who still has his key.
-    yield from keys_end(
-        [(one.job, one.unique_key or "") for one in kinds.keyed if one.move in _FINISHED]
-    )
+    # Last, because the statements above look at which jobs still have their keys.
+    ended = [settlement for settlement in kinds.unique if settlement.move in _FINISHED]
+    yield from keys_end([(settlement.job, settlement.unique_key or "") for settlement in ended])
 
 
 def _keys_wait(settlements: Sequence[Settlement]) -> Steps[None]:
     """Note the new entries of unique jobs that wait again."""
-    back = [one for one in settlements if one.move not in _FINISHED]
+    back = [settlement for settlement in settlements if settlement.move not in _FINISHED]
     if back:
         yield KEY_WAIT(
-            jobs=[one.job for one in back],
-            keys=[one.unique_key for one in back],
-            states=[_place(one).value for one in back],
-            rounds=[int(one.move is Move.AGAIN) for one in back],
+            jobs=[settlement.job for settlement in back],
+            keys=[settlement.unique_key for settlement in back],
+            states=[_next_state(settlement).value for settlement in back],
+            rounds=[int(settlement.move is Move.AGAIN) for settlement in back],
         )
 
 
-def _place(one: Settlement) -> State:
-    if one.move is Move.RELEASE and one.delay <= 0:
+def _next_state(settlement: Settlement) -> State:
+    if settlement.move is Move.RELEASE and settlement.delay <= 0:
         return State.AVAILABLE
-    return _WAITING[one.move]
+    return _WAITING[settlement.move]
 
 
 def keys_end(held: Sequence[tuple[JobId, str]]) -> Steps[None]:

@@ -1,8 +1,8 @@
 """Staging: due jobs go from the timer into the log.
 
 The newest mark says up to which `(run_at, id)` timers have been staged, and in which snapshot. The
-next staging looks at what lies between there and now, and at what transactions brought in that the
-mark's snapshot did not see. It never walks the dead rows that earlier stagings left at the left
+next staging looks at what lies between there and now, and at the rows of transactions that the mark's
+snapshot did not see. It never walks the dead rows that earlier stagings left at the left
 end of the index, which is where a plain `ORDER BY run_at` slows down under a held snapshot.
 """
 
@@ -18,7 +18,7 @@ WAKE = sql("wake/wake")
 
 @operation(Begin.HASTY)
 def stage(limit: int) -> Steps[Staging]:
-    """Make due jobs available; somebody else who is staging right now does it for us."""
+    """Make due jobs available, unless another worker is doing so right now."""
     staged = 0
     [(mine,)] = yield STAGE_LOCK()
     if mine:

@@ -37,8 +37,8 @@ class PostgresStore:
 
     Args:
         url: A URL that libpq understands. One parameter is Rota's own: `pooler=transaction` says
-            that a pooler stands in front of the server which gives every transaction another
-            connection; then no statement is prepared, and workers poll instead of listening.
+            that a pooler in front of the server gives every transaction another connection; then no
+            statement is prepared, and workers poll instead of listening.
 
     Raises:
         ConfigError: The URL cannot be read.
@@ -73,7 +73,7 @@ class PostgresStore:
         """Something that hears of jobs that have ended."""
         return PostgresListener(self.connect(), listen=not self._pooled)
 
-    # Looking on, and cron. The modules are loaded here: few processes need their statements.
+    # Monitoring, and cron. The modules are loaded here: few processes need their statements.
 
     @property
     def cron(self) -> "Cron":
@@ -95,7 +95,7 @@ class PostgresStore:
         return live.workers()
 
     def horizon(self) -> "Operation[HorizonFacts]":
-        """Who keeps vacuum from removing rows."""
+        """What keeps vacuum from removing rows."""
         from rota.store.postgres import live
 
         return live.horizon()

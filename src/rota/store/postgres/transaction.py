@@ -1,4 +1,4 @@
-"""A transaction of Rota's own, for callers who have none."""
+"""A transaction of Rota's own, for callers without one."""
 
 from collections.abc import Callable
 from typing import LiteralString
@@ -24,10 +24,10 @@ class PostgresTransaction:
         self._run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
 
     def tune(self) -> None:
-        """Take Rota's own settings until the end, which is near: one settlement, and the commit.
+        """Use Rota's own settings until the end, which is near: one settlement, and the commit.
 
-        They end with the transaction. One of them lets the server end it where the worker freezes
-        right there, with the job's lease locked.
+        They end with the transaction. With one of them the server ends the transaction of a worker
+        that freezes right there, with the job's lease locked.
         """
         self._run(LOCAL_PLANNER)
 

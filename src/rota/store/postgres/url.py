@@ -19,17 +19,17 @@ def read_url(url: str) -> tuple[str, bool]:
     except ValueError:
         readable = False
     if not readable:
-        # Whatever the cause says may quote a password: a part of it was taken for port or host.
+        # Without the cause, which may quote a part of the password that was taken for a port.
         message = (
-            f"{shown(url)!r} cannot be read as a URL: a port is a number, and what is special in a "
-            "password is written as %2F for /, %3F for ?, %23 for #, %40 for @, %5B for [, %5D for ]"
+            f"{shown(url)!r} cannot be read as a URL: a port is a number, and in a password write "
+            "%2F for /, %3F for ?, %23 for #, %40 for @, %5B for [, %5D for ]"
         )
         raise ConfigError(message)
     head, _, query = url.partition("?")
-    parameters = [one.partition("=") for one in query.split("&") if one]
+    parameters = [parameter.partition("=") for parameter in query.split("&") if parameter]
     pooled = [value for name, _, value in parameters if name == "pooler"]
     if pooled not in ([], ["transaction"]):
-        message = f"pooler={pooled[-1]}: only `transaction` is possible; leave it out otherwise"
+        message = f"pooler={pooled[-1]} is not possible; use pooler=transaction, or leave it out"
         raise ConfigError(message)
-    kept = "&".join("".join(one) for one in parameters if one[0] != "pooler")
+    kept = "&".join("".join(pieces) for pieces in parameters if pieces[0] != "pooler")
     return f"{head}?{kept}" if kept else head, bool(pooled)

@@ -2,15 +2,15 @@
 
 While it may sleep, a worker listens and holds a shared advisory lock per queue. A producer tries
 that lock exclusively and notifies only if it cannot have it: NOTIFY serialises the commits of the
-whole database, so none is sent while everybody is busy. Behind a transaction pooler LISTEN is
+whole database, so none is sent while all workers are busy. Behind a transaction pooler LISTEN is
 swallowed without an error; the worker's polling catches what no notification announces.
 
-A notification reaches all sleepers. Were all of them to claim, they would take turns at the lane for
-one job. So it carries the id of the producer's transaction, from which each of them can tell alike who
-goes first (`Turn`). The others look after `LATER`, in case that one could not; by then one look serves
-many notifications.
+A notification reaches all sleepers. If all of them claimed, they would take turns at the lane for one
+job. So it carries the id of the producer's transaction, from which all of them tell alike which worker
+goes first (`Turn`). The others look after `LATER`, in case that worker could not claim; by then one look
+serves many notifications.
 
-It listens on the connection that claims: the server's process that has just been woken by the
+A worker listens on the connection that claims: the server's process that has just been woken by the
 notification claims sooner than one that still sleeps.
 """
 
@@ -35,7 +35,7 @@ AWAKE = sql("wake/awake")
 logger = logging.getLogger("rota")
 
 LATER = 0.01
-"""Seconds after which those look who did not go first."""
+"""Seconds after which the workers look that did not go first."""
 
 
 class PostgresWaker:
@@ -68,7 +68,7 @@ class PostgresWaker:
                 return False
 
     def _fall_asleep(self) -> bool:
-        """Listen, and let producers know; false where that cannot be had."""
+        """Listen, and let producers know; false where that fails."""
         if not self._listen:
             return False
         try:
@@ -77,14 +77,14 @@ class PostgresWaker:
                 self.connection.run(_asleep(self._queues))
                 self._listening = raw
         except RotaError as error:
-            # Polling has to do; whoever claims reports the lost database.
+            # Polling has to do; the next claim reports the lost database.
             logger.debug("cannot listen: %s", error)
             self._forget()
             return False
         return True
 
     def _notified(self, turn: Turn | None) -> bool:
-        """Whether there was a notification for these queues, or for all, to which this one goes first."""
+        """Whether a notification for these queues, or for all, makes this worker go first."""
         try:
             heard = [notice.payload for notice in self.connection.raw().notifies(timeout=0)]
         except (RotaError, psycopg.Error):
@@ -101,7 +101,7 @@ class PostgresWaker:
 
     def busy(self) -> bool:
         """There is work in plenty: producers need not notify this worker for now."""
-        # What has been closed meanwhile listens no more, and need not be opened for that.
+        # A connection that was closed meanwhile listens no more, and need not be opened for that.
         if self._listening is not None and not self._listening.closed:
             try:
                 self.connection.run(_awake())

@@ -3,7 +3,7 @@
 One writer at a time means that nothing changes between the statements of a claim. Jobs start by
 priority, then by id. A worker of several queues looks at the next jobs of each queue by itself,
 which the index gives in order, and merges these short lists; one statement over all queues would
-sort their whole backlog. Jobs with a limit or a fair share lie in lanes; see `claim_lanes.py`.
+sort their whole backlog. Jobs with a limit or a fair share lie in key lanes; see `claim_lanes.py`.
 """
 
 from collections import defaultdict
@@ -66,14 +66,14 @@ def _claim(
         return []
     rooms: dict[str, int] = {}
     nexts: dict[str, Sequence[tuple[int, int]]] = {}
-    keyed: list[str] = []
+    with_lanes: list[str] = []
     for queue, has_lanes in (yield CLAIM_QUEUES(queues=json_list([*dict.fromkeys(queues)]))):
         rooms[queue] = limit if most is None else min(limit, most.get(queue, limit))
         nexts[queue] = yield CLAIM_NEXT(queue=queue, size=rooms[queue])
         if has_lanes:
-            keyed.append(queue)
-    if keyed:
-        return (yield from _with_keyed(session, nexts, keyed, rooms, limit))
+            with_lanes.append(queue)
+    if with_lanes:
+        return (yield from _from_lanes(session, nexts, with_lanes, rooms, limit))
     order = [job for _, job in islice(merge(*nexts.values()), limit)]
     if not order:
         return []
@@ -92,15 +92,15 @@ def _take(session: SessionId, jobs: Sequence[int]) -> Steps[tuple[int, dict[int,
     return lease, {job.id: job for job in taken}
 
 
-def _with_keyed(
+def _from_lanes(
     session: SessionId,
     nexts: Mapping[str, Sequence[tuple[int, int]]],
-    keyed: Sequence[str],
+    queues: Sequence[str],
     rooms: Mapping[str, int],
     limit: int,
 ) -> Steps[list[ClaimedJob]]:
-    """Claim from lanes, too, up to `limit` jobs and of each queue what its room says."""
-    found = yield from candidates({queue: rooms[queue] for queue in keyed if rooms[queue]}, limit)
+    """Claim from the lanes of these queues, too, up to `limit` jobs and the rooms of the queues."""
+    found = yield from candidates({queue: rooms[queue] for queue in queues if rooms[queue]}, limit)
     left = dict(rooms)
     order: list[int] = []
     lanes: dict[int, Candidate] = {}
@@ -126,16 +126,16 @@ def _with_keyed(
 
 
 def _in_turn(
-    keyed: Mapping[int, Sequence[Candidate]], nexts: Mapping[str, Sequence[tuple[int, int]]]
+    in_lanes: Mapping[int, Sequence[Candidate]], nexts: Mapping[str, Sequence[tuple[int, int]]]
 ) -> Iterator[tuple[int, str, Candidate | None]]:
     """Jobs, with their queue: of one priority, those with a lane and those without take turns."""
     plain: dict[int, list[tuple[int, str]]] = defaultdict(list)
     for queue, rows in nexts.items():
         for priority, job in rows:
             plain[priority].append((job, queue))
-    for priority in sorted({*keyed, *plain}):
-        for one, other in zip_longest(keyed.get(priority, ()), sorted(plain[priority])):
-            if other is not None:
-                yield *other, None
-            if one is not None:
-                yield one.job, one.queue, one
+    for priority in sorted({*in_lanes, *plain}):
+        for candidate, row in zip_longest(in_lanes.get(priority, ()), sorted(plain[priority])):
+            if row is not None:
+                yield *row, None
+            if candidate is not None:
+                yield candidate.job, candidate.queue, candidate

@@ -1,4 +1,4 @@
-"""Claiming from the lanes of keys: limits that are exact, and fair shares.
+"""Claiming from key lanes: limits that are exact, and fair shares.
 
 One writer at a time makes limits exact: what runs is counted in the transaction that hands out more. A
 lane gives nothing while its limit has no place, and costs one probe then. Of the lanes of one priority,
@@ -25,7 +25,7 @@ LIMITS_FORGET = sql("claim/limits_forget")
 _ids = msgspec.json.Decoder(list[int]).decode
 
 LANES = 200
-"""So many lanes of a queue give jobs to one claim at the most."""
+"""The most lanes of a queue that give jobs to one claim."""
 
 
 class Candidate(NamedTuple):
@@ -49,11 +49,12 @@ class Found(NamedTuple):
         """Which of the jobs that start take a limit's last place, and its key."""
         places = dict(self.places)
         filled = {}
-        for one in taken:
-            if one.limit in places:
-                places[one.limit] -= 1
-                if not places[one.limit]:
-                    filled[one.job] = self.keys[one.limit]
+        for candidate in taken:
+            limit = candidate.limit
+            if limit in places:
+                places[limit] -= 1
+                if not places[limit]:
+                    filled[candidate.job] = self.keys[limit]
         return filled
 
 
@@ -118,7 +119,7 @@ def _share(lanes: Sequence[_Lane], room: _Room, size: int) -> Steps[tuple[list[C
         )
         if len(chosen) >= size or not more:
             return chosen, left
-        # What some lanes do not need of their share is for those that have more.
+        # What some lanes leave of their share is for those that have more jobs.
         share *= 2
 
 
@@ -135,9 +136,9 @@ def _seated(
 
 def note(taken: Sequence[Candidate], lease: int) -> Steps[None]:
     """Write down which lanes a claim served, and what it started under a rate."""
-    last = list(dict.fromkeys(one.lane for one in reversed(taken)))
+    last = list(dict.fromkeys(candidate.lane for candidate in reversed(taken)))
     yield LANES_SERVED(lanes=json_list(last[::-1]), lease=lease)
-    starts = Counter(one.limit for one in taken if one.rated)
+    starts = Counter(candidate.limit for candidate in taken if candidate.rated)
     if starts:
         listed = json_list(list(starts.items()))
         yield LIMITS_FORGET(starts=listed)

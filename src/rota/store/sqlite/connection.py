@@ -40,7 +40,7 @@ OURS = "SELECT count(*) = 0 OR coalesce(sum(name = 'rota_schema'), 0) > 0 FROM s
 """Whether a file is new, or has Rota's tables."""
 
 PATIENCE = 30.0
-"""Seconds one waits for a lock that somebody else holds."""
+"""Seconds to wait for a lock that another connection holds."""
 
 OLDEST = (3, 37, 0)
 """STRICT tables exist from this version on."""
@@ -75,7 +75,7 @@ class SqliteConnection:
         self._patient = True
         match operation.begin:
             case Begin.NOTHING | Begin.READING | Begin.SNAPSHOT:
-                # Nothing here reads one moment in several statements.
+                # No operation here needs several statements to see the same moment.
                 result = drive(operation.steps, self._execute_alone)
             case Begin.DURABLE:
                 result = self._run_in_transaction(operation, FULL)
@@ -88,11 +88,11 @@ class SqliteConnection:
         return result
 
     def send(self, operation: Operation[T]) -> Callable[[], T]:
-        """Nothing works on it meanwhile: SQLite is this thread."""
+        """Run it when its result is asked for: SQLite works in this thread alone."""
         return partial(self.run, operation)
 
     def interrupt(self, *, cut: bool = False) -> None:
-        """Wait no longer for others; there is no connection to cut."""
+        """Wait no longer for locks; there is no connection to cut."""
         del cut
         self._patient = False
 
@@ -100,7 +100,7 @@ class SqliteConnection:
         """End the connection; running another operation opens it again."""
         database, self._database = self._database, None
         if database is not None and self._pid == os.getpid():
-            # The last connection to close makes a checkpoint, so this is a turn like any other.
+            # The last connection to close makes a checkpoint, so closing is a turn at writing, too.
             self._gate.enter()
             try:
                 database.close()
@@ -132,7 +132,7 @@ class SqliteConnection:
         if not database.in_transaction:
             self.rollback()
             message = (
-                "the transaction has ended before it was committed: by a statement of your own "
+                "the transaction ended before it was committed: by a statement of your own "
                 "(leave COMMIT and ROLLBACK to Rota), or by SQLite after an error"
             )
             raise StoreError(message)
@@ -195,7 +195,7 @@ class SqliteConnection:
                 raise StoreError(message)
 
     def _patiently(self, call: Callable[[], T]) -> T:
-        """Call until nobody else's lock is in the way; raises Rota's errors."""
+        """Call until no other connection's lock is in the way; raises Rota's errors."""
         deadline = 0.0
         while True:
             try:
@@ -219,7 +219,7 @@ class SqliteConnection:
             _inherited.append(self._database)
         self._database, self._pid, self._synchronous = None, os.getpid(), ""
         if sqlite3.sqlite_version_info < OLDEST:
-            message = f"SQLite 3.37 or later is needed, this Python has {sqlite3.sqlite_version}"
+            message = f"Rota needs SQLite 3.37 or later; this Python has {sqlite3.sqlite_version}"
             raise StoreError(message)
         self._database = database = self._patiently(self._connect)
         self._file = self._stat()
@@ -231,7 +231,7 @@ class SqliteConnection:
         )
         try:
             # The mode stays with the file, so another application's file is left as it is until
-            # it has Rota's tables: somebody may only have mistyped a path.
+            # it has Rota's tables: its path may only have been mistyped.
             if database.execute(OURS).fetchone()[0]:
                 database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA journal_size_limit = 67108864")
@@ -246,7 +246,7 @@ class SqliteConnection:
     def _unmoved(self) -> sqlite3.Connection:
         """`database`, after a look whether its file is still where it was.
 
-        SQLite would go on writing to a file that was deleted, and nobody would ever read that.
+        SQLite would go on writing to a file that was deleted, where no job is ever found again.
         """
         database = self.database()
         if self._stat() != self._file:

@@ -1,4 +1,4 @@
-"""What people do with jobs: cancel, retry, delete."""
+"""Acting on jobs by hand: cancel, retry, delete."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ def cancel(
     ids = json_list(jobs)
     before = yield BEFORE(jobs=ids)
     if cancelled := (yield CANCEL_WAITING(jobs=ids, keeps=json_list(list((keep or {}).items())))):
-        yield from moved(_left(before, cancelled), Counter(map(PLACE, cancelled)))
+        yield from moved(_left(before, cancelled), Counter(map(BUCKET, cancelled)))
         yield from ended([row[0] for row in cancelled])
     yield CANCEL_RUNNING(jobs=ids)
     rows = yield STATES(jobs=ids)
@@ -46,7 +46,7 @@ def _retry(ids: str) -> Steps[list[JobId]]:
     before = yield BEFORE(jobs=ids)
     yield UNIQUE_RETAKE(jobs=ids)
     if rows := (yield RETRY(jobs=ids)):
-        yield from moved(_left(before, rows), places(map(QUEUE, rows), State.AVAILABLE))
+        yield from moved(_left(before, rows), buckets(map(QUEUE, rows), State.AVAILABLE))
     return sorted(JobId(row[0]) for row in rows)
 
 
@@ -68,12 +68,12 @@ def delete_steps(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     rows = yield DELETE(jobs=json_list(jobs))
     if rows:
         yield NOTE_DELETE(jobs=json_list([row[0] for row in rows]))
-        yield from moved(Counter(map(PLACE, rows)), {})
+        yield from moved(Counter(map(BUCKET, rows)), {})
         yield from ended([row[0] for row in rows])
     return sorted(JobId(row[0]) for row in rows)
 
 
-def _left(before: Rows, changed: Rows) -> Counter[Place]:
-    """Where those jobs were that something was done to."""
+def _left(before: Rows, changed: Rows) -> Counter[Bucket]:
+    """The buckets in which the changed jobs were before."""
     ids = {row[0] for row in changed}
-    return Counter(PLACE(row) for row in before if row[0] in ids)
+    return Counter(BUCKET(row) for row in before if row[0] in ids)

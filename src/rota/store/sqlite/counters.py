@@ -27,26 +27,26 @@ CLAIMED = "claimed"
 REMOVED = "removed"
 """How often available jobs were cancelled or deleted: a total that only grows."""
 
-Place = tuple[str, str, float | None]
+Bucket = tuple[str, str, float | None]
 """Where a job is counted: its queue, its state, and the moment from which on it is not seen."""
 
-PLACE = itemgetter(1, 2, 3)
-"""The place in a row (id, queue, state, keep_until)."""
+BUCKET = itemgetter(1, 2, 3)
+"""The bucket of a row (id, queue, state, keep_until)."""
 
 QUEUE = itemgetter(1)
 """The queue in a row that begins so."""
 
 
-def added(came: Mapping[Place, int]) -> Steps[None]:
-    """Count jobs that are at these places now and were nowhere, or running, before."""
-    yield from _count({_total(place, APPENDED): jobs for place, jobs in came.items()})
+def added(came: Mapping[Bucket, int]) -> Steps[None]:
+    """Count jobs that are in these buckets now and were in none, or running, before."""
+    yield from _count({_total(bucket, APPENDED): jobs for bucket, jobs in came.items()})
 
 
-def moved(left: Mapping[Place, int], came: Mapping[Place, int]) -> Steps[None]:
-    """Count jobs that were at `left` and are at `came` now."""
-    changes = Counter({_total(place, APPENDED): jobs for place, jobs in came.items()})
-    for place, jobs in left.items():
-        total = _total(place, REMOVED)
+def moved(left: Mapping[Bucket, int], came: Mapping[Bucket, int]) -> Steps[None]:
+    """Count jobs that were in the buckets `left` and are in the buckets `came` now."""
+    changes = Counter({_total(bucket, APPENDED): jobs for bucket, jobs in came.items()})
+    for bucket, jobs in left.items():
+        total = _total(bucket, REMOVED)
         changes[total] += jobs if total[1] == REMOVED else -jobs
     yield from _count(changes)
 
@@ -56,16 +56,16 @@ def claimed(queues: Iterable[str]) -> Steps[None]:
     yield from _count({(queue, CLAIMED, None): jobs for queue, jobs in Counter(queues).items()})
 
 
-def places(queues: Iterable[str], state: State) -> dict[Place, int]:
-    """Jobs in these queues, all of them in one state that does not expire."""
+def buckets(queues: Iterable[str], state: State) -> dict[Bucket, int]:
+    """A job for each of these queues, all of them in one state that does not expire."""
     return {(queue, state.value, None): jobs for queue, jobs in Counter(queues).items()}
 
 
-def _total(place: Place, available: str) -> Place:
-    queue, state, expires = place
+def _total(bucket: Bucket, available: str) -> Bucket:
+    queue, state, expires = bucket
     return (queue, available, None) if state == State.AVAILABLE else (queue, state, expires)
 
 
-def _count(changes: Mapping[Place, int]) -> Steps[None]:
+def _count(changes: Mapping[Bucket, int]) -> Steps[None]:
     if changes:
-        yield COUNT(changes=json_list([[*place, jobs] for place, jobs in changes.items()]))
+        yield COUNT(changes=json_list([[*bucket, jobs] for bucket, jobs in changes.items()]))

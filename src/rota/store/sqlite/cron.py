@@ -24,7 +24,7 @@ DIALECT = Dialect(
     remove=sql("cron/cron_remove"),
     worker=sql("cron/cron_worker"),
     forget=sql("cron/cron_forget"),
-    # An entry has one key: where that is not to be had, nothing was begun.
+    # An entry has one key: where that is taken, nothing was begun.
     attempt=(),
     stored=None,
     give_up=None,

@@ -1,9 +1,9 @@
 """Hearing of jobs that have ended: at once inside one process, by looking at the file from others.
 
-As for workers (`waker`): an operation that may have ended jobs sets the flags of this process, and
-`PRAGMA data_version` says, for microseconds, whether another process has committed something. What
-that was it does not say, so whoever waits looks for his jobs then, at most every 40 ms where a
-database is busy.
+As for workers (`wake`): an operation that may have ended jobs sets the flags of this process, and
+`PRAGMA data_version` says, within microseconds, whether another process has committed something. It
+does not say what, so a caller that waits then looks at its jobs, at most every 40 ms where a database
+is busy.
 """
 
 import threading
@@ -27,7 +27,7 @@ class SqliteListener:
         self._nap = SHORTEST
 
     def listen(self) -> bool:
-        """Begin to hear; whether it began only now."""
+        """Begin to listen; whether it began only now."""
         if self._listening:
             return False
         WAITERS.add(self.connection.path, self._flag)
@@ -54,7 +54,7 @@ class SqliteListener:
 
     def wake(self) -> None:
         """End the sleep, from another thread."""
-        # Somebody else waits now, perhaps for a job that ends soon.
+        # Another caller waits now, perhaps for a job that ends soon.
         self._nap = SHORTEST
         self._flag.set()
 

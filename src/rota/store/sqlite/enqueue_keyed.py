@@ -166,8 +166,8 @@ def _meet(
             rows = yield UNIQUE_REPLACE(
                 jobs=json_list(new), **_options(spec), cap=unique.cap_seconds
             )
-            left = Counter(PLACE(waiting[key][1]) for key in batch)
-            yield from moved(left, Counter(map(PLACE, rows)))
+            left = Counter(BUCKET(waiting[key][1]) for key in batch)
+            yield from moved(left, Counter(map(BUCKET, rows)))
             yield UNIQUE_KEEP(
                 keys=json_list(batch), task=spec.task, while_waiting=unique.while_waiting
             )

@@ -63,7 +63,7 @@ _BROKEN = frozenset(
 
 
 def busy(error: sqlite3.Error) -> bool:
-    """Whether somebody else holds a lock, so that trying again is all there is to do."""
+    """Whether another connection holds a lock, so that all there is to do is to try again."""
     return _kind(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 

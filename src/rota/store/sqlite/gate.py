@@ -7,9 +7,9 @@ writing and checkpointing at the same instant, which loses commits in SQLite bef
 (sqlite.org/wal.html, "the WAL-reset bug").
 
 Correctness never depends on it. A holder that was stopped must not stop the others, so after
-`PATIENCE` one goes on without the gate, and while nobody has got through it since, hardly waits
-for it at all. The kernel opens it when its holder dies. Where there are no such locks, or the
-folder is read-only, there is no gate.
+`PATIENCE` a writer goes on without the gate, and hardly waits for it at all until it has got it
+again. The kernel opens the gate when its holder dies. Where there are no such locks, or the folder
+is read-only, there is no gate.
 """
 
 import os
@@ -20,10 +20,10 @@ if sys.platform != "win32":
     import fcntl
 
 PATIENCE = 0.5
-"""Seconds one waits at the gate."""
+"""Seconds to wait at the gate."""
 
 STUCK_PATIENCE = 0.005
-"""The same, after one has waited in vain."""
+"""The same, after a wait in vain."""
 
 NAP = 0.0005
 """Seconds between two tries."""
@@ -40,7 +40,7 @@ class Gate:
         self.held = False
 
     def enter(self) -> None:
-        """Wait for one's turn, but not for long."""
+        """Wait for a turn, but not for long."""
         file = self._open()
         if file is None or self.held:
             return
@@ -54,7 +54,7 @@ class Gate:
         self.held = True
 
     def leave(self) -> None:
-        """Let the next one through."""
+        """Let the next writer through."""
         if self.held and self._file is not None and self._pid == os.getpid():
             self._unlock(self._file)
         self.held = False

@@ -1,7 +1,7 @@
 """Looking at the file's health: facts for `rota doctor`. Counts no jobs.
 
-Who holds SQLite's locks is in Linux's /proc/locks: in WAL mode they are ranges of bytes of the file
-`-shm` (sqlite.org/walformat.html, "WAL locks"). Asking the kernel for one with fcntl would need
+The holders of SQLite's locks are in Linux's /proc/locks: in WAL mode a lock is a range of bytes of the
+file `-shm` (sqlite.org/walformat.html, "WAL locks"). Asking the kernel for one with fcntl would need
 that file opened and closed here, and closing it would drop the locks of this process's own
 connections.
 """
@@ -49,7 +49,7 @@ def health(path: str, newest: int) -> Steps[Facts]:
     """Everything there is to know, but for the integrity of the file.
 
     Raises:
-        StoreError: It is not a database, or not to be opened.
+        StoreError: It is not a database, or cannot be opened.
     """
     unseen: dict[str, str] = {}
     [(version, page_size, pages, free_pages, others)] = yield FILE()
@@ -58,7 +58,7 @@ def health(path: str, newest: int) -> Steps[Facts]:
     writing = None
     try:
         writing = _waited(path)
-    except SchemaMissing:  # it has its turn, and nothing to write to yet
+    except SchemaMissing:  # the turn was free, and there is no table to write to yet
         pass
     except RotaError as error:
         unseen["write"] = str(error)
@@ -123,7 +123,7 @@ def lane(row: Sequence[Any]) -> LaneFacts:
 
 
 def session(row: Sequence[Any]) -> SessionFacts:
-    """A row of `health_sessions.sql`; nobody noted when a lease was handed out."""
+    """A row of `health_sessions.sql`; the times of leases are not noted."""
     number, worker, queues, timeout, silent, leased, opened = row
     names = tuple(msgspec.json.decode(queues))
     return SessionFacts(number, worker, names, timeout, silent, leased, None, opened)
@@ -135,7 +135,7 @@ def log_size(path: str) -> int:
 
 
 def _waited(path: str) -> float | None:
-    """For how long a turn at writing was not to be had; None if it was."""
+    """Seconds spent waiting in vain for a turn at writing; None if there was one in time."""
     began = time.monotonic()
     with closing(SqliteConnection(path, patience=TURN_PATIENCE)) as writer:
         try:
@@ -158,7 +158,7 @@ def _size(path: str) -> int:
 
 
 def lock_holders(path: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The processes that hold a file's write lock and its read locks; empty where none is told."""
+    """The processes that hold a file's write lock and its read locks, where the system tells."""
     writers, readers = set(), set()
     with suppress(OSError, ValueError):
         inode = Path(path).stat().st_ino

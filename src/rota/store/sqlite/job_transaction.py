@@ -1,7 +1,7 @@
 """Jobs that a transaction of their handler completes, together with what the handler wrote.
 
-Each job is a row of its own here, so nothing has to be singled out, and nothing can stay locked while
-others write: whoever writes has the file to himself.
+Each job is a row of its own here, so nothing has to be singled out; and with one writer at a time,
+nothing can stay locked while others write.
 """
 
 from rota.model.job import JobId, LeaseId, SessionId

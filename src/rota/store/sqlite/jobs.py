@@ -20,7 +20,7 @@ LIST_FINISHED = sql("jobs/list_finished")
 
 @operation(Begin.NOTHING)
 def get(jobs: Sequence[JobId]) -> Steps[list[JobRecord]]:
-    """The jobs with these ids, in the order asked for; ids of no job are left out."""
+    """The jobs with these ids, in the order asked for; unknown ids are left out."""
     rows = yield GET(jobs=json_list(jobs))
     found = {row[0]: job_record(row) for row in rows}
     return [found[job] for job in jobs if job in found]

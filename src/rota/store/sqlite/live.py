@@ -32,6 +32,6 @@ def workers() -> Steps[list[SessionFacts]]:
 
 @operation(Begin.READING)
 def horizon(path: str) -> Steps[HorizonFacts]:
-    """How long the write-ahead log has become: it grows while somebody reads an old snapshot."""
+    """How long the write-ahead log has become: it grows while a reader keeps an old snapshot."""
     yield from ()
     return HorizonFacts(log_size=log_size(path))

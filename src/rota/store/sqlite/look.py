@@ -15,7 +15,7 @@ CRON_NEXT = sql("wake/cron_next")
 def look(queues: Sequence[str], *, cron: bool = False) -> Steps[Look]:
     """Whether there is something to claim or to stage, and when an entry is due.
 
-    Rescuing and tidying find out themselves.
+    Rescuing and tidying find out by themselves.
     """
     [(due,)] = yield STAGE_NEXT()
     entry = later = None

@@ -19,12 +19,12 @@ def note(told: Sequence[Note]) -> Steps[None]:
     """Keep what handlers told."""
     now = monotonic()
     rows = [
-        [one.job, one.lease, one.attempt, int(one.line), one.number, max(0.0, now - one.said),
-         one.fraction, one.level, one.text]
-        for one in told
+        [note.job, note.lease, note.attempt, int(note.line), note.number,
+         max(0.0, now - note.said), note.fraction, note.level, note.text]
+        for note in told
     ]  # fmt: skip
     yield NOTE(told=json_list(rows))
-    jobs = json_list(list({one.job for one in told}))
+    jobs = json_list(list({note.job for note in told}))
     yield NOTE_TRIM(jobs=jobs, most=LINES, characters=LOG_CHARACTERS)
 
 

@@ -1,4 +1,4 @@
-"""Queues: who has how many jobs, and which are paused."""
+"""Queues: how many jobs each has, and which are paused."""
 
 from rota.model.job import QueueRecord
 from rota.model.states import State

@@ -1,14 +1,14 @@
 """Workers' sessions: their signs of life, and what happens when they stop.
 
-A session without a sign of life for its timeout is ended by whoever rescues next. From that moment
-on it cannot claim, renew or settle: its row says that it has ended, and its jobs no longer carry
-its name. Until then it may renew, however late.
+A session without a sign of life for its timeout is ended by the next rescue. From that moment on it
+cannot claim, renew or settle: its row says that it has ended, and its jobs no longer carry its name.
+Until then it may renew, however late.
 
 SQLite has one writer at a time, so a transaction that stays open keeps every worker from renewing,
 and afterwards all of them look dead. The same holds after the machine has slept, or its clock has
-jumped forward: all clocks here are SQLite's, that is the machine's. A rescue therefore notes who is
-silent first, at 0.6 of the timeout, and takes over 0.4 of it later at the earliest. That is two
-heartbeats in which a living worker speaks up. Where workers rescue regularly it delays nothing.
+jumped forward: all clocks here are SQLite's, that is the machine's. A rescue therefore notes silent
+sessions first, at 0.6 of the timeout, and takes over 0.4 of it later at the earliest: after two
+heartbeats, in which a living worker renews. Where workers rescue regularly this delays nothing.
 """
 
 from collections import Counter
@@ -65,7 +65,7 @@ def release(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
 
 def _release(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
     rows = yield SESSION_RELEASE(session=session, held=json_list(held))
-    yield from added(Counter(map(PLACE, rows)))
+    yield from added(Counter(map(BUCKET, rows)))
     yield from moved_on(rows)
     return sorted(JobId(row[0]) for row in rows)
 
@@ -77,7 +77,7 @@ def rescue(keep: Mapping[str, float] | None = None) -> Steps[list[Rescue]]:
     keeps = json_list(list((keep or {}).items()))
     for session, worker in (yield RESCUE_SESSIONS()):
         rows = yield RESCUE_JOBS(session=session, worker=worker, keeps=keeps)
-        yield from added(Counter(map(PLACE, rows)))
+        yield from added(Counter(map(BUCKET, rows)))
         yield from moved_on(rows)
         rescues.append(
             Rescue(

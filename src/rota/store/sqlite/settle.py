@@ -37,58 +37,58 @@ _UNSPENT = {Move.RETRY: 0, Move.SNOOZE: 1, Move.RELEASE: 1}
 def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[JobId]]:
     """Write settlements of jobs that the session still holds; the ids it refused."""
     batches: dict[Statement, list[list[Any]]] = defaultdict(list)
-    for one in settlements:
-        request, values = _written(one)
+    for settlement in settlements:
+        request, values = _written(settlement)
         batches[request].append(values)
     settled: set[JobId] = set()
-    keyed = {one.job for one in settlements if one.unique_key is not None}
+    unique = {settlement.job for settlement in settlements if settlement.unique_key is not None}
     for request, batch in batches.items():
         rows = yield request(settled=json_list(batch), session=session)
         settled.update(row[0] for row in rows)
         if request is not SETTLE_FORGET:
-            yield from added(Counter(map(PLACE, rows)))
-        if keyed:
-            theirs = [row for row in rows if row[0] in keyed]
+            yield from added(Counter(map(BUCKET, rows)))
+        if unique:
+            theirs = [row for row in rows if row[0] in unique]
             if request is SETTLE_FORGET:
                 yield from ended([row[0] for row in theirs])
             else:
                 yield from moved_on(theirs)
     refused = []
-    for one in settlements:
-        if one.job in settled:
-            settled.discard(one.job)
+    for settlement in settlements:
+        if settlement.job in settled:
+            settled.discard(settlement.job)
         else:
-            refused.append(one.job)
+            refused.append(settlement.job)
     return refused
 
 
-def _written(one: Settlement) -> tuple[Statement, list[Any]]:
+def _written(settlement: Settlement) -> tuple[Statement, list[Any]]:
     """The statement that writes a settlement, and its element of that statement's list."""
-    match one.move:
-        case Move.COMPLETE | Move.CANCEL if not one.keep:
-            return SETTLE_FORGET, [one.job, one.lease]
-        case Move.DISCARD if one.keep == 0:
-            return SETTLE_FORGET, [one.job, one.lease]
+    move, keep, error = settlement.move, settlement.keep, settlement.error
+    held = [settlement.job, settlement.lease]
+    match move:
+        case Move.COMPLETE | Move.CANCEL if not keep:
+            return SETTLE_FORGET, held
+        case Move.DISCARD if keep == 0:
+            return SETTLE_FORGET, held
         case Move.COMPLETE | Move.CANCEL | Move.DISCARD:
-            # What was discarded without a retention stays until somebody deletes or retries it.
-            end = _ENDS[one.move]
-            return SETTLE_FINISH, [one.job, one.lease, end, one.keep, one.result, one.error]
+            # A job discarded without a retention stays until a user deletes or retries it.
+            return SETTLE_FINISH, [*held, _ENDS[move], keep, settlement.result, error]
         case Move.RETRY | Move.SNOOZE | Move.RELEASE:
-            state = _wait(one)
-            unspent = _UNSPENT[one.move]
-            return SETTLE_WAIT, [one.job, one.lease, state, one.delay, unspent, one.error]
+            delay = settlement.delay
+            return SETTLE_WAIT, [*held, _wait(settlement), delay, _UNSPENT[move], error]
         case Move.AGAIN:
-            at = None if one.at is None else one.at.timestamp()
-            return SETTLE_AGAIN, [one.job, one.lease, one.delay, at]
+            at = None if settlement.at is None else settlement.at.timestamp()
+            return SETTLE_AGAIN, [*held, settlement.delay, at]
         case Move.STAGE | Move.CLAIM | Move.RESCUE | Move.RETRY_BY_HAND:
-            message = f"{one.move} is nothing that a run can end with"
+            message = f"a run cannot end with {move}"
             raise ValueError(message)
-    assert_never(one.move)
+    assert_never(move)
 
 
-def _wait(one: Settlement) -> State:
-    if one.move is Move.RETRY:
+def _wait(settlement: Settlement) -> State:
+    if settlement.move is Move.RETRY:
         return State.RETRYABLE
-    if one.move is Move.RELEASE and one.delay <= 0:
+    if settlement.move is Move.RELEASE and settlement.delay <= 0:
         return State.AVAILABLE
     return State.SCHEDULED

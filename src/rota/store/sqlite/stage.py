@@ -5,7 +5,7 @@ from collections import Counter
 from rota.model.job import Staging
 from rota.model.states import State
 from rota.store.operation import Begin, Steps, operation
-from rota.store.sqlite.counters import QUEUE, Place, moved, places
+from rota.store.sqlite.counters import QUEUE, Bucket, buckets, moved
 from rota.store.sqlite.statements import json_list, sql
 
 STAGE_DUE = sql("stage/stage_due")
@@ -19,7 +19,7 @@ def stage(limit: int) -> Steps[Staging]:
     due = yield STAGE_DUE(size=max(limit, 0))
     if due:
         yield STAGE(jobs=json_list([row[0] for row in due]))
-        left: Counter[Place] = Counter((queue, state, None) for _, queue, state in due)
-        yield from moved(left, places(map(QUEUE, due), State.AVAILABLE))
+        left: Counter[Bucket] = Counter((queue, state, None) for _, queue, state in due)
+        yield from moved(left, buckets(map(QUEUE, due), State.AVAILABLE))
     [(seconds,)] = yield STAGE_NEXT()
     return Staging(len(due), None if seconds is None else max(seconds, 0.0))

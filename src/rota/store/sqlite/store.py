@@ -39,7 +39,7 @@ class SqliteStore:
 
     Args:
         path_or_url: A path, or a URL such as `sqlite:///rota.db` or `sqlite:////srv/rota.db`.
-        patience: Seconds to wait for a lock that somebody else holds.
+        patience: Seconds to wait for a lock that another connection holds.
 
     Raises:
         ConfigError: It names no file that several connections can share.
@@ -71,7 +71,7 @@ class SqliteStore:
         """Something that hears of jobs that have ended."""
         return SqliteListener(self.connect())
 
-    # Looking on, and cron. The modules are loaded here: few processes need their statements.
+    # Monitoring, and cron. The modules are loaded here: few processes need their statements.
 
     @property
     def cron(self) -> "Cron":

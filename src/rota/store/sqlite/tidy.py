@@ -1,4 +1,4 @@
-"""Housekeeping: removing what is past its retention, in batches that nobody waits long for.
+"""Housekeeping: removing what is past its retention, in batches short enough for waiting writers.
 
 `tidy` has no transaction of its own; each batch is an operation `Apart`, hence a short one.
 """
@@ -15,10 +15,10 @@ NOTE_SWEEP = sql("tidy/note_sweep")
 CHECKPOINT = sql("tidy/checkpoint")
 
 BATCH = 1_000
-"""Rows one transaction removes."""
+"""The most rows that one transaction removes."""
 
 BATCHES = 100
-"""Transactions one round makes for each kind of row; the next round goes on."""
+"""The most transactions that one round makes for each kind of row; the next round goes on."""
 
 
 @operation(Begin.NOTHING)

@@ -1,4 +1,4 @@
-"""A transaction of Rota's own, for callers who have none."""
+"""A transaction of Rota's own, for callers without one."""
 
 from collections.abc import Callable
 

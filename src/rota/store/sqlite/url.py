@@ -35,7 +35,7 @@ def database_path(path_or_url: str | os.PathLike[str]) -> str:
 def _from_url(url: str) -> str:
     rest, question, options = url.removeprefix(PREFIX).partition("?")
     if question:
-        message = f"{url!r}: SQLite URLs have no options, and this one has {options!r}"
+        message = f"{url!r}: SQLite URLs take no options; leave out ?{options}"
         raise ConfigError(message)
     if not rest.startswith("/"):
         message = (

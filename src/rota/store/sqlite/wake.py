@@ -1,7 +1,7 @@
 """Waking workers: at once inside one process, by looking at the file from others.
 
 In a process, an operation that made jobs available sets the flags of the wakers of that database
-(`signals`). For what other processes did, a waker asks SQLite whether the database has changed
+(`flags`). For what other processes did, a waker asks SQLite whether the database has changed
 (`PRAGMA data_version`: microseconds, and nothing of the file is read) and, only if so, whether
 there is a job to claim: another worker's commits must not wake this one. It asks every 2 ms
 after something was found, then ever more rarely, down to every 40 ms: waking up 25 times a second
@@ -80,7 +80,7 @@ class SqliteWaker:
                 return False
             seen = self.connection.run(look(self._queues))
         except StoreError:
-            # Not a sleeper's business: the next claim will say so.
+            # The next claim reports it.
             return False
         self._version = version
         due = inf if seen.due is None else monotonic() + seen.due

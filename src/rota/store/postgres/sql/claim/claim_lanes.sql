@@ -1,15 +1,15 @@
--- The second half of a claim of the keyed lanes of one queue and priority: those beside the plain lane
+-- The second half of a claim of the key lanes of one queue and priority: those beside the plain lane
 -- `lane`. One statement, hence one snapshot. Does nothing unless keyed_lock.sql has the turn.
--- Goes round the lanes from the one after `after` on, and looks at up to `share` jobs of each, `most` in
--- all; of these it takes `size`: first of every lane the next one, then the second one, as far as
--- limits have places. Per lane it does what claim.sql does. Writes one lease, a cursor entry for each
--- lane, and what started where a rate is limited.
+-- Goes round the lanes, beginning after the lane `after`, and looks at up to `share` jobs of each, `most`
+-- in all; of these it takes `size`: first the next job of every lane, then the second, as far as limits
+-- have places. Per lane it does what claim.sql does. Writes one lease, a cursor entry for each lane, and
+-- what started where a rate is limited.
 -- Walks: lane_keyed in a circle or, where this queue and the whole database have more than 2,000 lanes,
 -- log_order from lane to lane, which passes those without rows; cursor_order and log_order as claim.sql
 -- does, limit_start_order over a limit's window, and all leases, which their ring keeps few. A start is
 -- dated after its window was looked at, so that no window anywhere has more.
--- (nr, turn) are a lane's number in this round and a job's in its lane. Where no two of the lanes have one
--- limit, a job's `seat` among its limit's places is its turn, without sorting. Unique jobs are handed
+-- (nr, turn) are a lane's number in this round and a job's in its lane. Where no two lanes share a limit,
+-- a job's `seat` among its limit's places is its turn, without sorting. Unique jobs are handed
 -- out, passed over and put aside as in claim_keyed.sql; those passed have a limit's place until the next
 -- claim, and one row of nulls says that there was nothing else.
 -- IS TRUE keeps the planner from making joins of IN, which would not be hashed.

@@ -1,5 +1,5 @@
 -- The plain lanes of these queues, in the order of a claim, and whether there is something to claim:
--- in the lane; in the keyed lanes beside it (null: there are none).
+-- in the lane; in the key lanes beside it (null: there are none).
 -- Locks nothing and writes nothing: a lane with nothing new costs a probe of cursor_order's right
 -- end, one of log_order past the cursor, and one of log_order per hole that has ended.
 SELECT lane.id,

@@ -1,4 +1,4 @@
--- keyed_lock.sql for everything but the first part of a claim: does not wait.
+-- keyed_lock.sql for all parts of a claim but the first: does not wait.
 WITH session AS MATERIALIZED (
     SELECT id FROM rota.session WHERE id = %(session)s::int8 FOR KEY SHARE
 ), lane AS MATERIALIZED (

@@ -1,7 +1,7 @@
 -- Make finished jobs available again, with all their attempts; their errors stay readable. The
 -- lanes exist, since the jobs once lay in them. Says so in the tally.
--- A unique job takes its key again, and stays as it is where another one has it; of two with the same
--- key the newer one comes back. Who holds the key in an open transaction is waited for.
+-- A unique job takes its key again, and stays as it is where another job has it; of two with the same
+-- key the newer one comes back. Waits for an open transaction that holds the key.
 WITH locked AS MATERIALIZED (
     SELECT finished.id, finished.entry, finished.task, finished.unique_key, finished.while_waiting,
            finished.iteration, finished.last_run, lane.id AS lane

@@ -1,7 +1,7 @@
 -- Write the totals of this moment down as the newest mark: one statement, hence one snapshot. Nothing
 -- is written while the newest mark is younger than `age` seconds or still says it all.
--- Locks: nothing. Of two who do it at once the second finds its number taken and leaves it at that;
--- a number is taken only by who has seen the mark before it.
+-- Locks: nothing. Of two sessions that squeeze at once the second finds its number taken and stops
+-- there; to take a number, a session must have seen the mark before it.
 -- Walks: tally_mark's right end; log_order per lane in use and tally_xid from the newest mark's snapshot
 -- on, never what was there before; cursor_order from lane to lane.
 -- Old marks are removed by their numbers: a range without a lower end would walk all the dead ones.
@@ -23,7 +23,7 @@ WITH mark AS MATERIALIZED (
            coalesce(total.lanes, '{}'), coalesce(total.states, '{}'),
            coalesce(total.expires, '{}'), coalesce(total.jobs, '{}')
     FROM mark, handed, (
-        -- An expiry of a moment ago may still lie ahead for somebody whose statement began before.
+        -- An expiry of a moment ago may still lie ahead for a statement that began before.
         SELECT array_agg(lane) AS lanes, array_agg(state) AS states, array_agg(expires) AS expires,
                array_agg(jobs) AS jobs
         FROM counted WHERE jobs <> 0 AND expires > now() - interval '1 second'

@@ -1,3 +1,3 @@
--- Begin with the unique jobs of an entry: what follows can be undone without the other entries.
+-- Begin with the unique jobs of an entry: what follows can be undone, and the other entries stay done.
 -- Locks nothing.
 SAVEPOINT cron_entry

@@ -2,7 +2,7 @@
 -- and whether the lane was there before this transaction: a producer that goes on with enqueue_here.sql
 -- needs both.
 -- Locks: nothing that another producer waits for; the row and its index entries are new.
--- Gives no row where the lane does not exist yet (or the caller's snapshot is older than it):
+-- Gives no row where the lane does not exist yet (or the caller's snapshot is older than the lane):
 -- `lane` then names it, after it was made apart. The wake is sent only if a worker of the queue
 -- `wake` holds the lock that says "asleep"; taking and freeing it costs microseconds. Null: no wake.
 -- It begins with the transaction's id, by which the sleeping workers know which of them goes first.

@@ -1,5 +1,5 @@
 -- enqueue.sql for a producer that knows its lane and a segment: straight into that segment. The
--- number of the segment is exchanged when the statement is read.
+-- number of the segment is put in when the statement is read.
 INSERT INTO rota.log_0 (id, lane, segment, max_attempts, timeout, task, args)
 VALUES (nextval('rota.job_id'), %(lane)s::int4, 0 /* segment */, %(max_attempts)s::int2,
         %(timeout)s::float4, %(task)s, %(args)s::text::json)

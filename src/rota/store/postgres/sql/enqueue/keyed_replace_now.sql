@@ -1,10 +1,10 @@
--- Replace jobs that have these keys and have not started: a new entry of each goes to the log, and the one it
--- had is void from now on. Gives the keys and the ids of those that were replaced; running jobs are
--- neither changed nor locked. Waking as in enqueue.sql.
+-- Replace jobs that have these keys and have not started: a new entry of each goes to the log, and the
+-- old one is void from now on. Gives the keys and the ids of the replaced jobs; running jobs are neither
+-- changed nor locked. Waking as in enqueue.sql.
 -- Locks: the rows of the keys, in their order, until the transaction ends. Claims and stagings do not
 -- wait for these, they leave such a job for later; another producer of the same key waits.
--- Says in the tally what the void entries were. Entries of this very transaction are deleted
--- instead, nobody has seen them: two of one job would have the same place in log order.
+-- Says in the tally what the void entries were. Entries of this very transaction, which no other has
+-- seen, are deleted instead: two of one job would have the same position in log order.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM ROWS FROM (
         json_array_elements_text(%(keys)s::json), unnest(%(lanes)s::text::int4[]),

@@ -1,4 +1,4 @@
--- Take back what this transaction has just enqueued, since one of the jobs was not to be had: for callers, who
+-- Take back what this transaction has just enqueued, since a key of one of the jobs was taken: callers
 -- may go on with their transaction. Where every statement is a transaction of its own the jobs may have
 -- been seen, so the tally says what has gone, as in available_delete.sql.
 WITH key AS (

@@ -1,5 +1,6 @@
--- The lane of each pair of keys (null: no such key), in their order; null where there is none, or where
--- its limit has other numbers than these, if that matters (`exact`). Locks nothing. Walks limit_key's key and lane_key.
+-- The lane of each pair of keys (null: no such key), in their order; null where there is no lane, or
+-- where its limit has other numbers than these, if that matters (`exact`). Locks nothing. Walks
+-- limit_key's key and lane_key.
 SELECT (
     SELECT lane.id FROM rota.lane
     WHERE lane.queue = %(queue)s AND lane.priority = %(priority)s::int2

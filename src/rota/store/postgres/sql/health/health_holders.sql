@@ -1,4 +1,4 @@
--- Who keeps vacuum from removing rows of this database's tables, or has locked a segment of one of
+-- What keeps vacuum from removing rows of this database's tables, or has locked a segment of one of
 -- Rota's rings. Reads the server's own lists; locks nothing.
 -- Sessions in other databases do not count (ComputeXidHorizons, procarray.c), nor does a vacuum;
 -- slots and standbys count everywhere. A parallel worker is named by its leader. In pg_locks a

@@ -1,6 +1,6 @@
 -- Each queue and priority, and how long ago the job that is next in it was enqueued: one probe of log_order
--- past each lane's cursor, and one for each hole that has ended. Counts nothing. Of keyed lanes only those
--- count whose limits have places: the others wait for something else than a worker.
+-- past each lane's cursor, and one for each hole that has ended. Counts no jobs. Key lanes are left out
+-- where their limit has no place: their jobs wait for something else than a worker.
 SELECT lane.queue, lane.priority, queue.paused,
        extract(epoch FROM clock_timestamp() - min(next.enqueued_at))::float8
 FROM (

@@ -1,3 +1,3 @@
--- Nobody shall wait for somebody who only looks. Not behind a transaction pooler, where these would
--- stay with somebody else.
+-- No session shall wait for one that only looks. Not behind a transaction pooler, where these settings
+-- would stay for other clients.
 SELECT set_config('statement_timeout', '5s', false), set_config('lock_timeout', '1s', false)

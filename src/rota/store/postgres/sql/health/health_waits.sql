@@ -1,5 +1,5 @@
--- Sessions that use Rota's tables and wait for a lock, and who is in their way (0: a prepared
--- transaction). Reads the server's list of locks, and stops nobody for longer than that takes.
+-- Sessions that use Rota's tables and wait for a lock, and what blocks them (0: a prepared transaction).
+-- Reads the server's list of locks, and stops other sessions no longer than that takes.
 SELECT waiting.pid, coalesce(session.application_name, ''),
        extract(epoch FROM clock_timestamp() - waiting.waitstart)::float8,
        pg_blocking_pids(waiting.pid)

@@ -1,2 +1,2 @@
--- A probe that whoever listens on this channel can tell from all others.
+-- A probe that listeners on this channel can tell from all others.
 SELECT pg_notify('rota_doctor', %(payload)s)

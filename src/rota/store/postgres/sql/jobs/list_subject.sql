@@ -1,6 +1,6 @@
 -- Jobs that hold a unique key and have not ended, of the keys from `first` to `last`, newest first; a
 -- null filter means any. Locks nothing. Walks unique_key's primary key, then each job by its id.
--- A time that Python cannot hold, in any time zone, is shown as the last or the first that it can.
+-- A time that Python cannot hold, in any time zone, is shown as the last or the first that Python can.
 SELECT job.id, job.task, job.args::text, job.queue, job.priority, job.state, job.attempt,
        job.max_attempts, job.timeout, job.enqueued_at,
        CASE WHEN job.scheduled_at IS NOT NULL

@@ -1,5 +1,5 @@
 -- Jobs that wait for their time, newest first; a null filter means any. Locks nothing.
--- A time that Python cannot hold, in any time zone, is shown as the last or the first that it can.
+-- A time that Python cannot hold, in any time zone, is shown as the last or the first that Python can.
 SELECT id, task, args::text, queue, priority, state, attempt, max_attempts, timeout, enqueued_at,
        greatest(least(scheduled_at, '9999-12-30 00:00+00'), '0001-01-02 00:00+00'),
        finished_at, result::text, errors::text, worker,

@@ -1,6 +1,6 @@
--- Append what handlers have told of their runs; `ages` are the seconds since each was said. Gives how
--- many notes that were.
--- Locks: nothing that anybody waits for.
+-- Append what handlers have told of their runs; `ages` are the seconds since each note was told. Gives
+-- the number of notes.
+-- Locks: nothing that any other statement waits for.
 WITH kept AS (
     INSERT INTO rota.note (slot, job, lease, attempt, line, number, at, fraction, level, text)
     SELECT (SELECT last_value %% 2 FROM rota.note_turn), told.job, told.lease, told.attempt, told.line,

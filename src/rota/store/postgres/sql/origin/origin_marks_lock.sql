@@ -1,2 +1,2 @@
--- Let nobody write totals down until this transaction ends.
+-- Keep others from writing totals down until this transaction ends.
 LOCK TABLE rota.tally_mark IN SHARE ROW EXCLUSIVE MODE

@@ -1,2 +1,2 @@
--- What somebody has set for a queue, of what a job brings with it. Locks nothing.
+-- What is set for a queue, of what a job brings with it. Locks nothing.
 SELECT max_attempts, timeout FROM rota.queue_setting WHERE queue = %(queue)s

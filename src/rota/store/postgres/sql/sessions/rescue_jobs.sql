@@ -1,6 +1,6 @@
--- Decide what becomes of rescued jobs: the attempt is spent and noted. Those somebody wanted
--- cancelled are cancelled, those without another attempt are discarded, the others are appended
--- to the log again. Gives each job with its new state, and says in the tally how many ended.
+-- Decide what becomes of rescued jobs: the attempt is spent and noted. Jobs with a request to cancel
+-- are cancelled, those without another attempt are discarded, the others are appended to the log
+-- again. Gives each job with its new state, and says in the tally how many ended.
 -- `keep_until` of cancelled jobs is a day, rounded up to 45 minutes as in settle_complete.sql; that of
 -- discarded ones is what `keeps` says of their `queues`, else they stay for ever.
 WITH job AS MATERIALIZED (

@@ -1,8 +1,8 @@
 -- Take the leases of locked sessions that are still without a sign of life: a renewal may have
 -- been committed after the snapshot of rescue_lock.sql. Leases that a transaction has locked are left
--- for the next time: it may be a prepared one, which lasts until somebody decides. Gives, for each
--- session, whose it is, the jobs taken, and whether leases are left.
--- Locks leases by their ids' order, as settlements do; waits for nobody.
+-- for the next rescue: a prepared transaction may last for days. Gives, for each session, its worker,
+-- the jobs taken, and whether leases are left.
+-- Locks leases by their ids' order, as settlements do; waits for no lock.
 WITH dead AS MATERIALIZED (
     SELECT session.id, session.host, session.pid FROM rota.session
     WHERE session.id = ANY (%(sessions)s::int8[]) AND NOT EXISTS (

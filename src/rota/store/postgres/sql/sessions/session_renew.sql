@@ -1,8 +1,8 @@
--- A sign of life; which of the session's jobs somebody wants cancelled, and what is set for queues
--- (null: nothing); no row where the session is not alive. The session's row is locked FOR KEY SHARE: a rescue of it waits, or was first, and
--- then there is no row to insert for. Nor is there one for a session of another cluster, whose dump
--- was restored here; see rota.origin. The table of requests is nearly always empty. Gives also
--- which sessions serve each of this one's queues, itself among them.
+-- A sign of life. Gives the session's jobs that have a request to cancel, which sessions serve each of
+-- its queues, itself among them, and what is set for queues (null: nothing). No row: the session is not
+-- alive, or belongs to another cluster, whose dump was restored here; see rota.origin.
+-- Locks the session's row FOR KEY SHARE: a rescue waits, or was first and has removed the row. The table
+-- of requests is nearly always empty.
 WITH alive AS (
     INSERT INTO rota.heartbeat (session)
     SELECT id FROM rota.session

@@ -1,2 +1,2 @@
--- Which of these jobs somebody wants cancelled.
+-- Which of these jobs have a request to cancel.
 SELECT job FROM rota.cancel_request WHERE job = ANY (%(jobs)s::int8[]) ORDER BY job

@@ -7,8 +7,8 @@
 -- those that were running then; walks timer_xid. Not bounded by `size`, so that the new mark's
 -- snapshot vouches for all of them.
 -- Two entries of a unique job may have the same time, hence WITH TIES. Those that are void are dropped.
--- `seen` is what this snapshot sees of the others' keys, `key` what of it nobody has locked or changed:
--- where a replacement is under way the job is put off a little, for a staging waits for nobody.
+-- `seen` is what this snapshot sees of the others' keys, `key` what of it no transaction has locked or
+-- changed: where a replacement is under way the job is put off a little, since a staging waits for none.
 WITH mark AS MATERIALIZED (
     SELECT seq, run_at, id, snapshot FROM rota.timer_mark ORDER BY seq DESC LIMIT 1
 ), due AS MATERIALIZED (

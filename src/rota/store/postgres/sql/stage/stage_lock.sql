@@ -1,2 +1,2 @@
--- One stager at a time, whoever comes first; freed at the end of the transaction.
+-- One stager at a time, the first that comes; freed at the end of the transaction.
 SELECT pg_try_advisory_xact_lock(7682002, 0)

@@ -1,5 +1,5 @@
 -- Repeat the newest cursor entry of every lane in the current table. All lanes are locked.
--- A keyed lane without rows in the log needs none: whatever comes there has not been handed out. What it
+-- A key lane without rows in the log needs none: whatever comes there has not been handed out. What it
 -- has handed out goes on counting, in the tally of the plain lane that stands for it.
 WITH place AS MATERIALIZED (
     SELECT newest.*, NOT lane.of_key OR EXISTS (

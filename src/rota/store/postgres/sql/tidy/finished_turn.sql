@@ -1,2 +1,2 @@
--- Move the finished ring forward. Producers that still write to the previous one do no harm.
+-- Move the finished ring to its next segment. Statements that still write to the previous one do no harm.
 SELECT setval('rota.finished_turn', (SELECT last_value + %(by)s::int8 FROM rota.finished_turn))

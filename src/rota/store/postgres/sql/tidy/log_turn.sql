@@ -1,2 +1,2 @@
--- Move the log ring forward. Producers that still write to the previous one do no harm.
+-- Move the log to its next segment. Producers that still write to the previous one do no harm.
 SELECT setval('rota.log_turn', (SELECT last_value + %(by)s::int8 FROM rota.log_turn))

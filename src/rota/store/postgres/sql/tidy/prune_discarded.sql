@@ -1,7 +1,7 @@
 -- Remove a batch of discarded jobs whose retention is over; how many. Their totals have expired by
--- themselves. What somebody retries or deletes at the same moment is left to him.
+-- themselves. Jobs that are being retried or deleted at the same moment are left out.
 -- Locks: the rows. Walks: finished_discarded_kept from its left end, where under an old snapshot the dead
--- rows of earlier rounds lie. Discarded jobs are few, and nobody waits for this.
+-- rows of earlier rounds lie. Discarded jobs are few, and no other statement waits for this.
 WITH gone AS (
     DELETE FROM rota.finished_discarded
     WHERE ctid = ANY (ARRAY(

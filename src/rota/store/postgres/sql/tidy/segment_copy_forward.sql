@@ -1,5 +1,5 @@
 -- Copy the leased rows of a segment forward, so that a long-running job does not pin it. The
--- copies keep their place in log order, at or before the cursor: no claim sees them.
+-- copies keep their position in log order, at or before the cursor: no claim sees them.
 INSERT INTO rota.log (id, xid, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts,
                       task, args, errors, unique_key, iteration, last_run)
 SELECT job.id, job.xid, job.enqueued_at, job.lane, job.entry, job.timeout,

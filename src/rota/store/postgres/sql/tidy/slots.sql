@@ -1,5 +1,5 @@
--- The two tables each of the cursor, the leases, the tally, the notes and the limits' starts: ring, number, size in bytes
--- with what long arrays occupy elsewhere, whether new rows go there.
+-- The rings of two tables (cursor, leases, tally, notes, starts under a limit). For each table: ring,
+-- number, size in bytes with what long arrays occupy elsewhere, whether new rows go there.
 SELECT ring.name, number, pg_relation_size(slot.oid) + coalesce(pg_relation_size(slot.reltoastrelid), 0),
        number = ring.turn % 2
 FROM (

@@ -1,2 +1,2 @@
--- Say that no worker of this connection is asleep: it holds no other locks of a session.
+-- Say that the worker of this connection is not asleep: its session holds no other advisory locks.
 SELECT pg_advisory_unlock_all()

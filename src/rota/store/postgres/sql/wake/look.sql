@@ -1,7 +1,7 @@
 -- What there is to do, for an idle worker once a second: whether these queues have something to
 -- claim, in how many seconds the timer needs a staging (null: not at all), whether a session is
 -- silent, whether a ring is untidy or a request to cancel is left over, and in how many seconds the
--- next cron entry is due, and the next one that is not overdue (null: none, or nobody asked).
+-- next cron entry is due, and the next one that is not overdue (null: none, or not asked for).
 -- Where there are many lanes a log that is not empty is untidy: it is left as soon as it is old enough.
 -- Locks nothing and writes nothing. Walks what claim_probe.sql, stage.sql and rescue_lock.sql walk,
 -- each to its first hit. Timers that the newest mark has not seen need a staging at once, even if

@@ -1,4 +1,4 @@
--- Which of these queues have available jobs, or lanes of keys, and are not paused; whether there are
+-- Which of these queues have available jobs, or key lanes, and are not paused; whether there are key
 -- lanes. Locks nothing.
 -- Walks: rota_queue by its primary key, rota_job_available and rota_lane_order down to their first
 -- entries per queue.

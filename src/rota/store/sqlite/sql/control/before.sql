@@ -1,5 +1,5 @@
--- Where these jobs (a JSON array of ids) are before something is done to them, for the counts: what an
--- update returns is only where they came.
+-- The queues and states of these jobs (a JSON array of ids) before an update, for the counts: the update
+-- returns only the new ones.
 -- Locks nothing; read in the transaction of the update. Walks: rota_job by its primary key.
 SELECT id, queue, state, keep_until
 FROM rota_job

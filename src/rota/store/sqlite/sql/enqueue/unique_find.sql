@@ -1,4 +1,4 @@
--- Which jobs have these keys (a JSON array), and where these are, if they are still there.
+-- Which jobs have these keys (a JSON array), and their queues and states, if they still exist.
 -- Locks nothing. Walks: rota_unique and rota_job by their primary keys.
 SELECT held.key, held.job, held.first_at, job.id, job.queue, job.state, job.keep_until
 FROM rota_unique AS held

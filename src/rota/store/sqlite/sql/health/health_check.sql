@@ -1,2 +1,2 @@
--- Up to ten faults of the file, or 'ok'. Reads all of it; holds up nobody who writes.
+-- Up to ten faults of the file, or 'ok'. Reads all of it, and holds up no writer.
 PRAGMA quick_check(10);

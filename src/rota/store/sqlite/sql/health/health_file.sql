@@ -1,4 +1,4 @@
--- The library's version, the file's pages, and whether somebody else has tables in it, too.
+-- The library's version, the file's pages, and whether there are other tables than Rota's in it.
 -- Locks nothing.
 SELECT sqlite_version(), page_size, page_count, freelist_count, EXISTS (
     SELECT 1 FROM sqlite_master

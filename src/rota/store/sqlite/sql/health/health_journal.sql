@@ -1,2 +1,2 @@
--- Who may read while somebody writes: 'wal' is what Rota needs. Changes nothing.
+-- The journal mode: with 'wal', which Rota needs, reading goes on beside writing. Changes nothing.
 PRAGMA journal_mode;

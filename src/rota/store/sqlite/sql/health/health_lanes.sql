@@ -1,6 +1,6 @@
 -- Each queue and priority that has something to claim, and how long ago the job that is next in it
--- was enqueued; a null priority stands for a queue's end. Counts nothing. Of the lanes of keys only those
--- count whose limits have places: the others wait for something else than a worker.
+-- was enqueued; a null priority stands for a queue's end. Counts no jobs. Key lanes are left out where
+-- their limit has no place: their jobs wait for something else than a worker.
 -- Locks nothing. Walks: rota_count and rota_queue, by which queues are known, and rota_job_available:
 -- one probe for the lane and one for its first job; rota_lane_order, and one probe of rota_job_keyed
 -- for each of its lanes.

@@ -1,7 +1,7 @@
 -- All queues, and how many of their jobs are in each state (null where a queue has none yet).
 -- 'appended', 'claimed' and 'removed' are running totals: what is available is the difference.
 -- Locks nothing. Walks: rota_count and rota_queue, which do not grow with the jobs, and
--- rota_job_running, which is as long as the workers' hands.
+-- rota_job_running, which has what the workers hold.
 WITH counted (queue, state, jobs) AS (
     SELECT queue, state, jobs FROM rota_count
     WHERE expires > (julianday('now') - 2440587.5) * 86400.0

@@ -1,7 +1,7 @@
--- Take back what a dead session holds. The attempt is spent and noted. Jobs that somebody wants
--- cancelled are cancelled (and kept for a day), those without another attempt are discarded (and kept
--- as `keeps`, a JSON array of [queue, seconds], says), the others are available again. Gives each job with
--- its new state.
+-- Take back what a dead session holds. The attempt is spent and noted. Jobs with a request to cancel are
+-- cancelled (and kept for a day), those without another attempt are discarded (and kept as `keeps`, a
+-- JSON array of [queue, seconds], says), the others are available again. Gives each job with its new
+-- state.
 -- Locks: the database. Walks: rota_job_running.
 WITH moment (now, kept) AS (
     SELECT now, (CAST((now + 86400.0) / 2700.0 AS INTEGER) + 1) * 2700.0

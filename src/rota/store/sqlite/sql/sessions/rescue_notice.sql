@@ -1,5 +1,5 @@
--- Note which sessions have missed several renewals. They have two heartbeats more to speak up:
--- perhaps nobody could write in the meantime, or the machine was asleep, or its clock has jumped.
+-- Note which sessions have missed several renewals. They have two heartbeats more to renew: perhaps the
+-- file was locked in the meantime, or the machine was asleep, or its clock has jumped.
 -- Locks: the database. Walks: rota_session_alive.
 WITH moment (now) AS (SELECT (julianday('now') - 2440587.5) * 86400.0)
 UPDATE rota_session INDEXED BY rota_session_alive

@@ -1,5 +1,5 @@
 -- Give back what a session still holds, but the leases in `held` (a JSON list), without spending an
--- attempt; jobs that somebody wants cancelled are cancelled and kept for a day.
+-- attempt; jobs with a request to cancel are cancelled and kept for a day.
 -- Locks: the database. Walks: rota_job_running.
 WITH moment (now, kept) AS (
     SELECT now, (CAST((now + 86400.0) / 2700.0 AS INTEGER) + 1) * 2700.0

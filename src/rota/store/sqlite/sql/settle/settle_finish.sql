@@ -1,4 +1,4 @@
--- End jobs that the session still holds under these leases; gives the ids of those it did.
+-- End jobs that the session still holds under these leases; gives the ids of the ended jobs.
 -- `settled` is a JSON array of [job, lease, state, keep in seconds or null, result, error].
 -- Locks: the database. Walks: rota_job by its primary key, never by rota_job_running (the + sees
 -- to that: a session may hold thousands of jobs).

@@ -1,5 +1,5 @@
--- Let jobs that the session still holds under these leases wait for another run; gives the ids of
--- those it did. Where somebody asked for it, the job is cancelled instead and kept for a day.
+-- Let jobs that the session still holds under these leases wait for another run; gives their ids. A job
+-- with a request to cancel is cancelled instead and kept for a day.
 -- `settled` is a JSON array of [job, lease, state, delay in seconds, attempts given back, error].
 -- Locks: the database. Walks: rota_job by its primary key, see settle_finish.sql.
 WITH moment (now, kept) AS (

@@ -1,4 +1,4 @@
--- The jobs that are due, those first whose time came first.
+-- The jobs that are due, in the order of their time.
 -- Locks nothing; read in the transaction of stage.sql. Walks: rota_job_waiting from its left end.
 SELECT id, queue, state
 FROM rota_job

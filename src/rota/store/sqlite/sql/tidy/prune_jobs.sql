@@ -1,5 +1,5 @@
 -- Remove a batch of finished jobs that are past their retention; gives their ids. A batch is small
--- because everybody else who writes waits for it.
+-- because all other writers wait for it.
 -- Locks: the database. Walks: rota_job_kept from its left end.
 DELETE FROM rota_job
 WHERE id IN (
