@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from rota.model.job import JobId
 from rota.model.states import State
 from rota.store.operation import Begin, Rows, Steps, Then, operation
-from rota.store.sqlite.counters import PLACE, QUEUE, Place, moved, places
+from rota.store.sqlite.counters import BUCKET, QUEUE, Bucket, buckets, moved
 from rota.store.sqlite.enqueue_keyed import ended
 from rota.store.sqlite.statements import json_list, sql
 

@@ -17,7 +17,7 @@ from rota.model.job import JobId, JobSpec, Keys, Order
 from rota.model.states import State
 from rota.model.unique import OnConflict, Unique
 from rota.store.operation import Steps
-from rota.store.sqlite.counters import PLACE, added, moved
+from rota.store.sqlite.counters import BUCKET, added, moved
 from rota.store.sqlite.lanes import find_lanes
 from rota.store.sqlite.statements import chunks, json_list, sql
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 from rota.model.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
 from rota.store.operation import Begin, Steps, Then, operation
-from rota.store.sqlite.counters import PLACE, added
+from rota.store.sqlite.counters import BUCKET, added
 from rota.store.sqlite.enqueue_keyed import moved_on
 from rota.store.sqlite.queue_settings import QUEUE_SETTINGS, read
 from rota.store.sqlite.statements import json_list, sql

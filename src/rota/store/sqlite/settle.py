@@ -14,7 +14,7 @@ from rota.model.job import JobId, SessionId
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
 from rota.store.operation import Begin, Statement, Steps, Then, operation
-from rota.store.sqlite.counters import PLACE, added
+from rota.store.sqlite.counters import BUCKET, added
 from rota.store.sqlite.enqueue_keyed import ended, moved_on
 from rota.store.sqlite.statements import json_list, sql
 
