@@ -1,4 +1,4 @@
-"""The diagram of a job's states, drawn from `rota.states.MOVES`.
+"""The diagram of a job's states, drawn from `rota.model.states.MOVES`.
 
 `python -m tests.docs.diagram` writes it into docs/guarantees.md.
 """
@@ -31,7 +31,7 @@ def drawn() -> str:
 
 
 def written(page: str) -> str:
-    """The page with the diagram in its place."""
+    """The page with the diagram in it."""
     return PLACE.sub(lambda _: drawn(), page)
 
 

@@ -1,6 +1,6 @@
 """The picture of `rota top`: `python -m tests.docs.picture` draws it anew, from figures made up here.
 
-It is textual's own screenshot; only its fonts are left to whoever looks at it.
+It is textual's own screenshot, but for its fonts, which are the viewer's.
 """
 
 import asyncio

@@ -15,7 +15,7 @@ async def test_the_picture_of_top() -> None:
 
 
 def test_pictures_are_there() -> None:
-    """Each picture that a page shows is in the repository, and has a word for who cannot see it."""
+    """Each picture that a page shows is in the repository, and has a text in its place."""
     shown = 0
     for page in PAGES:
         for said, target in re.findall(r"!\[([^\]]*)\]\(([^)\s]+)\)", page.read_text("utf-8")):

@@ -102,7 +102,7 @@ def test_remote_errors() -> None:
 
 
 def test_every_state_is_in_the_table() -> None:
-    """Each state has its moves, finished ones only that by hand, and no move leads nowhere."""
+    """Each state has its moves, finished ones only the retry by hand, and every move a target."""
     assert set(MOVES) == set(State)
     for state, moves in MOVES.items():
         assert all(moves.values())

@@ -24,8 +24,8 @@ class ArgsCodec:
     """How the args of one task become JSON text and come back.
 
     Attributes:
-        context_parameter: The parameter annotated with the context class; it is no arg, and who
-            runs the job passes it by name.
+        context_parameter: The parameter annotated with the context class; it is no arg, and the
+            worker passes it by name.
     """
 
     __slots__ = (
@@ -48,8 +48,8 @@ class ArgsCodec:
         Args:
             function: What runs the jobs.
             task: The task's name, for messages.
-            context: The class by which a parameter asks for the job's context; `context | None`
-                asks too.
+            context: The class that marks the parameter for the job's context; `context | None`
+                does so too.
             element: Whether the function takes a list, and each job has one element of it.
 
         Raises:
@@ -73,7 +73,7 @@ class ArgsCodec:
         self._shapes = {each.name: each.shape for each in parameters}
         self._plain = {each.name: each.shape.plain for each in parameters}
         self._decode = args_reader(parameters)
-        # All are there and all go by place: nothing is to be sorted out when a job runs.
+        # All args are required and positional: a running job has nothing to sort out.
         plain = self._rest is None and self._extra is None
         self._direct = plain and self._lead == len(self._required) == len(self._names)
 
@@ -92,7 +92,7 @@ class ArgsCodec:
         Args:
             args: Positional arguments, without the context.
             kwargs: Keyword arguments, without the context.
-            limit: Bytes of UTF-8 that are too many beyond; None for no limit.
+            limit: The most bytes of UTF-8 that are possible; None for no limit.
 
         Raises:
             ArgsError: The args do not fit the signature, would arrive changed, or are too large.
@@ -139,7 +139,7 @@ class ArgsCodec:
             lead = self._lead
             for name, value in zip(self._names, values):  # noqa: B905 - hot, and equally long
                 if value is UNSET:
-                    lead = 0  # what follows the first gap has to go by name
+                    lead = 0  # args behind the first gap have to go by name
                 elif len(positional) < lead:
                     positional.append(value)
                 else:
@@ -200,7 +200,7 @@ class ArgsCodec:
         return None
 
     def _spread(self, positional: list[object], named: dict[str, object]) -> None:
-        """Put `*args` and `**kwargs` in their places, which hand-made text may not allow."""
+        """Spread `*args` and `**kwargs`, which is impossible with some text written by hand."""
         rest = named.pop(self._rest, None) if self._rest else None
         if rest:
             if len(positional) < len(self._by_place):
@@ -208,7 +208,7 @@ class ArgsCodec:
             positional.extend(rest)  # type: ignore[arg-type]
         for name in self._strict_places[len(positional) :]:
             if name in named:
-                self._refuse(f"`{name}` is positional-only, and one before it is not given")
+                self._refuse(f"`{name}` is positional-only, and a parameter before it is missing")
         extra = named.pop(self._extra, None) if self._extra else None
         if extra:
             for name in extra:  # type: ignore[attr-defined]

@@ -25,8 +25,8 @@ class Settlement(NamedTuple):
     """What is to be written about one run.
 
     `delay` is in seconds and used by retry, snooze and release. `keep` is how many seconds a finished
-    job stays readable; 0: it leaves no row behind. Where it is `None`, a discarded job stays until
-    somebody deletes or retries it, and others leave no row. `result` and `error` are JSON text.
+    job stays readable; 0: it leaves no row behind. Where it is `None`, a discarded job stays until it
+    is deleted or retried, and others leave no row. `result` and `error` are JSON text.
     `unique_key` is the job's; `at` is when it comes round again, else after `delay`.
     """
 
@@ -57,12 +57,12 @@ def completed(job: ClaimedJob, keep: float | None, result: str | None = None) ->
 
 
 def cancelled(job: ClaimedJob, keep: float | None) -> Settlement:
-    """Somebody asked for the job to be cancelled, and it has stopped."""
+    """The job has stopped on request."""
     return Settlement(job.id, job.lease, Move.CANCEL, 0.0, keep, unique_key=job.unique_key)
 
 
 def released(job: ClaimedJob, delay: float = 0.0) -> Settlement:
-    """The job did not run here; somebody else shall run it. No attempt is spent."""
+    """The job did not run here and goes back for other workers. No attempt is spent."""
     return Settlement(job.id, job.lease, Move.RELEASE, delay, unique_key=job.unique_key)
 
 
@@ -71,7 +71,7 @@ def decide(
 ) -> Settlement:
     """What follows from an exception, or from an outcome that was raised or returned.
 
-    `keep` is for a job that is discarded.
+    `keep` counts if the job is discarded.
     """
     match raised:
         case Snooze():
@@ -129,7 +129,7 @@ def error_text(attempt: int, raised: BaseException) -> str:
 
 
 def _handlers(traceback: TracebackType | None) -> TracebackType | None:
-    """The traceback from the handler on: how Rota called it helps nobody."""
+    """The traceback from the handler on, without the calls inside Rota that led to it."""
     inner = traceback
     while inner is not None and inner.tb_frame.f_globals.get("__name__", "").startswith("rota."):
         inner = inner.tb_next
