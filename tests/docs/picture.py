@@ -97,7 +97,7 @@ async def draw() -> str:
 
 
 def words(drawn: str) -> list[str]:
-    """What stands in a picture, but for the clock."""
+    """The words in a picture, but for the clock."""
     texts = ET.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")  # noqa: S314 - our own
     found = ("".join(text.itertext()).replace("\xa0", " ").strip() for text in texts)
     return [CLOCK.sub("clock", text) for text in found if text]

@@ -10,7 +10,7 @@ from tests.docs.picture import PICTURE, draw, words
 
 @pytest.mark.asyncio
 async def test_the_picture_of_top() -> None:
-    """It shows what the screen shows today; else draw it anew: python -m tests.docs.picture."""
+    """The picture agrees with today's screen; else draw it anew: python -m tests.docs.picture."""
     assert words(PICTURE.read_text(encoding="utf-8")) == words(await draw())
 
 

@@ -119,7 +119,7 @@ def test_unknown_zones(timezone: str, said: str) -> None:
 
 
 def test_a_naive_moment() -> None:
-    """It is refused at the call, before the first due time is taken."""
+    """A moment without a time zone is refused at the call, before the first due time is taken."""
     with pytest.raises(ConfigError, match="after: this datetime has no time zone"):
         due_times("@daily", ROME, at("2026-01-01T00:00"))
 
@@ -401,7 +401,7 @@ def test_a_job_has_what_the_entry_says() -> None:
 
 
 def test_a_job_may_know_its_due_time() -> None:
-    """By the entry's clock; the other args stay as they were written."""
+    """The due time is by the entry's clock; the other args stay as they were written."""
     each = entry("@daily", timezone=ROME, due="when", args='{"n":1.50,"big":12345678901234567890}')
     _, args = job(each, NOON, NOON)
     assert args == '{"n":1.50,"big":12345678901234567890,"when":"2026-01-01T13:00:00+01:00"}'
@@ -410,7 +410,7 @@ def test_a_job_may_know_its_due_time() -> None:
 @settings(deadline=None)
 @given(st.floats(0, 1e6), moments)
 def test_jitter(jitter: float, when: datetime) -> None:
-    """It is below its bound, and the same in every time zone."""
+    """Jitter is below its bound, and the same in every time zone."""
     each = entry("@daily", jitter=jitter)
     waits = delay(each, when)
     assert 0 <= waits <= jitter

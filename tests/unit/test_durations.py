@@ -26,7 +26,7 @@ def test_no_durations(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["10", "10.5", " 7 "])
 def test_a_number_without_a_unit(text: str) -> None:
-    """It could mean minutes, and is refused."""
+    """A bare number could mean minutes, and is refused."""
     with pytest.raises(ConfigError, match=rf"--older-than: {text.strip()} what"):
         parse(text, "--older-than")
     assert parse(f"{text}m", "--older-than") == 60 * float(text)

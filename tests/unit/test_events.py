@@ -44,7 +44,7 @@ JOB = ClaimedJob(JobId(7), LeaseId(3), "shop.mail", '{"secret":"hush"}', "mail",
 
 
 def failed(move: Move, error: Exception) -> Settlement:
-    """What follows from an exception."""
+    """The settlement of a failed attempt."""
     return Settlement(JOB.id, JOB.lease, move, error=error_text(JOB.attempt, error))
 
 
@@ -60,7 +60,7 @@ SETTLEMENTS = {
 
 
 def test_every_ending_has_a_kind() -> None:
-    """Whatever a run can end with is an event."""
+    """Each end that a run can have is an event."""
     assert set(ENDINGS) == set(MOVES[State.RUNNING]) - {Move.RESCUE}
     assert set(ENDINGS.values()) == set(SETTLEMENTS)
 
@@ -148,7 +148,7 @@ def test_collecting() -> None:
         for settlement in SETTLEMENTS.values():
             events.settled(JOB, settlement)
     events.settled(JOB, SETTLEMENTS[JobRetried])
-    assert [(type(one), one.exception) for one in failures] == [
+    assert [(type(failure), failure.exception) for failure in failures] == [
         (JobRetried, "builtins.ValueError"),
         (JobDiscarded, "builtins.ValueError"),
     ]
@@ -235,7 +235,7 @@ def test_what_a_handler_means_is_no_warning(
 
 
 def test_unknown_tasks_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    """A thousand jobs of an unknown task are one line, another task is another one."""
+    """A thousand jobs of an unknown task are one line, those of another task another line."""
     events = Events()
     Log(events)
     for _ in range(1000):

@@ -1,4 +1,4 @@
-"""What runs tell: what is kept of it in memory, and what a reader makes of it."""
+"""The notes of runs: what is kept of them in memory, and what a reader gets."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -98,7 +98,7 @@ def test_what_is_no_fraction(wrong: Any) -> None:
 
 
 def test_a_message_is_a_text() -> None:
-    """Anything else is a mistake of the order of arguments."""
+    """Any other value was probably meant for another argument, and is refused."""
     ctx, _, _ = context()
     wrong: Any = 3
     with pytest.raises(ConfigError, match="text, not int"):

@@ -74,7 +74,7 @@ def test_a_retention() -> None:
     ],
 )
 def test_no_retention(value: Any, words: str) -> None:
-    """What cannot be kept so long, or at all, is refused."""
+    """Impossible durations and states are refused."""
     with pytest.raises(ConfigError, match=words):
         retention(value, "retention")
 
@@ -101,7 +101,7 @@ def test_settings_that_cannot_be(wrong: dict[str, Any], words: str) -> None:
 
 @given(st.integers(0, 10**9) | st.floats(0.001, 10**6).map(lambda number: round(number, 3)))
 def test_durations_are_written_as_they_are_read(seconds: float) -> None:
-    """What is written is read as the same number of seconds, unit and all."""
+    """A written duration is read as the same number of seconds."""
     assert parse(written(seconds), "it") == pytest.approx(seconds, abs=1e-6)
 
 

@@ -27,5 +27,5 @@ def test_the_ranges_are_the_jobs(jobs: list[JobId]) -> None:
     ],
 )
 def test_they_are_cut_at_gaps(jobs: list[JobId], expected: tuple[list[int], list[int]]) -> None:
-    """As few as possible."""
+    """There are as few ranges as possible."""
     assert stretches(jobs) == expected

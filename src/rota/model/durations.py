@@ -54,7 +54,7 @@ def parse(text: str, what: str) -> float:
 
 
 def written(duration: float) -> str:
-    """What `parse` reads as so many seconds, in the largest unit that needs no fraction: "36h"."""
+    """The duration as `parse` reads it, in the largest unit that needs no fraction: "36h"."""
     if math.isinf(duration):
         return "forever"
     for letter in ("d", "h", "m"):

@@ -111,7 +111,7 @@ def believed(*layers: QueueSettings) -> QueueSettings:
 
 
 def retention(value: Retention | None, what: str) -> dict[str, float]:
-    """What a retention says, by state: a single duration is for completed and cancelled jobs.
+    """Seconds by state; a single duration is for completed and cancelled jobs.
 
     Raises:
         ConfigError: It is no duration, or a state is named in which no job is kept.

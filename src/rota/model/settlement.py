@@ -69,7 +69,7 @@ def released(job: ClaimedJob, delay: float = 0.0) -> Settlement:
 def decide(
     job: ClaimedJob, raised: BaseException, policy: RetryPolicy, keep: float | None = None
 ) -> Settlement:
-    """What follows from an exception, or from an outcome that was raised or returned.
+    """The settlement that follows from an exception, or from an outcome, raised or returned.
 
     `keep` counts if the job is discarded.
     """

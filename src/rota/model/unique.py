@@ -21,7 +21,7 @@ class OnConflict(StrEnum):
     RAISE = "raise"
     """An error."""
     DEBOUNCE = "debounce"
-    """As `replace`, and the start is pushed back, up to a cap."""
+    """Like `replace`, and the start is pushed back, up to a cap."""
 
 
 @dataclass(frozen=True, slots=True)
