@@ -9,7 +9,7 @@ from rota.model.states import FINISHED, MOVES, Move, State
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "guarantees.md"
-PLACE = re.compile(
+DIAGRAM = re.compile(
     r"(?<=<!-- states: drawn by tests/docs/diagram.py -->\n).*?(?=<!-- /states -->)", re.DOTALL
 )
 
@@ -32,7 +32,7 @@ def drawn() -> str:
 
 def written(page: str) -> str:
     """The page with the diagram in it."""
-    return PLACE.sub(lambda _: drawn(), page)
+    return DIAGRAM.sub(lambda _: drawn(), page)
 
 
 if __name__ == "__main__":

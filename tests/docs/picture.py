@@ -21,7 +21,7 @@ from tests.docs.pages import ROOT
 PICTURE = ROOT / "docs" / "pictures" / "top.svg"
 
 SIZE = (112, 18)
-PLACE = "postgresql://rota@db1/shop"
+ADDRESS = "postgresql://rota@db1/shop"
 CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 
 QUEUES = {
@@ -82,7 +82,7 @@ class Made:
 async def draw() -> str:
     """The picture, as SVG."""
     looker: Looker = Made()  # type: ignore[assignment]  # all that the screen needs of one
-    app = Top(looker, PLACE)
+    app = Top(looker, ADDRESS)
     async with app.run_test(size=SIZE) as pilot:
         drawn = ""
         for _ in range(50):

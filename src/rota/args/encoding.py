@@ -12,7 +12,7 @@ from rota.args.text import args_reader, changed, reader, written
 from rota.errors import ArgsError
 
 MAX_ARGS_BYTES: Final = 1_000_000
-"""The default limit of a job's args as JSON: a queue is a bad place for files."""
+"""The default limit of a job's args as JSON: a queue is no store for files."""
 
 _OLDER = (
     "; an older version of the task may have stored it: keep old parameters, with defaults, "
@@ -29,8 +29,8 @@ class ArgsCodec:
     """
 
     __slots__ = (
-        "_by_name", "_by_place", "_decode", "_direct", "_extra", "_lead", "_names", "_plain", "_required",
-        "_rest", "_shapes", "_strict_places", "_subject", "context_parameter",
+        "_by_name", "_decode", "_direct", "_extra", "_lead", "_names", "_plain", "_positional",
+        "_positional_only", "_required", "_rest", "_shapes", "_subject", "context_parameter",
     )  # fmt: skip
 
     context_parameter: str | None
@@ -64,9 +64,9 @@ class ArgsCodec:
         self._subject = f"args of task {task!r}"
         self._lead = read.lead
         self._names = tuple(each.name for each in parameters)
-        self._by_place = tuple(each.name for each in parameters if each.by_place)
+        self._positional = tuple(each.name for each in parameters if each.positional)
         self._by_name = frozenset(each.name for each in parameters if each.by_name)
-        self._strict_places = tuple(n for n in self._by_place if n not in self._by_name)
+        self._positional_only = tuple(n for n in self._positional if n not in self._by_name)
         self._required = tuple(each.name for each in parameters if each.required)
         self._rest = variadic.get(signature.VAR_POSITIONAL)
         self._extra = variadic.get(signature.VAR_KEYWORD)
@@ -144,17 +144,17 @@ class ArgsCodec:
                     positional.append(value)
                 else:
                     named[name] = value
-            if self._rest or self._extra or self._strict_places:
+            if self._rest or self._extra or self._positional_only:
                 self._spread(positional, named)
             return positional, named
         raise ArgsError(found.told(self._subject) + _OLDER)
 
     def _bind(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
-        given: dict[str, object] = dict(zip(self._by_place, args))  # noqa: B905 - hot
+        given: dict[str, object] = dict(zip(self._positional, args))  # noqa: B905 - hot
         if len(args) > len(given):
             if self._rest is None:
                 raise ArgsError(
-                    f"{self._subject}: at most {len(self._by_place)} can be positional, "
+                    f"{self._subject}: at most {len(self._positional)} can be positional, "
                     f"{len(args)} were given; leave some out, or pass them by name"
                 )
             given[self._rest] = list(args[len(given) :])
@@ -179,11 +179,11 @@ class ArgsCodec:
         if name == self.context_parameter:
             reason = "is the context, which Rota passes; leave it out"
         elif name in self._by_name:
-            reason = "is given twice, by place and by name; leave one out"
+            reason = "is given twice, by position and by name; leave one out"
         elif self._extra is not None:
             return
-        elif name in self._strict_places:
-            reason = "is positional-only; pass it by place"
+        elif name in self._positional_only:
+            reason = "is positional-only; pass it by position"
         else:
             known = ", ".join(self._names) or "none"
             reason = f"is not a parameter; leave it out (parameters: {known})"
@@ -203,10 +203,10 @@ class ArgsCodec:
         """Spread `*args` and `**kwargs`, which is impossible with some text written by hand."""
         rest = named.pop(self._rest, None) if self._rest else None
         if rest:
-            if len(positional) < len(self._by_place):
+            if len(positional) < len(self._positional):
                 self._refuse(f"`{self._rest}` is given, but not all parameters before it")
             positional.extend(rest)  # type: ignore[arg-type]
-        for name in self._strict_places[len(positional) :]:
+        for name in self._positional_only[len(positional) :]:
             if name in named:
                 self._refuse(f"`{name}` is positional-only, and a parameter before it is missing")
         extra = named.pop(self._extra, None) if self._extra else None

@@ -54,7 +54,7 @@ class Parameter:
     shape: Shape
 
     @property
-    def by_place(self) -> bool:
+    def positional(self) -> bool:
         """Whether a positional argument can be for this parameter."""
         return self.kind in (Declared.POSITIONAL_ONLY, Declared.POSITIONAL_OR_KEYWORD)
 
@@ -71,7 +71,7 @@ class Signature:
     Attributes:
         parameters: In order of declaration, without the context.
         context: The name of the parameter that receives the context, if there is one.
-        lead: How many parameters can be passed by place when the job runs: those before the
+        lead: How many parameters can be passed by position when the job runs: those before the
             context, which is passed by name.
     """
 
@@ -107,11 +107,11 @@ def read(function: Callable[..., object], task: str, context: type | None) -> Si
                 f"cannot be passed by name; declare it after `*{each.name}`"
             )
         parameters.append(_parameter(each, annotation, subject))
-    places = sum(parameter.by_place for parameter in parameters)
+    positions = sum(parameter.positional for parameter in parameters)
     return Signature(
         tuple(parameters),
         None if found is None else found.name,
-        places if lead is None else min(lead, places),
+        positions if lead is None else min(lead, positions),
     )
 
 

@@ -1,6 +1,6 @@
 """What can be set for a queue, where, and which setting counts.
 
-How a job runs and how long it stays can be said in five places. The first that says it counts:
+How a job runs and how long it stays can be said by five sources. The first that does counts:
 
 1. the call that enqueues: `.using(max_attempts=…)`
 2. the task: `@rota.task(timeout=…)`
