@@ -2,6 +2,7 @@
 
 import json
 import logging
+from datetime import UTC, datetime
 
 import pytest
 
@@ -43,9 +44,12 @@ from rota.outcome import Discard, Retry
 JOB = ClaimedJob(JobId(7), LeaseId(3), "shop.mail", '{"secret":"hush"}', "mail", 0, 2, 5, 30.0, 0.0)
 
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
 def failed(move: Move, error: Exception) -> Settlement:
     """The settlement of a failed attempt."""
-    return Settlement(JOB.id, JOB.lease, move, error=error_text(JOB.attempt, error))
+    return Settlement(JOB.id, JOB.lease, move, error=error_text(JOB.attempt, error, now=NOW))
 
 
 SETTLEMENTS = {

@@ -4,7 +4,7 @@
 write the `Settlement` that comes out, and only if the lease it names is still held.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from traceback import format_exception
 from types import TracebackType
 from typing import NamedTuple
@@ -67,11 +67,16 @@ def released(job: ClaimedJob, delay: float = 0.0) -> Settlement:
 
 
 def decide(
-    job: ClaimedJob, raised: BaseException, policy: RetryPolicy, keep: float | None = None
+    job: ClaimedJob,
+    raised: BaseException,
+    policy: RetryPolicy,
+    keep: float | None = None,
+    *,
+    now: datetime,
 ) -> Settlement:
     """The settlement that follows from an exception, or from an outcome, raised or returned.
 
-    `keep` counts if the job is discarded.
+    `keep` counts if the job is discarded. `now` is when a failed attempt has failed.
     """
     match raised:
         case Snooze():
@@ -83,9 +88,9 @@ def decide(
                 job.id, job.lease, Move.AGAIN, after or 0.0, unique_key=job.unique_key, at=at
             )
         case Discard():
-            return _discard(job, raised, keep)
+            return _discard(job, raised, keep, now)
         case _ if job.attempt >= job.max_attempts:
-            return _discard(job, raised, keep)
+            return _discard(job, raised, keep, now)
         case Retry(after=float(after)):
             wait: float | None = after
         case _:
@@ -96,8 +101,8 @@ def decide(
                 broken.__context__ = raised
                 raised, wait = broken, Backoff().wait(job.attempt)
     if wait is None:
-        return _discard(job, raised, keep)
-    error = error_text(job.attempt, raised)
+        return _discard(job, raised, keep, now)
+    error = error_text(job.attempt, raised, now=now)
     return Settlement(job.id, job.lease, Move.RETRY, wait, error=error, unique_key=job.unique_key)
 
 
@@ -108,24 +113,27 @@ def _wait(policy: RetryPolicy, attempt: int, raised: BaseException) -> float | N
     return None if wait is None else seconds(wait, "the retry policy's answer")
 
 
-def _discard(job: ClaimedJob, raised: BaseException, keep: float | None) -> Settlement:
-    error = error_text(job.attempt, raised)
+def _discard(
+    job: ClaimedJob, raised: BaseException, keep: float | None, now: datetime
+) -> Settlement:
+    error = error_text(job.attempt, raised, now=now)
     return Settlement(
         job.id, job.lease, Move.DISCARD, keep=keep, error=error, unique_key=job.unique_key
     )
 
 
-def error_text(attempt: int, raised: BaseException) -> str:
+def error_text(attempt: int, raised: BaseException, *, now: datetime) -> str:
     """One failed attempt as JSON, with its traceback; NUL and lone surrogates are made visible."""
     if isinstance(raised, RemoteError):
-        return error_json(attempt, raised.exception, raised.message, raised.traceback)
+        return error_json(attempt, raised.exception, raised.message, raised.traceback, now=now)
     traceback = "".join(format_exception(type(raised), raised, _handlers(raised.__traceback__)))
     try:
         message = str(raised)
     except Exception:  # noqa: BLE001 - a broken __str__ must not hide that the job failed
         message = "(the exception's message cannot be read)"
     kind = type(raised)
-    return error_json(attempt, f"{kind.__module__}.{kind.__qualname__}", message, traceback)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    return error_json(attempt, name, message, traceback, now=now)
 
 
 def _handlers(traceback: TracebackType | None) -> TracebackType | None:
@@ -136,11 +144,13 @@ def _handlers(traceback: TracebackType | None) -> TracebackType | None:
     return inner or traceback
 
 
-def error_json(attempt: int, exception: str, message: str, traceback: str = "") -> str:
+def error_json(
+    attempt: int, exception: str, message: str, traceback: str = "", *, now: datetime
+) -> str:
     """One failed attempt as JSON text."""
     entry = {
         "attempt": attempt,
-        "at": datetime.now(UTC),
+        "at": now,
         "exception": exception,
         "message": _storable(message)[:TRACEBACK_LIMIT],
         "traceback": _storable(traceback)[-TRACEBACK_LIMIT:],

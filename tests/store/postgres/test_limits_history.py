@@ -17,13 +17,14 @@ import pytest
 from rota import Limit
 from rota.model.enqueued import Placed
 from rota.model.job import ClaimedJob, JobId, JobSpec, Keys, SessionId
-from rota.model.settlement import Settlement, error_json
+from rota.model.settlement import Settlement
 from rota.model.states import Move
 from rota.store.execute import drive
 from rota.store.operation import Apart, Request, Rows, Statement
 from rota.store.postgres import claim_lanes
 from rota.store.postgres import tidy as segments
 from rota.transactions.callers import blocking_caller
+from tests.store.factories import error_json
 from tests.store.postgres.database import Database, Raw
 
 QUEUES = ("a", "b")
