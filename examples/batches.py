@@ -12,7 +12,7 @@ calls: list[int] = []
 
 @rota.task(batch=100, within=0.5, max_attempts=1, store_result=True)
 async def count_words(texts: list[str]) -> list[int | ValueError]:
-    """Count the words of each text; one that has none is an error of its own."""
+    """Count the words of each text; a text without words is an error of its own."""
     calls.append(len(texts))
     return [len(text.split()) or ValueError("nothing to count") for text in texts]
 

@@ -1,7 +1,7 @@
 """A crawler over subjects that come round: each site is one job, whose rounds are counted.
 
-The idea is FetchQ's: a subject has one row, which says when it is due next, how often it was done and
-when last. Enqueueing all sites again adds only those that are new.
+The idea is FetchQ's: a subject has one row, which says when it is due next, how often it was done
+and when last. Enqueueing all sites again adds only the new ones.
 
     python examples/crawler.py                           # a few sites, three quick rounds
     python examples/crawler.py 100000 3600               # 100,000 sites, every hour, until Ctrl-C
@@ -19,7 +19,7 @@ from rota.store.opening import VARIABLE
 from rota.worker import Worker
 
 ROUNDS = 3
-"""So many rounds where there is no hour to wait for."""
+"""Rounds of a site in the quick run, which has no hour to wait."""
 
 rota = Rota()
 every = 0.1

@@ -1,4 +1,4 @@
-"""Cron: an entry in code, another one added while the worker runs, and when they come next."""
+"""Cron: an entry in code, another one added while the worker runs, and when entries are due."""
 
 import asyncio
 import itertools
@@ -17,7 +17,7 @@ seen: list[datetime] = []
 @rota.cron("* * * * * *", due="at")
 @rota.task
 async def tick(at: datetime) -> None:
-    """Come every second, and be told which one it is."""
+    """Run every second, and get told which."""
     seen.append(at)
 
 

@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def balance() -> int:
-    """What is in the account."""
+    """The cents in the account."""
     with rota.transaction() as tx:
         [(cents,)] = tx.execute("SELECT cents FROM account").fetchall()
         return int(cents)

@@ -1,4 +1,4 @@
-"""What a handler can say besides a value: fail, snooze, discard; and what becomes of its job."""
+"""What a handler can say besides a value (fail, snooze, discard), and what becomes of its job."""
 
 import logging
 import tempfile

@@ -1,4 +1,4 @@
-"""Limits and fair shares: one tenant with many jobs, one with few.
+"""Limits and fair shares: a tenant with many jobs, and a tenant with few.
 
 python examples/tenants.py
 """
@@ -19,7 +19,7 @@ most: Counter[str] = Counter()
 
 @rota.task(fair="tenant:{tenant}")
 async def report(tenant: str, number: int) -> None:
-    """One of many; the queue is shared between the tenants."""
+    """Note whose job has started; the queue is shared between the tenants."""
     del number
     started.append(tenant)
 
@@ -38,7 +38,7 @@ def main() -> None:
     report.enqueue_many(("big", number) for number in range(200))
     report.enqueue_many(("small", number) for number in range(5))
     Worker(rota, WorkerConfig(concurrency=4, drain=True)).run()
-    last = max(place for place, tenant in enumerate(started) if tenant == "small")
+    last = max(number for number, tenant in enumerate(started) if tenant == "small")
     print(f"the small tenant's 5 jobs were among the first {last + 1 - (last + 1) % -20} of 205")
 
     call_api.enqueue_many([("acme",)] * 10 + [("other",)] * 10)

@@ -20,7 +20,7 @@ class Base(DeclarativeBase):
 
 
 class Order(Base):
-    """Something somebody bought."""
+    """What a customer has bought."""
 
     __tablename__ = "orders"
     id: Mapped[int] = mapped_column(primary_key=True)

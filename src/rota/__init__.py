@@ -57,7 +57,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    # Enqueueing needs no worker: whoever only does that shall not wait for its import.
+    # Programs that only enqueue shall not wait for the worker's import.
     if name == "Worker":
         from rota.worker import Worker
 

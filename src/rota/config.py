@@ -15,16 +15,16 @@ class WorkerConfig:
     """How a worker behaves. All durations are in seconds.
 
     Args:
-        queues: Which queues it takes jobs from; empty for those of the app's tasks.
+        queues: The queues to claim from; empty for those of the app's tasks.
         concurrency: How many jobs run at once.
         processes: How many child processes run the jobs of `executor="process"`.
-        prefetch: How many jobs it may hold beyond those that run. It asks for fewer where jobs
-            are slow: never more than about a tenth of a second's work.
+        prefetch: How many jobs it may hold beyond those that run. It claims fewer where jobs are
+            slow: never more than about a tenth of a second's work.
         poll: The longest time between two looks at the database while there is nothing to do.
-        session_timeout: After how long without a renewal others take its jobs over.
+        session_timeout: After how long without a renewal other workers take its jobs over.
         grace: How long running jobs may go on after a request to stop.
-        upkeep: Whether it also stages, makes the jobs of cron entries, rescues, turns and prunes.
-        drain: Stop by itself once there is nothing left to do; what waits in paused queues is left.
+        upkeep: Whether it also stages, makes the jobs of cron entries, rescues, tidies and prunes.
+        drain: Stop once there is nothing left to do; jobs in paused queues are left.
 
     Raises:
         ConfigError: A value is outside its range.

@@ -10,7 +10,7 @@ RotaError
 ├── ArgsError               args that cannot be stored, or do not fit the task
 ├── CronEntryNotFound       no cron entry of that name is in the database
 ├── CronEntryExists         there is a cron entry of that name already
-├── JobExists               a unique job was enqueued, and there is one of its key
+├── JobExists               a unique job was enqueued, and its key is taken
 ├── JobNotFound             no job of that id (or its retention is over)
 ├── JobNotFinished          a result was asked for before there is one
 ├── JobFailed               the job ended without a result: discarded or cancelled
@@ -63,9 +63,9 @@ class CronEntryExists(RotaError):
 
 
 class JobExists(RotaError):
-    """A unique job was enqueued with `on_conflict="raise"`, and there is one of its key.
+    """A unique job was enqueued with `on_conflict="raise"`, and its key is taken.
 
-    `job` is that one's id; `None` where two jobs of one `enqueue_many` have the same key.
+    `job` is the id of the job that has the key; `None` where two jobs of one `enqueue_many` share it.
     """
 
     def __init__(self, message: str, job: int | None = None) -> None:
@@ -86,7 +86,7 @@ class JobFailed(RotaError):
 
 
 class LeaseLost(RotaError):
-    """Another worker has taken the job over; what this one reported was not stored."""
+    """Another worker has taken the job over; what this worker reported was not stored."""
 
 
 class StoreError(RotaError):

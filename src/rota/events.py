@@ -1,8 +1,8 @@
-"""What happens inside Rota, told to whoever listens: the one instrumentation seam.
+"""What happens inside Rota, told to subscribers: the one instrumentation seam.
 
-Logging (`rota.log`), metrics and tests subscribe to these. A subscriber that raises is reported once and never
-stops the work. Events are not sent anywhere; they live in the process that caused them. Where
-nobody listens to a kind of event, none is made.
+Logging (`rota.log`), metrics and tests subscribe to events. A subscriber that raises is logged and
+never stops the work. Events are not sent anywhere; they live in the process that caused them. An
+event of a kind without subscribers is not even made.
 """
 
 import inspect
@@ -31,7 +31,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class JobsEnqueued(Event):
-    """Jobs were stored, by this process; a transaction of the caller's may still be rolled back."""
+    """This process has stored jobs; the caller's transaction may still be rolled back."""
 
     task: str
     queue: str
@@ -48,7 +48,7 @@ class WorkerStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class WorkerStopping(Event):
-    """A worker claims no more; what runs has `grace` seconds left."""
+    """A worker claims no more; running jobs have `grace` seconds left."""
 
     grace: float
 
@@ -71,14 +71,14 @@ class WorkerStopped(Event):
 
 @dataclass(frozen=True, slots=True)
 class JobsStaged(Event):
-    """So many jobs, whose time has come, are available now."""
+    """The time of `count` jobs has come: they are available now."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class JobsClaimed(Event):
-    """A claim was answered: with how many jobs (perhaps none), after how many seconds."""
+    """A claim has got `count` jobs (perhaps none), after so many `seconds`."""
 
     count: int
     seconds: float
@@ -86,7 +86,7 @@ class JobsClaimed(Event):
 
 @dataclass(frozen=True, slots=True)
 class LimitsReached(Event):
-    """A claim has taken the last places of these limits; more jobs of theirs would wait."""
+    """A claim has taken the last places of these limits; further jobs of them would wait."""
 
     limits: tuple[str, ...]
 
@@ -109,7 +109,7 @@ class JobOverdue(Event):
 class JobSettled(Event):
     """A job leaves the worker, and its settlement is on its way to the database.
 
-    Each one is of a finer kind; all of these follow.
+    Each is of one of the finer kinds that follow.
     """
 
     job: ClaimedJob
@@ -125,23 +125,23 @@ class JobCompleted(JobSettled):
 class JobFailed(JobSettled):
     """The attempt failed: an exception, a timeout, or the handler said `Retry` or `Discard`.
 
-    Each one is a `JobRetried` or a `JobDiscarded`.
+    Each is a `JobRetried` or a `JobDiscarded`.
     """
 
     @property
     def exception(self) -> str:
-        """The dotted name of the exception's class; the job's record has all of it."""
+        """The dotted name of the exception's class; the job's record has message and traceback."""
         return msgspec.json.decode(self.settlement.error or "{}", type=_Error).exception
 
 
 @dataclass(frozen=True, slots=True)
 class JobRetried(JobFailed):
-    """The attempt failed, and another one follows."""
+    """The attempt failed, and another attempt follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobDiscarded(JobFailed):
-    """The attempt failed, and it was the last one."""
+    """The attempt failed, and was the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,22 +151,22 @@ class JobSnoozed(JobSettled):
 
 @dataclass(frozen=True, slots=True)
 class JobComesRound(JobSettled):
-    """The handler has ended this round of the job, which comes again at its time."""
+    """The handler has ended this round of the job, which comes round again at its time."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobCancelled(JobSettled):
-    """Somebody wanted the job to be cancelled, and it does not run, or not any more."""
+    """The job was cancelled on request, before it ran or while it ran."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobReleased(JobSettled):
-    """The job goes back unspent: the worker stops, or does not know the task."""
+    """The job goes back, no attempt spent: the worker stops, or does not know the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettlementsWritten(Event):
-    """A batch of settlements is in the database: how many, and how many seconds it took."""
+    """`count` settlements were written to the database together, which took `seconds`."""
 
     count: int
     seconds: float
@@ -188,16 +188,16 @@ class SessionLost(Event):
 
 @dataclass(frozen=True, slots=True)
 class SessionRescued(Event):
-    """Another worker's session has ended without a word; its jobs were taken back."""
+    """The session of another worker, which died, has ended; its jobs were taken back."""
 
     rescue: Rescue
 
 
 @dataclass(frozen=True, slots=True)
 class StoreLost(Event):
-    """The database cannot be reached, or refuses; said again every minute while that lasts.
+    """The database cannot be reached, or refuses; told again every minute while that lasts.
 
-    `part` of the worker keeps trying: its claimer, settler, session or upkeep.
+    `part` is the part of the worker that keeps trying: its claimer, settler, session or upkeep.
     """
 
     error: Exception
@@ -206,14 +206,14 @@ class StoreLost(Event):
 
 @dataclass(frozen=True, slots=True)
 class StoreRecovered(Event):
-    """The database answers `part` of the worker again."""
+    """The database answers this `part` of the worker again."""
 
     part: str
 
 
 @dataclass(frozen=True, slots=True)
 class Tidied(Event):
-    """Upkeep has turned rings, emptied segments, or the like; one line for each."""
+    """Upkeep has given space back, or the like; `done` has a line for each thing."""
 
     done: tuple[str, ...]
 
@@ -229,7 +229,7 @@ class TaskUnknown(Event):
 class CronJobsMade(Event):
     """This worker has made the jobs of these due times of a cron entry, in the same order.
 
-    A due time at which there was a unique job of the entry's key is not among them.
+    A due time at which the entry's unique key was taken is not among them.
     """
 
     entry: str
@@ -239,7 +239,7 @@ class CronJobsMade(Event):
 
 @dataclass(frozen=True, slots=True)
 class CronRunsMissed(Event):
-    """Due times of a cron entry came to nothing, since no worker was there: from this one on."""
+    """Due times of a cron entry, from `first` on, came to nothing, since no worker was there."""
 
     entry: str
     first: datetime
@@ -266,30 +266,30 @@ E = TypeVar("E", bound=Event)
 class Events:
     """Delivers events to their subscribers, in the thread in which they happen.
 
-    Who subscribes to a kind hears all kinds that derive from it: `Event` is everything.
+    A subscriber to a kind hears all kinds that derive from it: `Event` is everything.
     """
 
     def __init__(self) -> None:
         self._subscribers: dict[type[Event], list[Callable[[Event], None]]] = defaultdict(list)
-        # Of each kind: who subscribed to it, to one that it derives from, or to a finer one.
+        # By kind: the subscribers to it, to the kinds it derives from, and to its finer kinds.
         self._listeners: dict[type[Event], list[object]] = defaultdict(list)
 
     def subscribe(self, kind: type[E], handler: Callable[[E], None]) -> Callable[[], None]:
         """Call `handler` with every event of `kind`; returns the function that ends it.
 
         Raises:
-            ConfigError: The handler is a coroutine function, which nobody would await.
+            ConfigError: The handler is a coroutine function, which would never be awaited.
         """
         if inspect.iscoroutinefunction(handler):
             message = (
-                f"{handler.__qualname__} is async, but events are told to plain functions; "
-                "let one put the event where your event loop finds it (call_soon_threadsafe)"
+                f"{handler.__qualname__} is async, but subscribers are plain functions; "
+                "let a plain function hand the event to your event loop (call_soon_threadsafe)"
             )
             raise ConfigError(message)
         lists: list[list[Any]] = [self._subscribers[kind]]
-        lists += [self._listeners[one] for one in (*_below(kind), *_above(kind))]
-        for each in lists:
-            each.append(handler)
+        lists += [self._listeners[related] for related in (*_below(kind), *_above(kind))]
+        for handlers in lists:
+            handlers.append(handler)
 
         def end() -> None:
             while lists:
@@ -298,15 +298,15 @@ class Events:
         return end
 
     def wanted(self, kind: type[Event]) -> bool:
-        """Whether anybody listens to `kind`; hot paths ask before they make an event."""
+        """Whether `kind` has subscribers; hot paths ask before they make an event."""
         return bool(self._listeners.get(kind))
 
     def listeners(self, kind: type[Event]) -> Sequence[object]:
-        """Those who listen to `kind`, now and later: for who asks once per job."""
+        """A list of the subscribers to `kind` that stays up to date: for loops over many jobs."""
         return self._listeners[kind]
 
     def emit(self, event: Event) -> None:
-        """Tell the subscribers of the event's kind, and of those that it derives from."""
+        """Tell the subscribers to the event's kind, and to the kinds it derives from."""
         for kind in type(event).__mro__[:-1]:
             for handler in tuple(self._subscribers.get(kind, ())):
                 try:
@@ -315,7 +315,7 @@ class Events:
                     logger.exception("a subscriber to %s failed", type(event).__name__)
 
     def settled(self, job: ClaimedJob, settlement: Settlement) -> None:
-        """Emit the kind of `JobSettled` that this settlement is, if anybody wants it."""
+        """Emit the kind of `JobSettled` that this settlement is, if it has subscribers."""
         kind = ENDINGS[settlement.move]
         if self.wanted(kind):
             self.emit(kind(job, settlement))
@@ -336,12 +336,12 @@ class Events:
 
 
 def _below(kind: type[Event]) -> Iterator[type[Event]]:
-    """The kind itself, and all that derive from it."""
+    """A kind, and all that derive from it."""
     yield kind
     for finer in kind.__subclasses__():
         yield from _below(finer)
 
 
 def _above(kind: type[Event]) -> Iterator[type[Event]]:
-    """The kinds from which it derives."""
-    return (one for one in kind.__mro__[1:] if issubclass(one, Event))
+    """The kinds from which a kind derives."""
+    return (base for base in kind.__mro__[1:] if issubclass(base, Event))

@@ -1,7 +1,7 @@
 """What Rota logs: a subscriber to events that writes lines to the logger `rota`.
 
 Each line has the event's name and its ids as fields of the record (`extra=`), for formatters that
-write JSON. Args never get here, nor the messages of exceptions, which may hold them.
+write JSON. Args are never logged, nor the messages of exceptions, which may hold args.
 """
 
 import logging
@@ -30,13 +30,13 @@ from rota.model.job import ClaimedJob
 logger = logging.getLogger("rota")
 
 FIELDS = ("event", "job", "task", "queue", "attempt", "exception", "session", "part", "count")
-"""The fields that a record of this module may have."""
+"""The fields that a record of `Log` may have."""
 
 REMINDER = 60.0
-"""Seconds between two warnings of the same unknown task: there may be thousands of its jobs."""
+"""Seconds between two warnings of the same unknown task, which may have thousands of jobs."""
 
 OUTCOMES = "rota.outcome."
-"""Classes that a handler raises on purpose; that is no warning."""
+"""Classes that a handler raises on purpose, which is no warning."""
 
 
 class Log:
@@ -113,13 +113,13 @@ class Log:
         job, now = event.job, time.monotonic()
         if now >= self._reminded.get(job.task, -REMINDER) + REMINDER:
             self._reminded[job.task] = now
-            line = "no task named %r here; its jobs go back, as job %d"
+            line = "no task named %r here; its jobs go back, such as job %d"
             logger.warning(line, job.task, job.id, extra=_fields(event, job))
 
     @staticmethod
     def _leases_lost(event: LeasesLost) -> None:
         logger.warning(
-            "LeaseLost: %d job(s) were taken over by other workers; what this one did was not "
+            "LeaseLost: %d job(s) were taken over by other workers; what this worker did was not "
             "stored: %s",
             len(event.jobs),
             list(event.jobs[:20]),

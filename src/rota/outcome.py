@@ -1,7 +1,7 @@
 """What a handler can say about its run, besides a value or an exception.
 
-Each may be returned or raised; both mean the same. They derive from `Exception` only so that they
-can be raised from deep inside a handler.
+Each outcome may be returned or raised; both mean the same. They derive from `Exception` only so that
+they can be raised from deep inside a handler.
 """
 
 from datetime import datetime, timedelta
@@ -29,8 +29,8 @@ class Again(Outcome):
     the errors of this round are forgotten.
 
     Raises:
-        ConfigError: Not exactly one of the two is given, `at` names no time zone, or one
-            of them is more than a century ahead.
+        ConfigError: Not exactly one of the two is given, `at` names no time zone, or the time is
+            more than a century ahead.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Again(Outcome):
 
 
 class Retry(Outcome):
-    """The attempt failed; try again in `after` seconds, or when the task's policy says."""
+    """The attempt failed; try again in `after` seconds, or when the task's retry policy says."""
 
     def __init__(
         self,

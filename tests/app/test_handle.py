@@ -8,8 +8,9 @@ import pytest
 
 from rota import JobFailed, JobHandle, JobNotFinished, JobNotFound, Rota, State
 from rota.model.job import ClaimedJob, SessionId, SessionInfo
-from rota.model.settlement import Settlement, cancelled, completed, error_json
+from rota.model.settlement import Settlement, cancelled, completed
 from rota.model.states import Move
+from tests.store.factories import error_json
 
 INFO = SessionInfo(host="alpha", pid=4711, queues=("default",), timeout=600)
 

@@ -9,7 +9,6 @@ import pytest
 
 from rota.cli.job_text import HEADINGS
 from rota.model.job import JobId, Order
-from rota.model.settlement import error_json
 from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
@@ -17,6 +16,7 @@ from tests.cli.calling import answer, refused, rota
 from tests.store.factories import (
     NOBODY,
     enqueue,
+    error_json,
     in_state,
     one_of_each,
     running,

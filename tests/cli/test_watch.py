@@ -10,12 +10,11 @@ import pytest
 
 from rota.model.job import ClaimedJob, JobId, LeaseId
 from rota.model.notes import Note
-from rota.model.settlement import error_json
 from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.cli.calling import read_until, refused, rota, started
-from tests.store.factories import NOBODY, in_state, running, settle, settlement
+from tests.store.factories import NOBODY, error_json, in_state, running, settle, settlement
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The diagram of a job's states, drawn from `rota.states.MOVES`.
+"""The diagram of a job's states, drawn from `rota.model.states.MOVES`.
 
 `python -m tests.docs.diagram` writes it into docs/guarantees.md.
 """
@@ -9,7 +9,7 @@ from rota.model.states import FINISHED, MOVES, Move, State
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "guarantees.md"
-PLACE = re.compile(
+DIAGRAM = re.compile(
     r"(?<=<!-- states: drawn by tests/docs/diagram.py -->\n).*?(?=<!-- /states -->)", re.DOTALL
 )
 
@@ -31,8 +31,8 @@ def drawn() -> str:
 
 
 def written(page: str) -> str:
-    """The page with the diagram in its place."""
-    return PLACE.sub(lambda _: drawn(), page)
+    """The page with the diagram in it."""
+    return DIAGRAM.sub(lambda _: drawn(), page)
 
 
 if __name__ == "__main__":

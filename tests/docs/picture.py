@@ -1,6 +1,6 @@
 """The picture of `rota top`: `python -m tests.docs.picture` draws it anew, from figures made up here.
 
-It is textual's own screenshot; only its fonts are left to whoever looks at it.
+It is textual's own screenshot, but for its fonts, which are the viewer's.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from tests.docs.pages import ROOT
 PICTURE = ROOT / "docs" / "pictures" / "top.svg"
 
 SIZE = (112, 18)
-PLACE = "postgresql://rota@db1/shop"
+ADDRESS = "postgresql://rota@db1/shop"
 CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 
 QUEUES = {
@@ -82,7 +82,7 @@ class Made:
 async def draw() -> str:
     """The picture, as SVG."""
     looker: Looker = Made()  # type: ignore[assignment]  # all that the screen needs of one
-    app = Top(looker, PLACE)
+    app = Top(looker, ADDRESS)
     async with app.run_test(size=SIZE) as pilot:
         drawn = ""
         for _ in range(50):
@@ -97,7 +97,7 @@ async def draw() -> str:
 
 
 def words(drawn: str) -> list[str]:
-    """What stands in a picture, but for the clock."""
+    """The words in a picture, but for the clock."""
     texts = ET.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")  # noqa: S314 - our own
     found = ("".join(text.itertext()).replace("\xa0", " ").strip() for text in texts)
     return [CLOCK.sub("clock", text) for text in found if text]

@@ -1,4 +1,4 @@
-"""What the pages show, works."""
+"""The examples on the pages work."""
 
 import os
 import subprocess
@@ -53,7 +53,7 @@ def test_blocks_on_postgres(page: Path, tmp_path: Path, postgres_url: str) -> No
 
 
 def test_quoted_from_files() -> None:
-    """What a page quotes stands in the file word by word."""
+    """Quotes from files agree with the files, word by word."""
     for page in PAGES:
         for block in blocks(page):
             if "from" in block.marks:

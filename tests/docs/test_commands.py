@@ -13,7 +13,7 @@ SHELLS = {"sh", "console", "ini"}
 
 
 def every_command(group: click.Group, path: str = "rota") -> Iterator[tuple[str, click.Command]]:
-    """All commands below a group, with what one types for them."""
+    """All commands below a group, each with the words to type."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -57,7 +57,7 @@ def test_commands_exist() -> None:
 
 
 def test_every_command_is_mentioned() -> None:
-    """Each command stands in the documentation as one types it."""
+    """Each command stands in the documentation as it is typed."""
     text = everything()
     assert [name for name in COMMANDS if not re.search(rf"\b{name}\b", text)] == []
 

@@ -1,4 +1,4 @@
-"""What the pages point at is there."""
+"""Links and paths on the pages lead somewhere."""
 
 import re
 from pathlib import Path
@@ -41,6 +41,6 @@ def test_paths(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_no_package_index(page: Path) -> None:
-    """No page names the host of a package index: everybody has their own."""
+    """No page names the host of a package index: readers have their own."""
     addresses = r"index-url|find-links|https?://[^\s)]*(?:/simple|registry|packages)"
     assert re.findall(addresses, page.read_text(encoding="utf-8"), re.IGNORECASE) == []

@@ -1,4 +1,4 @@
-"""Nothing that users can meet is missing from the pages."""
+"""The pages name everything that users can meet."""
 
 import dataclasses
 import inspect
@@ -22,12 +22,12 @@ def missing(names: list[str]) -> list[str]:
 
 
 def subclasses(kind: type) -> list[str]:
-    """The names of all classes of the same module that derive from one."""
+    """The names of all classes of the same module that derive from a class."""
     names: list[str] = []
-    one: type
-    for one in kind.__subclasses__():
-        if one.__module__ == kind.__module__:
-            names += [one.__name__, *subclasses(one)]
+    finer: type
+    for finer in kind.__subclasses__():
+        if finer.__module__ == kind.__module__:
+            names += [finer.__name__, *subclasses(finer)]
     return names
 
 

@@ -31,7 +31,7 @@ from rota import Limit, Unique
 from rota.errors import LeaseLost
 from rota.model.enqueued import Placed, Placing
 from rota.model.job import ClaimedJob, JobId, JobSpec, Keys, LeaseId, Order, SessionId, SessionInfo
-from rota.model.settlement import Settlement, error_json
+from rota.model.settlement import Settlement
 from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.migrate import migrate
@@ -39,7 +39,7 @@ from rota.store.opening import open_store
 from rota.store.operation import Statement
 from rota.store.postgres import tidy as segments
 from rota.store.protocol import Store
-from tests.store.factories import NOBODY, until
+from tests.store.factories import NOBODY, error_json, until
 
 SETTINGS = settings(
     max_examples=60,

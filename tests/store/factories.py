@@ -19,7 +19,8 @@ from rota.model.job import (
     SessionId,
     SessionInfo,
 )
-from rota.model.settlement import Settlement, error_json
+from rota.model.settlement import Settlement
+from rota.model.settlement import error_json as error_at
 from rota.model.states import Move, State
 from rota.store.connections import Connection, Transaction
 from rota.store.execute import drive
@@ -44,6 +45,11 @@ NOBODY = JobId(987_654_321)
 """The id of no job."""
 
 PAST = datetime(2001, 9, 9, 1, 46, 40, tzinfo=UTC)
+
+
+def error_json(attempt: int, exception: str, message: str, traceback: str = "") -> str:
+    """An attempt that failed just now, as JSON text."""
+    return error_at(attempt, exception, message, traceback, now=datetime.now(UTC))
 
 
 def until(found: Callable[[], T | None], seconds: float = 20.0) -> T:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rota.model.job import JobId, LeaseId, SessionId
-from rota.model.settlement import Settlement, error_json
+from rota.model.settlement import Settlement
 from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
@@ -16,6 +16,7 @@ from tests.store.factories import (
     claim,
     close_to,
     enqueue,
+    error_json,
     in_state,
     open_session,
     record,

@@ -61,7 +61,7 @@ def test_refuses(wrong: dict[str, float]) -> None:
 
 
 def test_durations() -> None:
-    """Numbers of seconds and timedeltas mean the same; what cannot be waited for is refused."""
+    """Numbers of seconds and timedeltas mean the same; impossible waits are refused."""
     assert seconds(timedelta(minutes=1), "x") == seconds(60, "x") == 60.0
     for wrong in (-0.1, float("nan"), float("inf"), LONGEST * 2, True, "5", timedelta(days=-1)):
         with pytest.raises(ConfigError, match=r"^x: "):

@@ -34,7 +34,7 @@ def at(text: str) -> datetime:
 def due(expression: str, timezone: str, after: str, count: int = 4) -> list[str]:
     """The next due times, as texts with their offsets."""
     found = due_times(expression, timezone, at(after))
-    return [one.isoformat() for one in itertools.islice(found, count)]
+    return [moment.isoformat() for moment in itertools.islice(found, count)]
 
 
 def entry(expression: str, **options: object) -> CronEntry:
@@ -100,7 +100,7 @@ def test_impossible_expressions(expression: str, said: str) -> None:
 @example("0 0 * * MON#1/2")
 @example("1#1 * * * *")
 def test_anything_that_is_no_expression(text: str) -> None:
-    """Whatever is written is an expression or a clear error, and nothing else."""
+    """Any text is an expression or a clear error, and nothing else."""
     try:
         check_expression(text)
     except ConfigError as error:
@@ -119,29 +119,29 @@ def test_unknown_zones(timezone: str, said: str) -> None:
 
 
 def test_a_naive_moment() -> None:
-    """It is refused before the first due time is asked for."""
+    """A moment without a time zone is refused at the call, before the first due time is taken."""
     with pytest.raises(ConfigError, match="after: this datetime has no time zone"):
         due_times("@daily", ROME, at("2026-01-01T00:00"))
 
 
 def test_an_unknown_zone_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers ask at each try to make its jobs: what it was like is not computed anew."""
+    """Workers ask at each try to make its jobs: the answer is not computed anew."""
     with pytest.raises(ConfigError, match="Rome"):
         check_timezone("Europe/Rom")
-    monkeypatch.delattr("rota.cron.available_timezones")
+    monkeypatch.delattr("rota.cron.times.available_timezones")
     with pytest.raises(ConfigError, match="Rome"):
         check_timezone("Europe/Rom")
 
 
 @pytest.mark.parametrize("timezone", [None, 1, ["UTC"], ZoneInfo("UTC")])
 def test_a_zone_is_a_name(timezone: Any) -> None:
-    """Nothing else, not even a zone."""
+    """Anything else is refused, even a `ZoneInfo`."""
     with pytest.raises(ConfigError, match="timezone: text is needed"):
         check_timezone(timezone)
 
 
 def test_missed_is_one_of_three_words() -> None:
-    """Another one is refused."""
+    """Another word is refused."""
     assert check_missed("all") is Missed.ALL
     with pytest.raises(ConfigError, match="skip, latest, all"):
         check_missed("some")
@@ -166,7 +166,7 @@ def test_missed_is_one_of_three_words() -> None:
         # Two of its times are in the gap, and a third one at its end.
         (ROME, "0,30 2,3 * * *", "2026-03-29T00:00:00+01:00",
          ["2026-03-29T03:00:00+02:00", "2026-03-29T03:30:00+02:00", "2026-03-30T02:00:00+02:00"]),
-        # What comes all the time has nothing to catch up.
+        # An expression with a star has nothing to catch up.
         (ROME, "*/30 * * * *", "2026-03-29T01:00:00+01:00",
          ["2026-03-29T01:30:00+01:00", "2026-03-29T03:00:00+02:00", "2026-03-29T03:30:00+02:00"]),
         (ROME, "15 * * * *", "2026-03-29T01:00:00+01:00",
@@ -200,7 +200,7 @@ def test_the_clock_is_put_forward(
          ["2026-11-01T01:30:00-04:00", "2026-11-02T01:30:00-05:00"]),
         (LORD_HOWE, "45 1 * * *", "2026-04-04T12:00:00+11:00",
          ["2026-04-05T01:45:00+11:00", "2026-04-06T01:45:00+10:30"]),
-        # What comes all the time comes both times.
+        # An expression with a star is due both times.
         (ROME, "*/30 * * * *", "2026-10-25T01:40:00+02:00",
          ["2026-10-25T02:00:00+02:00", "2026-10-25T02:30:00+02:00", "2026-10-25T02:00:00+01:00",
           "2026-10-25T02:30:00+01:00", "2026-10-25T03:00:00+01:00"]),
@@ -216,7 +216,7 @@ def test_the_clock_is_put_forward(
 def test_the_clock_is_put_back(
     timezone: str, expression: str, after: str, expected: list[str]
 ) -> None:
-    """Named times are due when they come first; what comes all the time comes both times."""
+    """Named times are due the first time; expressions with a star are due both times."""
     assert due(expression, timezone, after, len(expected)) == expected
 
 
@@ -246,17 +246,17 @@ expressions, zones = st.sampled_from(EXPRESSIONS), st.sampled_from(ZONES)
 def test_due_times_rise(expression: str, timezone: str, after: datetime) -> None:
     """Each due time is later than the one before, and none is left out on the way to it."""
     found = list(itertools.islice(due_times(expression, timezone, after), 20))
-    instants = [after.astimezone(UTC), *(one.astimezone(UTC) for one in found)]
-    assert all(one < other for one, other in itertools.pairwise(instants))
-    # Asked from any of them on, the rest is the same: it does not matter where one began.
-    for place, start in enumerate(instants[1:], 1):
-        rest = itertools.islice(due_times(expression, timezone, start), 20 - place)
-        assert [one.astimezone(UTC) for one in rest] == instants[place + 1 :]
+    instants = [after.astimezone(UTC), *(moment.astimezone(UTC) for moment in found)]
+    assert all(earlier < later for earlier, later in itertools.pairwise(instants))
+    # From any due time on the rest is the same, wherever the search began.
+    for number, start in enumerate(instants[1:], 1):
+        rest = itertools.islice(due_times(expression, timezone, start), 20 - number)
+        assert [moment.astimezone(UTC) for moment in rest] == instants[number + 1 :]
 
 
 @settings(deadline=None)
-@given(st.sampled_from([one for one in EXPRESSIONS if one.startswith("*")]), zones, moments)
-def test_what_comes_all_the_time_is_what_the_wall_clock_says(
+@given(st.sampled_from([text for text in EXPRESSIONS if text.startswith("*")]), zones, moments)
+def test_an_expression_with_a_star_is_due_as_the_wall_clock_says(
     expression: str, timezone: str, after: datetime
 ) -> None:
     """Every minute of three hours is due if, and only if, the wall clock matches."""
@@ -267,14 +267,14 @@ def test_what_comes_all_the_time_is_what_the_wall_clock_says(
     minute, hour = expression.split()[:2]
     step = int(minute.partition("/")[2])
     expected = [
-        one for one in minutes
-        if one.astimezone(zone).minute % step == 0
-        and hour in {"*", str(one.astimezone(zone).hour)}
+        moment for moment in minutes
+        if moment.astimezone(zone).minute % step == 0
+        and hour in {"*", str(moment.astimezone(zone).hour)}
     ]  # fmt: skip
     found = itertools.takewhile(
-        lambda one: one <= minutes[-1], due_times(expression, timezone, start)
+        lambda moment: moment <= minutes[-1], due_times(expression, timezone, start)
     )
-    assert [one.astimezone(UTC) for one in found] == expected
+    assert [moment.astimezone(UTC) for moment in found] == expected
 
 
 # Missed runs -------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def hours(*numbers: float) -> tuple[datetime, ...]:
 
 @pytest.mark.parametrize("missed", Missed)
 def test_what_is_on_time_is_made(missed: Missed) -> None:
-    """A few seconds late is on time, whatever is missed otherwise."""
+    """A few seconds late is on time, whatever `missed` says."""
     hourly = entry("@hourly", missed=missed)
     now = NOON + timedelta(hours=1, seconds=ON_TIME)
     assert plan(hourly, NOON, now, MANY) == Plan(hours(1), None, now, *hours(2))
@@ -300,7 +300,7 @@ def test_what_is_on_time_is_made(missed: Missed) -> None:
     [("skip", (), 1), ("latest", (3,), 1), ("all", (1, 2, 3), None)],
 )
 def test_missed_runs(missed: str, make: tuple[float, ...], first: float | None) -> None:
-    """Nothing, one for all, or each; the first that came to nothing is told."""
+    """No job, one for all, or each its own; the first due time without a job is told."""
     hourly = entry("@hourly", missed=Missed(missed))
     [now] = hours(3.5)
     expected = Plan(hours(*make), None if first is None else hours(first)[0], now, *hours(4))
@@ -309,7 +309,7 @@ def test_missed_runs(missed: str, make: tuple[float, ...], first: float | None) 
 
 @pytest.mark.parametrize(("missed", "first"), [("skip", 1), ("latest", 1), ("all", None)])
 def test_missed_runs_before_one_that_is_on_time(missed: str, first: float | None) -> None:
-    """One that is on time stands for the missed ones, but for `all`."""
+    """A run that is on time stands for the missed ones, but for `all`."""
     [now] = hours(3)
     planned = plan(entry("@hourly", missed=Missed(missed)), NOON, now, MANY)
     assert planned.make == hours(1, 2, 3)[-3 if missed == "all" else -1 :]
@@ -356,7 +356,7 @@ def test_a_worker_that_was_away_for_years(expression: str, missed: Missed) -> No
     expression=expressions, timezone=zones, start=moments, missed=st.sampled_from(Missed),
     waits=st.lists(st.integers(0, 5000), min_size=1, max_size=8), most=st.integers(1, 50),
 )  # fmt: skip
-def test_however_often_one_looks(
+def test_however_often_a_worker_looks(
     *,
     expression: str,
     timezone: str,
@@ -365,7 +365,7 @@ def test_however_often_one_looks(
     waits: list[int],
     most: int,
 ) -> None:
-    """No due time is made twice; under `all` none is left out; the next one is the next one."""
+    """No due time gets two jobs; under `all` none is left out; the next due time is right."""
     each = entry(expression, timezone=timezone, missed=missed)
     since, now = start, start
     made: list[datetime] = []
@@ -379,11 +379,11 @@ def test_however_often_one_looks(
             assert planned.due == next_due(each, since)
             if not planned.make:
                 break
-    assert all(one < other for one, other in itertools.pairwise(made))
+    assert all(earlier < later for earlier, later in itertools.pairwise(made))
     all_of_them = itertools.takewhile(
-        lambda one: one <= since, due_times(expression, timezone, start)
+        lambda moment: moment <= since, due_times(expression, timezone, start)
     )
-    expected = [one.astimezone(UTC) for one in all_of_them]
+    expected = [moment.astimezone(UTC) for moment in all_of_them]
     if missed is Missed.ALL:
         assert made == expected
     assert set(made) <= set(expected)
@@ -401,7 +401,7 @@ def test_a_job_has_what_the_entry_says() -> None:
 
 
 def test_a_job_may_know_its_due_time() -> None:
-    """By the entry's clock; the other args stay as they were written."""
+    """The due time is by the entry's clock; the other args stay as they were written."""
     each = entry("@daily", timezone=ROME, due="when", args='{"n":1.50,"big":12345678901234567890}')
     _, args = job(each, NOON, NOON)
     assert args == '{"n":1.50,"big":12345678901234567890,"when":"2026-01-01T13:00:00+01:00"}'
@@ -410,7 +410,7 @@ def test_a_job_may_know_its_due_time() -> None:
 @settings(deadline=None)
 @given(st.floats(0, 1e6), moments)
 def test_jitter(jitter: float, when: datetime) -> None:
-    """It is below what was asked for, and the same for everybody, in whatever zone they look."""
+    """Jitter is below its bound, and the same in every time zone."""
     each = entry("@daily", jitter=jitter)
     waits = delay(each, when)
     assert 0 <= waits <= jitter
@@ -421,14 +421,14 @@ def test_jitter_spreads() -> None:
     """Entries and due times differ."""
     days = [NOON + timedelta(days=number) for number in range(200)]
     names = [entry("@daily", name=f"e{number}", jitter=60.0) for number in range(200)]
-    for waits in ([delay(names[0], day) for day in days], [delay(one, NOON) for one in names]):
+    for waits in ([delay(names[0], day) for day in days], [delay(name, NOON) for name in names]):
         assert len({round(wait, 6) for wait in waits}) == 200
         assert min(waits) < 6
         assert max(waits) > 54
 
 
 def test_jitter_delays_a_job() -> None:
-    """One that would have started by now starts at once."""
+    """A job that would have started by now starts at once."""
     each = entry("@daily", jitter=60.0)
     start = NOON + timedelta(seconds=delay(each, NOON))
     assert job(each, NOON, NOON)[0].at == start
@@ -442,14 +442,14 @@ def test_a_zone_that_this_machine_does_not_know() -> None:
 
 
 def test_a_declaration_is_the_whole_entry() -> None:
-    """Whatever differs is a difference."""
-    one = entry("@daily")
-    assert one.declaration == entry("@daily").declaration
-    assert one.declaration != entry("@daily", jitter=1.0).declaration
+    """Entries that differ in anything have different declarations."""
+    daily = entry("@daily")
+    assert daily.declaration == entry("@daily").declaration
+    assert daily.declaration != entry("@daily", jitter=1.0).declaration
     other = entry("@daily", options="{}")
     assert set(msgspec.json.decode(other.declaration)) == set(CronEntry.__dataclass_fields__)
-    # An entry without options is declared as it was before there were any.
-    assert set(msgspec.json.decode(one.declaration)) == {*CronEntry.__dataclass_fields__} - {
+    # An entry without options is declared as it was before there were options.
+    assert set(msgspec.json.decode(daily.declaration)) == {*CronEntry.__dataclass_fields__} - {
         "options"
     }
 
@@ -494,6 +494,6 @@ def test_options_are_read_as_they_were_written(period: float | timedelta | None)
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"attempts_given":1,"timeout_given":true}'])
 def test_options_of_a_newer_rota(text: str) -> None:
-    """What cannot be read is an error that says whose they are, and what to do."""
+    """Options that cannot be read are an error that names their entry, and says what to do."""
     with pytest.raises(ConfigError, match="cron entry 'e' cannot be read; upgrade Rota"):
         job(entry("@daily", options=text), NOON, NOON)

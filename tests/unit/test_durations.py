@@ -19,14 +19,14 @@ def test_durations(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "m", "10 minutes", "-5m", "1e3", "nan", "inf", "99999999d"])
 def test_no_durations(text: str) -> None:
-    """Anything else is refused by name."""
+    """Any other text is refused, by the option's name."""
     with pytest.raises(ConfigError, match="--every"):
         parse(text, "--every")
 
 
 @pytest.mark.parametrize("text", ["10", "10.5", " 7 "])
 def test_a_number_without_a_unit(text: str) -> None:
-    """It could mean minutes, and is refused."""
+    """A bare number could mean minutes, and is refused."""
     with pytest.raises(ConfigError, match=rf"--older-than: {text.strip()} what"):
         parse(text, "--older-than")
     assert parse(f"{text}m", "--older-than") == 60 * float(text)
@@ -34,7 +34,7 @@ def test_a_number_without_a_unit(text: str) -> None:
 
 @pytest.mark.parametrize("hours", [-23, 0, 23])
 def test_moments(hours: int) -> None:
-    """As late as a duration from now may end; what is long past is past, in any time zone."""
+    """At most a century from now; the distant past is simply past, in any time zone."""
     zone = timezone(timedelta(hours=hours))
     soon = datetime.now(zone) + timedelta(days=99 * 365)
     assert moment(soon, "at") == soon

@@ -1,7 +1,8 @@
-"""Events without a worker: who hears what, and what Rota logs of it."""
+"""Events without a worker: which subscribers hear them, and what Rota logs of them."""
 
 import json
 import logging
+from datetime import UTC, datetime
 
 import pytest
 
@@ -43,9 +44,12 @@ from rota.outcome import Discard, Retry
 JOB = ClaimedJob(JobId(7), LeaseId(3), "shop.mail", '{"secret":"hush"}', "mail", 0, 2, 5, 30.0, 0.0)
 
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
 def failed(move: Move, error: Exception) -> Settlement:
-    """What follows from an exception."""
-    return Settlement(JOB.id, JOB.lease, move, error=error_text(JOB.attempt, error))
+    """The settlement of a failed attempt."""
+    return Settlement(JOB.id, JOB.lease, move, error=error_text(JOB.attempt, error, now=NOW))
 
 
 SETTLEMENTS = {
@@ -60,12 +64,12 @@ SETTLEMENTS = {
 
 
 def test_every_ending_has_a_kind() -> None:
-    """Whatever a run can end with is an event."""
+    """Each end that a run can have is an event."""
     assert set(ENDINGS) == set(MOVES[State.RUNNING]) - {Move.RESCUE}
     assert set(ENDINGS.values()) == set(SETTLEMENTS)
 
 
-# Who hears what ----------------------------------------------------------------------------------
+# Subscribers -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -85,23 +89,23 @@ def test_a_kind_and_the_finer_ones(kind: type[Event], heard: set[type[Event]]) -
     events = Events()
     seen: list[Event] = []
     end = events.subscribe(kind, seen.append)
-    wanted = {one for one in (*SETTLEMENTS, JobsStaged) if events.wanted(one)}
+    wanted = {other for other in (*SETTLEMENTS, JobsStaged) if events.wanted(other)}
     for settlement in SETTLEMENTS.values():
         events.settled(JOB, settlement)
     events.emit(JobsStaged(3))
     assert [type(event) for event in seen] == [
-        one for one in (*SETTLEMENTS, JobsStaged) if one in heard
+        emitted for emitted in (*SETTLEMENTS, JobsStaged) if emitted in heard
     ]
     assert wanted == heard
     end()
     end()
     events.settled(JOB, SETTLEMENTS[JobRetried])
     assert len(seen) == len(heard)
-    assert not any(events.wanted(one) for one in (*SETTLEMENTS, JobsStaged, Event))
+    assert not any(events.wanted(other) for other in (*SETTLEMENTS, JobsStaged, Event))
 
 
 def test_finer_kinds_make_the_coarse_one_wanted() -> None:
-    """Who asks whether a kind is wanted, before it is known which, hears of the finer ones."""
+    """A kind is wanted as soon as one of its finer kinds has a subscriber."""
     events = Events()
     listeners = events.listeners(JobSettled)
     assert not listeners
@@ -111,7 +115,7 @@ def test_finer_kinds_make_the_coarse_one_wanted() -> None:
     assert not events.wanted(JobCompleted)
 
 
-def test_none_is_made_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_event_is_made_without_a_subscriber(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a log, which wants failures alone, no event is made of anything else."""
     made: list[Event] = []
     monkeypatch.setattr(Events, "emit", lambda _, event: made.append(event))
@@ -124,11 +128,11 @@ def test_none_is_made_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_each_ending_has_a_kind() -> None:
     """Every move that a settlement can have is an event of its own."""
-    assert {ENDINGS[one.move] for one in SETTLEMENTS.values()} == set(SETTLEMENTS)
+    assert {ENDINGS[settlement.move] for settlement in SETTLEMENTS.values()} == set(SETTLEMENTS)
 
 
 def test_the_same_subscriber_twice() -> None:
-    """Who subscribes twice hears twice; ending one of them, even twice, leaves the other."""
+    """It hears each event twice; ending one subscription, even twice, leaves the other."""
     events = Events()
     seen: list[Event] = []
     end = events.subscribe(JobsStaged, seen.append)
@@ -148,7 +152,7 @@ def test_collecting() -> None:
         for settlement in SETTLEMENTS.values():
             events.settled(JOB, settlement)
     events.settled(JOB, SETTLEMENTS[JobRetried])
-    assert [(type(one), one.exception) for one in failures] == [
+    assert [(type(failure), failure.exception) for failure in failures] == [
         (JobRetried, "builtins.ValueError"),
         (JobDiscarded, "builtins.ValueError"),
     ]
@@ -159,7 +163,7 @@ def test_async_subscribers_are_refused() -> None:
 
     async def listen(event: Event) -> None: ...
 
-    with pytest.raises(ConfigError, match="told to plain functions"):
+    with pytest.raises(ConfigError, match="subscribers are plain functions"):
         Events().subscribe(Event, listen)  # type: ignore[arg-type]
 
 
@@ -171,9 +175,7 @@ OVERDUE = (
     "job 7 (shop.mail) runs longer than its 30.0 seconds; a thread cannot be stopped, "
     "its Context says cancelled"
 )
-LEASES_LOST = (
-    "LeaseLost: 2 job(s) were taken over by other workers; what this one did was not stored: [1, 2]"
-)
+LEASES_LOST = "LeaseLost: 2 job(s) were taken over by other workers; what this worker did was not stored: [1, 2]"
 RESCUED = "session 4 of worker web1:42 ended without a word: 2 job(s) available again, 1 discarded"
 LINES: list[tuple[Event, str, str, dict[str, object]]] = [
     (WorkerStarted(SessionId(4), ("a", "b")), "INFO", "worker started: session 4, queues a, b",
@@ -186,7 +188,7 @@ LINES: list[tuple[Event, str, str, dict[str, object]]] = [
      {"job": 7, "task": "shop.mail", "queue": "mail", "attempt": 2,
       "exception": "builtins.ValueError"}),
     (JobOverdue(JOB), "WARNING", OVERDUE, {"job": 7}),
-    (TaskUnknown(JOB), "WARNING", "no task named 'shop.mail' here; its jobs go back, as job 7",
+    (TaskUnknown(JOB), "WARNING", "no task named 'shop.mail' here; its jobs go back, such as job 7",
      {"job": 7, "task": "shop.mail"}),
     (LeasesLost((JobId(1), JobId(2))), "WARNING", LEASES_LOST, {"count": 2}),
     (SessionLost(SessionId(4)), "WARNING",
@@ -204,7 +206,7 @@ LINES: list[tuple[Event, str, str, dict[str, object]]] = [
 
 
 @pytest.mark.parametrize(
-    ("event", "level", "line", "fields"), LINES, ids=[type(one[0]).__name__ for one in LINES]
+    ("event", "level", "line", "fields"), LINES, ids=[type(line[0]).__name__ for line in LINES]
 )
 def test_lines(
     caplog: pytest.LogCaptureFixture, event: Event, level: str, line: str, fields: dict[str, object]
@@ -237,7 +239,7 @@ def test_what_a_handler_means_is_no_warning(
 
 
 def test_unknown_tasks_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    """A thousand jobs of an unknown task are one line, another task is another one."""
+    """A thousand jobs of an unknown task are one line, those of another task another line."""
     events = Events()
     Log(events)
     for _ in range(1000):

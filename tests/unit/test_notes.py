@@ -1,4 +1,4 @@
-"""What runs tell: what is kept of it in memory, and what a reader makes of it."""
+"""The notes of runs: what is kept of them in memory, and what a reader gets."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -55,7 +55,7 @@ def test_the_newest_progress_is_taken() -> None:
     assert notes.take() == []
     ctx.progress(1)
     assert len(news) == 2
-    assert [one.number for one in notes.take()] == [1001]
+    assert [note.number for note in notes.take()] == [1001]
 
 
 def test_lines_are_bounded_in_memory() -> None:
@@ -64,9 +64,9 @@ def test_lines_are_bounded_in_memory() -> None:
     for number in range(LINES + 20):
         ctx.log(f"{number} " + "x" * 2000)
     lines = notes.take()
-    assert [one.number for one in lines] == list(range(21, LINES + 21))
-    assert {len(one.text) for one in lines} == {LINE_CHARACTERS}
-    assert all(one.text.endswith("…") for one in lines)
+    assert [note.number for note in lines] == list(range(21, LINES + 21))
+    assert {len(note.text) for note in lines} == {LINE_CHARACTERS}
+    assert all(note.text.endswith("…") for note in lines)
 
 
 def test_levels() -> None:
@@ -77,7 +77,7 @@ def test_levels() -> None:
     ctx.log.info("three")
     ctx.log.warning("nul \0 and \ud800")
     ctx.log.error(ValueError("five"))
-    assert [(one.level, one.text) for one in notes.take()] == [
+    assert [(note.level, note.text) for note in notes.take()] == [
         ("info", "1"), ("debug", "two"), ("info", "three"),
         ("warning", "nul \\0 and \\ud800"), ("error", "five"),
     ]  # fmt: skip
@@ -87,18 +87,18 @@ def test_levels() -> None:
     "wrong", [-0.1, 1.001, 40, float("nan"), float("inf"), True, None, "0.4", 0.5j]
 )
 def test_what_is_no_fraction(wrong: Any) -> None:
-    """What is not between nothing and all is refused where it is said, also in a direct call."""
+    """A value that is not between 0 and 1 is refused in the handler, also in a direct call."""
     ctx, notes, _ = context()
-    for one in (ctx, Context(job())):
+    for either in (ctx, Context(job())):
         with pytest.raises(ConfigError, match="from 0 to 1"):
-            one.progress(wrong)
+            either.progress(wrong)
         with pytest.raises(ValueError, match="done / total"):
-            one.progress(wrong)
+            either.progress(wrong)
     assert notes.take() == []
 
 
 def test_a_message_is_a_text() -> None:
-    """Anything else is a mistake of the order of arguments."""
+    """Any other value was probably meant for another argument, and is refused."""
     ctx, _, _ = context()
     wrong: Any = 3
     with pytest.raises(ConfigError, match="text, not int"):
@@ -114,13 +114,13 @@ def test_a_direct_call_keeps_nothing() -> None:
 
 
 def test_taking_some() -> None:
-    """Whoever settles runs takes theirs, and leaves those of others."""
+    """Settling some runs takes their notes, and leaves those of others."""
     notes = Notes(lambda: None)
     for number in (1, 2, 3):
         Context(job(number), notes=notes).progress(0.5)
     wanted = [(JobId(2), LeaseId(7)), (JobId(9), LeaseId(7))]
-    assert [one.job for one in notes.take(wanted)] == [2]
-    assert sorted(one.job for one in notes.take()) == [1, 3]
+    assert [note.job for note in notes.take(wanted)] == [2]
+    assert sorted(note.job for note in notes.take()) == [1, 3]
 
 
 def test_what_a_child_took_is_noted_again() -> None:
@@ -135,7 +135,7 @@ def test_what_a_child_took_is_noted_again() -> None:
         run.absorb(inner.take())
     progress, *lines = outer.take()
     assert (progress.fraction, progress.number) == (0.2, 3)
-    assert [one.number for one in lines] == list(range(81, 181))
+    assert [note.number for note in lines] == list(range(81, 181))
 
 
 def test_a_record_with_notes() -> None:
@@ -146,14 +146,14 @@ def test_a_record_with_notes() -> None:
     )
     assert record.progress is not None
     assert (record.progress.fraction, record.progress.attempt) == (0.2, 2)
-    assert [(one.lease, one.number) for one in record.log] == [(7, 1), (7, 2), (8, 1)]
+    assert [(found.lease, found.number) for found in record.log] == [(7, 1), (7, 2), (8, 1)]
     assert with_notes(RECORD, []) is RECORD
 
 
 def test_missing_lines_are_told() -> None:
     """Where numbers are missing a line says how many."""
     record = with_notes(RECORD, [line(4), line(5), line(7), line(1, lease=8)])
-    assert [(one.level, one.message) for one in record.log] == [
+    assert [(found.level, found.message) for found in record.log] == [
         ("dropped", "3 lines are not kept"), ("info", "x"), ("info", "x"),
         ("dropped", "1 line is not kept"), ("info", "x"), ("info", "x"),
     ]  # fmt: skip
@@ -162,8 +162,8 @@ def test_missing_lines_are_told() -> None:
 def test_a_reader_has_the_same_bounds() -> None:
     """The newest lines count, as many and as long as are kept."""
     record = with_notes(RECORD, [line(number) for number in range(1, 301)])
-    assert [one.number for one in record.log[1:]] == list(range(201, 301))
+    assert [found.number for found in record.log[1:]] == list(range(201, 301))
     assert record.log[0].message == "200 lines are not kept"
     record = with_notes(RECORD, [line(number, "x" * 1000) for number in range(1, 51)])
     kept = LOG_CHARACTERS // 1000
-    assert [one.number for one in record.log[1:]] == list(range(51 - kept, 51))
+    assert [found.number for found in record.log[1:]] == list(range(51 - kept, 51))

@@ -37,7 +37,7 @@ AT = datetime(2030, 1, 1, tzinfo=UTC)
     ],
 )
 def test_refused(wrong: dict[str, Any]) -> None:
-    """What cannot be meant is refused where it is said."""
+    """An impossible option is refused at once."""
     with pytest.raises(ConfigError):
         JobOptions(**wrong)
 
@@ -74,7 +74,7 @@ def test_limits(name: str) -> None:
     ],
 )
 def test_bad_unique(name: str, value: Any) -> None:
-    """What cannot be meant is refused by name, of whatever type it is."""
+    """An impossible value, of whatever type, is refused by the option's name."""
     with pytest.raises(ConfigError, match=rf"Unique\({name}=…\)"):
         Unique(**{name: value})
 
@@ -109,7 +109,7 @@ def test_no_delay_is_no_delay() -> None:
     ],
 )
 def test_worker_settings(wrong: dict[str, Any]) -> None:
-    """A worker is not started with settings that it could not keep."""
+    """Impossible settings of a worker are refused."""
     with pytest.raises(ConfigError):
         WorkerConfig(**wrong)
 

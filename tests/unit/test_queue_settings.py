@@ -1,4 +1,4 @@
-"""Whose word holds about a queue, and what can be said."""
+"""Which setting of a queue counts, and what can be set."""
 
 from datetime import timedelta
 from typing import Any
@@ -31,21 +31,21 @@ ANY = st.builds(
 
 
 @given(st.lists(ANY, min_size=1, max_size=5))
-def test_the_first_who_says_it_is_believed(layers: list[QueueSettings]) -> None:
+def test_the_first_layer_that_says_it_counts(layers: list[QueueSettings]) -> None:
     """Each setting is taken from the first layer that has it, and its source is that layer."""
     found = believed(*layers)
     whose = sources({str(number): layer for number, layer in enumerate(layers)})
     for name in NAMES:
         said = [getattr(layer, name) for layer in layers]
-        expected = next((one for one in said if one is not None), None)
+        expected = next((value for value in said if value is not None), None)
         assert getattr(found, name) == expected
         assert (name in whose) is (expected is not None)
         if expected is not None:
-            assert all(one is None for one in said[: int(whose[name])])
+            assert all(value is None for value in said[: int(whose[name])])
 
 
-def test_nobody_says_anything() -> None:
-    """Then there is nothing, from nobody."""
+def test_nothing_is_set() -> None:
+    """Then nothing counts, and nothing has a source."""
     assert believed() == believed(NOTHING, NOTHING) == NOTHING
     assert sources({"one": NOTHING}) == {}
 
@@ -74,7 +74,7 @@ def test_a_retention() -> None:
     ],
 )
 def test_no_retention(value: Any, words: str) -> None:
-    """What cannot be kept so long, or at all, is refused."""
+    """Impossible durations and states are refused."""
     with pytest.raises(ConfigError, match=words):
         retention(value, "retention")
 
@@ -99,9 +99,9 @@ def test_settings_that_cannot_be(wrong: dict[str, Any], words: str) -> None:
         QueueSettings(**wrong)
 
 
-@given(st.integers(0, 10**9) | st.floats(0.001, 10**6).map(lambda one: round(one, 3)))
+@given(st.integers(0, 10**9) | st.floats(0.001, 10**6).map(lambda number: round(number, 3)))
 def test_durations_are_written_as_they_are_read(seconds: float) -> None:
-    """What is written is read as the same number of seconds, unit and all."""
+    """A written duration is read as the same number of seconds."""
     assert parse(written(seconds), "it") == pytest.approx(seconds, abs=1e-6)
 
 

@@ -1,7 +1,7 @@
 """From the outcome of a run to what is written."""
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from rota.model.states import MOVES, Move, State, allowed
 from rota.outcome import Discard, Retry, Snooze
 
 FIXED = Backoff(first=7, factor=1, jitter=0)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def job(attempt: int = 1, max_attempts: int = 5) -> ClaimedJob:
@@ -44,7 +45,7 @@ def test_decide(
     attempt: int, raised: BaseException, policy: RetryPolicy, move: Move, delay: float
 ) -> None:
     """The whole policy: what each outcome leads to."""
-    settlement = decide(job(attempt), raised, policy)
+    settlement = decide(job(attempt), raised, policy, now=NOW)
     assert (settlement.job, settlement.lease) == (1, 2)
     assert (settlement.move, settlement.delay) == (move, delay)
     assert (settlement.error is None) == (move is Move.SNOOZE)
@@ -57,7 +58,7 @@ def test_a_broken_policy_costs_no_job() -> None:
     def policy(_attempt: int, _error: BaseException) -> float:
         raise ZeroDivisionError("in the policy")
 
-    settlement = decide(job(), KeyError("the job's own"), policy)
+    settlement = decide(job(), KeyError("the job's own"), policy, now=NOW)
     assert settlement.move is Move.RETRY
     assert 0 < settlement.delay <= Backoff().first
     assert settlement.error is not None
@@ -67,17 +68,17 @@ def test_a_broken_policy_costs_no_job() -> None:
 
 def entry(error: BaseException) -> dict[str, Any]:
     """An error as it is stored."""
-    found: dict[str, Any] = json.loads(error_text(3, error))
+    found: dict[str, Any] = json.loads(error_text(3, error, now=NOW))
     return found
 
 
 def test_error_text() -> None:
-    """An error keeps its class, message and traceback, the end of it if it is long."""
+    """An error keeps its time, class, message and traceback, the end of it if it is long."""
     try:
         raise ValueError("x" * 20_000)  # noqa: TRY301
     except ValueError as error:
         found = entry(error)
-    assert found["attempt"] == 3
+    assert (found["attempt"], found["at"]) == (3, "2026-01-01T00:00:00Z")
     assert found["exception"] == "builtins.ValueError"
     assert len(found["message"]) == TRACEBACK_LIMIT
     assert len(found["traceback"]) == TRACEBACK_LIMIT
@@ -102,7 +103,7 @@ def test_remote_errors() -> None:
 
 
 def test_every_state_is_in_the_table() -> None:
-    """Each state has its moves, finished ones only that by hand, and no move leads nowhere."""
+    """Each state has its moves, finished ones only the retry by hand, and every move a target."""
     assert set(MOVES) == set(State)
     for state, moves in MOVES.items():
         assert all(moves.values())

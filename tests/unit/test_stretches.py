@@ -1,4 +1,4 @@
-"""Ids that follow one another are settled by their range; a job that is not meant never is."""
+"""Ids that follow one another are settled by their range, and no other job with them."""
 
 import pytest
 from hypothesis import given
@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from rota.model.job import JobId
 from rota.store.postgres.settle import stretches
 
-IDS = st.lists(st.integers(1, 60), min_size=1).map(lambda ids: [JobId(one) for one in ids])
+IDS = st.lists(st.integers(1, 60), min_size=1).map(lambda ids: [JobId(number) for number in ids])
 
 
 @given(IDS)
 def test_the_ranges_are_the_jobs(jobs: list[JobId]) -> None:
-    """Together they name each job once, duplicates or not, and no other one."""
+    """Together the ranges name each job once, duplicates or not, and no other job."""
     found = [range(first, last + 1) for first, last in zip(*stretches(jobs), strict=True)]
     assert [job for stretch in found for job in stretch] == sorted(set(jobs))
 
@@ -27,5 +27,5 @@ def test_the_ranges_are_the_jobs(jobs: list[JobId]) -> None:
     ],
 )
 def test_they_are_cut_at_gaps(jobs: list[JobId], expected: tuple[list[int], list[int]]) -> None:
-    """As few as possible."""
+    """There are as few ranges as possible."""
     assert stretches(jobs) == expected

@@ -12,7 +12,7 @@ from rota.args.text import args_reader, changed, reader, written
 from rota.errors import ArgsError
 
 MAX_ARGS_BYTES: Final = 1_000_000
-"""The default limit of a job's args as JSON: a queue is a bad place for files."""
+"""The default limit of a job's args as JSON: a queue is no store for files."""
 
 _OLDER = (
     "; an older version of the task may have stored it: keep old parameters, with defaults, "
@@ -24,13 +24,13 @@ class ArgsCodec:
     """How the args of one task become JSON text and come back.
 
     Attributes:
-        context_parameter: The parameter annotated with the context class; it is no arg, and who
-            runs the job passes it by name.
+        context_parameter: The parameter annotated with the context class; it is no arg, and the
+            worker passes it by name.
     """
 
     __slots__ = (
-        "_by_name", "_by_place", "_decode", "_direct", "_extra", "_lead", "_names", "_plain", "_required",
-        "_rest", "_shapes", "_strict_places", "_subject", "context_parameter",
+        "_by_name", "_decode", "_direct", "_extra", "_lead", "_names", "_plain", "_positional",
+        "_positional_only", "_required", "_rest", "_shapes", "_subject", "context_parameter",
     )  # fmt: skip
 
     context_parameter: str | None
@@ -48,8 +48,8 @@ class ArgsCodec:
         Args:
             function: What runs the jobs.
             task: The task's name, for messages.
-            context: The class by which a parameter asks for the job's context; `context | None`
-                asks too.
+            context: The class that marks the parameter for the job's context; `context | None`
+                does so too.
             element: Whether the function takes a list, and each job has one element of it.
 
         Raises:
@@ -64,16 +64,16 @@ class ArgsCodec:
         self._subject = f"args of task {task!r}"
         self._lead = read.lead
         self._names = tuple(each.name for each in parameters)
-        self._by_place = tuple(each.name for each in parameters if each.by_place)
+        self._positional = tuple(each.name for each in parameters if each.positional)
         self._by_name = frozenset(each.name for each in parameters if each.by_name)
-        self._strict_places = tuple(n for n in self._by_place if n not in self._by_name)
+        self._positional_only = tuple(n for n in self._positional if n not in self._by_name)
         self._required = tuple(each.name for each in parameters if each.required)
         self._rest = variadic.get(signature.VAR_POSITIONAL)
         self._extra = variadic.get(signature.VAR_KEYWORD)
         self._shapes = {each.name: each.shape for each in parameters}
         self._plain = {each.name: each.shape.plain for each in parameters}
         self._decode = args_reader(parameters)
-        # All are there and all go by place: nothing is to be sorted out when a job runs.
+        # All args are required and positional: a running job has nothing to sort out.
         plain = self._rest is None and self._extra is None
         self._direct = plain and self._lead == len(self._required) == len(self._names)
 
@@ -92,7 +92,7 @@ class ArgsCodec:
         Args:
             args: Positional arguments, without the context.
             kwargs: Keyword arguments, without the context.
-            limit: Bytes of UTF-8 that are too many beyond; None for no limit.
+            limit: The most bytes of UTF-8 that are possible; None for no limit.
 
         Raises:
             ArgsError: The args do not fit the signature, would arrive changed, or are too large.
@@ -139,22 +139,22 @@ class ArgsCodec:
             lead = self._lead
             for name, value in zip(self._names, values):  # noqa: B905 - hot, and equally long
                 if value is UNSET:
-                    lead = 0  # what follows the first gap has to go by name
+                    lead = 0  # args behind the first gap have to go by name
                 elif len(positional) < lead:
                     positional.append(value)
                 else:
                     named[name] = value
-            if self._rest or self._extra or self._strict_places:
+            if self._rest or self._extra or self._positional_only:
                 self._spread(positional, named)
             return positional, named
         raise ArgsError(found.told(self._subject) + _OLDER)
 
     def _bind(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
-        given: dict[str, object] = dict(zip(self._by_place, args))  # noqa: B905 - hot
+        given: dict[str, object] = dict(zip(self._positional, args))  # noqa: B905 - hot
         if len(args) > len(given):
             if self._rest is None:
                 raise ArgsError(
-                    f"{self._subject}: at most {len(self._by_place)} can be positional, "
+                    f"{self._subject}: at most {len(self._positional)} can be positional, "
                     f"{len(args)} were given; leave some out, or pass them by name"
                 )
             given[self._rest] = list(args[len(given) :])
@@ -179,11 +179,11 @@ class ArgsCodec:
         if name == self.context_parameter:
             reason = "is the context, which Rota passes; leave it out"
         elif name in self._by_name:
-            reason = "is given twice, by place and by name; leave one out"
+            reason = "is given twice, by position and by name; leave one out"
         elif self._extra is not None:
             return
-        elif name in self._strict_places:
-            reason = "is positional-only; pass it by place"
+        elif name in self._positional_only:
+            reason = "is positional-only; pass it by position"
         else:
             known = ", ".join(self._names) or "none"
             reason = f"is not a parameter; leave it out (parameters: {known})"
@@ -200,15 +200,15 @@ class ArgsCodec:
         return None
 
     def _spread(self, positional: list[object], named: dict[str, object]) -> None:
-        """Put `*args` and `**kwargs` in their places, which hand-made text may not allow."""
+        """Spread `*args` and `**kwargs`, which is impossible with some text written by hand."""
         rest = named.pop(self._rest, None) if self._rest else None
         if rest:
-            if len(positional) < len(self._by_place):
+            if len(positional) < len(self._positional):
                 self._refuse(f"`{self._rest}` is given, but not all parameters before it")
             positional.extend(rest)  # type: ignore[arg-type]
-        for name in self._strict_places[len(positional) :]:
+        for name in self._positional_only[len(positional) :]:
             if name in named:
-                self._refuse(f"`{name}` is positional-only, and one before it is not given")
+                self._refuse(f"`{name}` is positional-only, and a parameter before it is missing")
         extra = named.pop(self._extra, None) if self._extra else None
         if extra:
             for name in extra:  # type: ignore[attr-defined]

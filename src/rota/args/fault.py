@@ -1,4 +1,4 @@
-"""What is wrong with a value, and where: an `ArgsError` before it has its words."""
+"""What is wrong with a value, and where: what an `ArgsError` will say."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 LONGEST_PATH = 120
-"""Characters; a path through a hundred lists helps nobody."""
+"""Characters of a path; one through a hundred lists is no help."""
 
 _WITH_PATH = re.compile(r"^(?P<reason>.*) - at (?:`key` in )?`\$(?P<path>[^`]*)`$", re.DOTALL)
 _FIELD = re.compile(r"^Object (?P<fault>missing required|contains unknown) field `(?P<name>.*)`$")
@@ -27,7 +27,7 @@ class Fault:
         return Fault(self.reason, step + self.path)
 
     def told(self, subject: str) -> str:
-        """Return the message, for example of the subject "args of task 'send'"."""
+        """Return the message about a subject such as "args of task 'send'"."""
         path = self.path.removeprefix(".")
         if len(path) > LONGEST_PATH:
             path = path[:LONGEST_PATH] + "…"
@@ -65,5 +65,5 @@ def _of_validation(error: msgspec.ValidationError) -> Fault:
 
 
 def _of_own_code(error: BaseException) -> Fault:
-    # A validator or __post_init__ of the user's: its message is free to quote the value.
+    # The user's own validator or __post_init__: its message may quote the value.
     return Fault(f"was refused by the code of its own type ({type(error).__name__})")

@@ -39,7 +39,7 @@ def is_model_class(kind: object) -> TypeGuard[type[Model]]:
 
 @lru_cache(maxsize=1000)
 def _is_model_class(kind: type) -> bool:
-    # To remember a no is safe: a class that is older than pydantic's import is no model of its.
+    # A cached no stays true: a class that is older than pydantic's import is no model.
     pydantic = sys.modules.get("pydantic")
     return pydantic is not None and issubclass(kind, pydantic.BaseModel)
 
@@ -57,8 +57,8 @@ def written(model: Model) -> msgspec.Raw:
 def read(kind: type[Model], tree: object) -> Model:
     """Build a model from plain JSON values.
 
-    They become text once more because only pydantic's JSON mode turns a string into a datetime in
-    a model that is configured to be strict.
+    The values become text once more because only pydantic's JSON mode turns a string into a datetime
+    in a model that is configured to be strict.
 
     Raises:
         ValueError: With a `Fault` as its argument.
@@ -78,8 +78,8 @@ def field_names(kind: type) -> tuple[str, ...]:
 
 
 def _fault(kind: type[Model], error: ValueError) -> Fault:
-    # Only pydantic's code for the error ("int_parsing"): its messages may quote the input, and
-    # those of the user's own validators surely do.
+    # Only pydantic's code for the error ("int_parsing"): its messages may quote the input, as do
+    # those of the user's own validators.
     first = error.errors(include_input=False, include_url=False)[0]  # type: ignore[attr-defined]
     known = set(_names_within(kind, set()))
     # A step that no model declares may be the key of a dict, which is data.

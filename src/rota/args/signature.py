@@ -34,7 +34,7 @@ class Shape:
 
     Attributes:
         annotation: As msgspec takes it.
-        plain: Types whose values, if they are of exactly that type, surely come back the same.
+        plain: Types whose values, if they are of exactly that type, always come back the same.
         comparison: The rules for every other value.
     """
 
@@ -54,13 +54,13 @@ class Parameter:
     shape: Shape
 
     @property
-    def by_place(self) -> bool:
-        """Whether one positional argument can be meant for it."""
+    def positional(self) -> bool:
+        """Whether a positional argument can be for this parameter."""
         return self.kind in (Declared.POSITIONAL_ONLY, Declared.POSITIONAL_OR_KEYWORD)
 
     @property
     def by_name(self) -> bool:
-        """Whether a keyword argument can be meant for it."""
+        """Whether a keyword argument can be for this parameter."""
         return self.kind in (Declared.POSITIONAL_OR_KEYWORD, Declared.KEYWORD_ONLY)
 
 
@@ -71,7 +71,7 @@ class Signature:
     Attributes:
         parameters: In order of declaration, without the context.
         context: The name of the parameter that receives the context, if there is one.
-        lead: How many parameters can be passed by place when the job runs: those before the
+        lead: How many parameters can be passed by position when the job runs: those before the
             context, which is passed by name.
     """
 
@@ -107,11 +107,11 @@ def read(function: Callable[..., object], task: str, context: type | None) -> Si
                 f"cannot be passed by name; declare it after `*{each.name}`"
             )
         parameters.append(_parameter(each, annotation, subject))
-    places = sum(parameter.by_place for parameter in parameters)
+    positions = sum(parameter.positional for parameter in parameters)
     return Signature(
         tuple(parameters),
         None if found is None else found.name,
-        places if lead is None else min(lead, places),
+        positions if lead is None else min(lead, positions),
     )
 
 
@@ -121,9 +121,9 @@ def element(read: Signature, task: str) -> Signature:
     Raises:
         ArgsError: The handler has another parameter than that list, or none.
     """
-    one = read.parameters[0] if len(read.parameters) == 1 else None
-    annotation = None if one is None else one.shape.annotation
-    if one is None or not one.by_name or list not in (annotation, typing.get_origin(annotation)):
+    only = read.parameters[0] if len(read.parameters) == 1 else None
+    annotation = None if only is None else only.shape.annotation
+    if only is None or not only.by_name or list not in (annotation, typing.get_origin(annotation)):
         names = ", ".join(f"`{each.name}`" for each in read.parameters) or "none"
         raise ArgsError(
             f"task {task!r} has batch=, so its handler needs one parameter annotated with a list, "
@@ -131,8 +131,8 @@ def element(read: Signature, task: str) -> Signature:
             f"its parameters are {names}"
         )
     inner = next(iter(typing.get_args(annotation)), Any)
-    shape = shape_of(inner, f"the elements of `{one.name}` of task {task!r}")
-    single = Parameter(one.name, int(Declared.POSITIONAL_OR_KEYWORD), required=True, shape=shape)
+    shape = shape_of(inner, f"the elements of `{only.name}` of task {task!r}")
+    single = Parameter(only.name, int(Declared.POSITIONAL_OR_KEYWORD), required=True, shape=shape)
     return Signature((single,), read.context, lead=1)
 
 
@@ -185,7 +185,7 @@ def _parameter(each: Declared, annotation: object, subject: str) -> Parameter:
 
 
 def _element(each: Declared, annotation: object) -> object:
-    """Return the annotation of the whole: of `*args: int` that is a list of int."""
+    """Return the annotation of the whole parameter: for `*args: int` a list of int."""
     if each.kind is VAR_POSITIONAL:
         return list[annotation]  # type: ignore[valid-type]
     if each.kind is VAR_KEYWORD:
@@ -198,7 +198,7 @@ def _element(each: Declared, annotation: object) -> object:
 def _resolved(function: Callable[..., object], each: Declared, subject: str) -> object:
     if each.annotation is Declared.empty:
         return Any
-    # One at a time, so that an error can say which, and the return annotation is left alone.
+    # Parameter by parameter, so that an error names its own, without the return annotation.
     stub = types.SimpleNamespace(__annotations__={each.name: each.annotation})
     try:
         hints = typing.get_type_hints(stub, _globals(function), include_extras=True)

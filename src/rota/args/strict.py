@@ -1,8 +1,8 @@
 """The comparison between what was given and what the worker would receive.
 
-One walk over both trees side by side. It needs no annotations: the decoder has applied them
-already, and what it built is the answer to "what does the annotation say?". The same walk with the
-given value on both sides finds what is wrong with a value that could not even be written.
+One walk over both trees side by side. It needs no annotations: the decoder has applied them, so what
+it built shows what they say. The same walk with the given value on both sides finds what is wrong
+with a value that could not even be written.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from rota.args import models
 from rota.args.fault import Fault
 
 MAX_DEPTH: Final = 100
-"""Levels of containers; parsers in databases and in other languages stop not far above."""
+"""Levels of containers; parsers in databases and other languages allow not many more."""
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
 
@@ -96,8 +96,8 @@ class Comparison:
     """How strictly the values of one parameter are compared.
 
     Attributes:
-        exact: Nothing may change type. Otherwise the annotation says throughout what arrives, and
-            a type that the annotation's type includes may become it: a StrEnum a str, a
+        exact: Nothing may change type. Otherwise the annotation says throughout what arrives, and a
+            value may become the annotation's type if that includes its own: a StrEnum a str, a
             defaultdict a dict, and for the sake of `Sequence` and `Set`, a tuple a list.
         names: Keys of TypedDicts, which may be shown in a path. Any other key is data.
         foreign: Below a pydantic model, which knows how to store types that are unknown here.
@@ -154,7 +154,7 @@ class Comparison:
         return None if len(given) == len(arrived) else Fault(_UNEQUAL)
 
     def _odd_key(self, key: str, arrived: dict[object, object], depth: int) -> Fault | None:
-        # A StrEnum, or some other kind of str: the dict may have been rebuilt with plain ones.
+        # A StrEnum, or some other kind of str: the dict may have been rebuilt with plain keys.
         twin = next((other for other in arrived if other == key), key)
         return self.fault(key, twin, depth + 1)
 
@@ -180,7 +180,7 @@ class Comparison:
             return self._changed(given, arrived)
         twins = dict(zip(arrived, arrived, strict=True))
         for item in given:
-            # Compared with itself if it got lost: that tells why, if there is a reason.
+            # An item that got lost is compared with itself: that may tell why.
             twin = twins.get(item, _MISSING)
             if fault := self.fault(item, item if twin is _MISSING else twin, depth + 1):
                 return fault.below("{...}")
@@ -229,7 +229,7 @@ class Comparison:
         return self._changed(given, arrived)
 
     def _kept(self, given: object, arrived: object, abstract: type) -> bool:
-        """Whether the container kept its type, or may become `abstract`, what ABCs arrive as."""
+        """Whether the container kept its type, or may become `abstract`, as which ABCs arrive."""
         kind = type(arrived)
         if type(given) is kind:
             return True

@@ -52,17 +52,17 @@ def args_reader(parameters: tuple[Parameter, ...]) -> Callable[[str | bytes], ms
     and in JSON they have the parameters' names. What was not given is UNSET.
     """
     fields = [
-        (f"p{place}", each.shape.annotation)
+        (f"p{number}", each.shape.annotation)
         if each.required
-        else (f"p{place}", each.shape.annotation, msgspec.UNSET)
-        for place, each in enumerate(parameters)
+        else (f"p{number}", each.shape.annotation, msgspec.UNSET)
+        for number, each in enumerate(parameters)
     ]
     struct = msgspec.defstruct(
         "Args",
         fields,
         kw_only=True,
         forbid_unknown_fields=True,
-        rename={f"p{place}": each.name for place, each in enumerate(parameters)},
+        rename={f"p{number}": each.name for number, each in enumerate(parameters)},
     )
     return msgspec.json.Decoder(struct, dec_hook=_built).decode
 

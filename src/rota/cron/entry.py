@@ -16,7 +16,7 @@ class Missed(StrEnum):
     SKIP = "skip"
     """Nothing."""
     LATEST = "latest"
-    """One job for all of them, at the newest one's due time."""
+    """One job for all, at the newest of these due times."""
     ALL = "all"
     """A job for each of them, the oldest first."""
 
@@ -29,17 +29,16 @@ class CronEntry:
         name: The entry's own name.
         expression: Five fields, six with seconds in front, or a word such as `@daily`.
         task: The name of the task.
-        timezone: In whose wall clock the expression is meant.
+        timezone: The zone whose wall clock the expression means.
         missed: What becomes of missed runs.
         jitter: A job starts up to so many seconds after its due time.
         args: A JSON object.
-        due: The parameter that gets the due time, if one does.
+        due: The parameter that gets the due time, if there is one.
         queue: As in a job.
         priority: As in a job.
         max_attempts: As in a job.
         timeout: As in a job, in seconds.
-        options: What else its jobs have, a JSON object (`rota.cron.jobs`); `None` where there is
-            nothing more to say.
+        options: What else its jobs have, a JSON object (`rota.cron.jobs`); `None`: nothing else.
     """
 
     name: str
@@ -60,7 +59,7 @@ class CronEntry:
     def declaration(self) -> str:
         """The whole entry as text: what the code has declared, to be compared."""
         fields = asdict(self)
-        # There were entries before there were options; nothing has changed about these.
+        # Entries without options are declared as they were before there were options.
         if self.options is None:
             del fields["options"]
         return msgspec.json.encode(fields).decode()
@@ -75,8 +74,8 @@ class CronRecord:
     """An entry as the database knows it.
 
     `due` is its next due time and `last` the newest one that has made a job, in the entry's time
-    zone. `declared` says that it comes from code; `undeclared` that no worker that is alive has it
-    in its code any more, so that it is not run.
+    zone. `declared`: it comes from code. `undeclared`: no living worker has it in its code any more,
+    so it makes no jobs.
     """
 
     entry: CronEntry
@@ -91,7 +90,7 @@ def check_missed(missed: str) -> Missed:
     """Check what is to become of missed runs.
 
     Raises:
-        ConfigError: It is none of the three words.
+        ConfigError: `missed` is none of the three words.
     """
     try:
         return Missed(missed)

@@ -1,8 +1,8 @@
 """The jobs of a cron entry: what they have besides the entry's own fields, and what they get.
 
 The args of an entry are fixed, and so are its keys: they are made once, where the task is at hand.
-What they were made of stays beside them, since other args have other keys. All that is stored with
-the entry, as JSON.
+The templates stay beside the keys, since other args have other keys. Both are stored with the entry,
+as JSON.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ def options_of(entry: CronEntry) -> CronOptions:
         ConfigError: A newer Rota has written it.
     """
     if entry.options is None:
-        # Nobody gives what everybody gets.
+        # What all jobs get anyway was not given.
         return CronOptions(
             attempts_given=entry.max_attempts != MAX_ATTEMPTS,
             timeout_given=entry.timeout is not None,
@@ -70,7 +70,7 @@ def options_of(entry: CronEntry) -> CronOptions:
 
 
 def with_options(entry: CronEntry, options: CronOptions) -> CronEntry:
-    """The same entry with these options; those that go without saying are not written."""
+    """The same entry with these options; defaults are not written."""
     plain = replace(entry, options=None)
     if options_of(plain) == options:
         return plain
@@ -109,7 +109,7 @@ def job(entry: CronEntry, due: datetime, now: datetime) -> tuple[JobSpec, str]:
         spec = replace(spec, at=at)
     if entry.due is None:
         return spec, entry.args
-    # What the args say stays as it was written.
+    # The other args stay as they were written.
     args = msgspec.json.decode(entry.args, type=dict[str, msgspec.Raw])
     args[entry.due] = msgspec.Raw(msgspec.json.encode(in_zone(due, entry)))
     return spec, msgspec.json.encode(args).decode()
@@ -123,7 +123,7 @@ def without(args: str, name: str) -> str:
 
 
 def delay(entry: CronEntry, due: datetime) -> float:
-    """Seconds of jitter: the same for an entry and a due time, whoever asks."""
+    """Seconds of jitter: always the same for an entry and a due time."""
     seed = f"{entry.name}\0{due.timestamp():.0f}".encode()
     drawn = int.from_bytes(hashlib.blake2b(seed, digest_size=8).digest(), "big") / 2**64
     return entry.jitter * drawn

@@ -12,7 +12,7 @@ from rota.errors import ConfigError
 
 ON_TIME = 10.0
 """Seconds by which a due time may be late and still be on time: a moment without any worker, as
-between two deploys or while a dead one's transaction ends, is no missed run."""
+during a deploy or while a dead worker's transaction ends, is no missed run."""
 
 _LOOKS_BACK = tuple(
     timedelta(seconds=each) for each in (60, 3600, 86_400, 31 * 86_400, 366 * 86_400)
@@ -22,7 +22,7 @@ _LOOKS_BACK = tuple(
 class Plan(NamedTuple):
     """What follows from the time: the due times that get a job, and how far that leads.
 
-    `missed` is the first due time that gets none, if there are such. Everything up to `since` has
+    `missed` is the first due time that gets no job, `None` if all do. Everything up to `since` has
     been dealt with; `due` is the next due time after that, `None` if there is none.
     """
 
@@ -78,7 +78,7 @@ def _until(entry: CronEntry, after: datetime, until: datetime) -> Iterator[datet
 
 
 def _newest(entry: CronEntry, since: datetime, now: datetime) -> datetime:
-    """The newest due time after `since` up to `now`; there is one. Looks further and further back."""
+    """The newest due time after `since` up to `now`; there is one. Looks back in growing steps."""
     for back in _LOOKS_BACK:
         if now - back <= since:
             break

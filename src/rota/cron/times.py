@@ -5,13 +5,13 @@ What such a wall time means in a zone is decided here:
 
 - Where the clock is put forward, some wall times do not exist. An expression that names its minutes
   and hours (`30 2 * * *`) is due at the end of that gap, once, however many of its times were in it.
-  One that begins minutes or hours with a star (`*/10 * * * *`) has nothing to catch up.
-- Where it is put back, some wall times come twice. The first kind is due the first time; the second
-  kind both times, so that "every ten minutes" stays that.
+  An expression with a star for minutes or hours (`*/10 * * * *`) has nothing to catch up.
+- Where the clock is put back, some wall times come twice. An expression of the first kind is due the
+  first time; one of the second kind both times: "every ten minutes" stays every ten minutes.
 
-That is what Debian's cron does, and cronsim too, but for this: it leaves six fields as they are, it
-loses half an hour where the clock moves by half an hour (Australia/Lord_Howe), and inside the
-repeated hour its next time may lie in the past. So it is only asked about clocks that never move.
+That is what Debian's cron does. cronsim nearly does, but it leaves six fields as they are, it loses
+half an hour where the clock moves by half an hour (Australia/Lord_Howe), and inside the repeated
+hour its next time may lie in the past. So cronsim only sees clocks that never move.
 
 Known weakness. A zone's rules come from this machine's time zone data; a change of the law reaches
 the entry when its next due time is computed.
@@ -47,7 +47,7 @@ _SECOND = timedelta(seconds=1)
 
 
 def check_expression(expression: str) -> str:
-    """Check that there are times that match.
+    """Check that an expression matches some time.
 
     Raises:
         ConfigError: It cannot be read, or it never comes.
@@ -60,7 +60,7 @@ def check_expression(expression: str) -> str:
 
 
 def check_timezone(timezone: str) -> str:
-    """Check that a time zone is known here.
+    """Check that a time zone is known on this machine.
 
     Raises:
         ConfigError: It is not.
@@ -87,7 +87,7 @@ def due_moments(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[da
     reached = after.astimezone(UTC)
     wall = reached.astimezone(zone).replace(tzinfo=None, fold=0)
     early, late = _moments(wall, zone)
-    # In an hour that comes twice also wall times before this one are still to come.
+    # In an hour that comes twice, wall times before this one are still to come.
     start = wall - max(late - early, timedelta())
     for due in _in_zone(_walls(expression, start), zone, named=named):
         if due > reached:
@@ -146,7 +146,7 @@ def time_zone(timezone: str) -> ZoneInfo:
 
 @functools.lru_cache(maxsize=1000)
 def _found(timezone: str) -> ZoneInfo | str:
-    """A time zone, or why there is none; looked for once, since workers ask in a transaction."""
+    """A time zone, or why there is none; cached, since workers ask in a transaction."""
     try:
         return ZoneInfo(timezone)
     except (LookupError, ValueError, OSError):
@@ -157,10 +157,10 @@ def _found(timezone: str) -> ZoneInfo | str:
 
 
 def _moments(wall: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
-    """What a wall time means by the clock before and after a change; else twice the same.
+    """The moments a wall time means by the clock before and after a change; else twice the same.
 
-    The first is earlier where the wall time comes twice, and later where it does not exist (PEP
-    495).
+    The first moment is earlier where the wall time comes twice, and later where it does not exist
+    (PEP 495).
     """
     early = wall.replace(tzinfo=zone, fold=0).astimezone(UTC)
     return early, wall.replace(tzinfo=zone, fold=1).astimezone(UTC)
@@ -183,7 +183,7 @@ def _in_zone(walls: Iterable[datetime], zone: ZoneInfo, *, named: bool) -> Itera
 
 
 def _end_of_gap(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
-    """The moment between these two at which the clock is put forward, to the second."""
+    """The moment between two others at which the clock is put forward, to the second."""
     old = before.astimezone(zone).utcoffset()
     while after - before > _SECOND:
         middle = before + timedelta(seconds=(after - before) // _SECOND // 2)

@@ -1,1 +1,1 @@
-"""What everything else speaks of: frozen values and pure functions, without input or output."""
+"""The values that all other rooms share, and pure functions of them: no input, no output."""

@@ -17,7 +17,7 @@ class Backoff:
         first: Seconds before the second attempt.
         factor: What each further wait is multiplied by; 1 keeps it constant.
         cap: The longest wait in seconds.
-        attempts: How many attempts a job has altogether; else what is said of its queue, else 5.
+        attempts: How many attempts a job has altogether; `None`: as its queue says, else 5.
         jitter: The share of a wait that is random, between 0 and 1: with 0.25 a wait of 8 seconds
             becomes one of 6 to 8, so that jobs that failed together do not come back together.
 
@@ -79,7 +79,7 @@ def check_attempts(attempts: int, what: str) -> int:
 
 
 def check_policy(policy: RetryPolicy | None) -> RetryPolicy:
-    """Check a task's retry policy; the default one where there is none.
+    """Check a task's retry policy; `None` stands for `Backoff()`.
 
     Raises:
         ConfigError: It is neither a `Backoff` nor a function.

@@ -10,7 +10,7 @@ LONGEST = 100 * 366 * 86400.0
 """A century, in seconds: more than any wait that is meant, less than a database's time can hold."""
 
 EARLIEST = datetime.fromtimestamp(0, UTC)
-"""Stands for every moment before it: all of them are past, and a database's time holds not all."""
+"""Stands for every earlier moment: all are past, and a database's time cannot hold every one."""
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 """What the letters behind a number mean, in seconds."""
@@ -54,7 +54,7 @@ def parse(text: str, what: str) -> float:
 
 
 def written(duration: float) -> str:
-    """What `parse` reads as so many seconds, in the largest unit that needs no fraction: "36h"."""
+    """The duration as `parse` reads it, in the largest unit that needs no fraction: "36h"."""
     if math.isinf(duration):
         return "forever"
     for letter in ("d", "h", "m"):
@@ -82,7 +82,7 @@ def aware(value: datetime, what: str) -> datetime:
 
 
 def moment(value: datetime, what: str) -> datetime:
-    """Check the moment at which something is to start; one before 1970 becomes that.
+    """Check the moment at which something is to start; one before 1970 becomes 1970.
 
     Raises:
         ConfigError: It is naive, not a datetime, or more than a century ahead.

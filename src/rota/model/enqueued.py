@@ -1,4 +1,4 @@
-"""What became of jobs that were enqueued: created, or met by one of their key that was there."""
+"""What became of jobs that were enqueued: created, or found to be there by their key."""
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -28,7 +28,7 @@ class Placed(NamedTuple):
 class Enqueued(list[JobId]):
     """The ids that `enqueue_many` gives, in the order asked for.
 
-    Where a unique job met one of its key, the id is that job's. `created`, `replaced` and `skipped`
+    Where the key of a unique job was taken, the id is that of the job that has it. `created`, `replaced` and `skipped`
     are the ids of each kind; an id may be in several of them if a key was given several times.
     """
 

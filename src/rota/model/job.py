@@ -1,6 +1,6 @@
 """What travels between Rota's rooms: a job as it is asked for, claimed, and looked at.
 
-All of them are frozen values. `ClaimedJob` is a named tuple because it is built once per job on
+All are frozen values. `ClaimedJob` is a named tuple because it is built once per job on
 the hot path, straight from a database row.
 """
 
@@ -25,7 +25,7 @@ LeaseId = NewType("LeaseId", int)
 
 
 MAX_ATTEMPTS = 5
-"""Attempts of a job of which nobody says anything else."""
+"""Attempts of a job, where nothing else is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class AttemptError:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run has come: the `fraction` that is done, from 0 to 1, and what it says of it."""
+    """How far a run has come: the `fraction` that is done, from 0 to 1, and its message."""
 
     fraction: float
     message: str
@@ -164,8 +164,8 @@ class JobRecord:
     """A job as the database knows it. `args` and `result` are JSON text.
 
     `attempt` is the number of attempts begun so far. `scheduled_at` is set while the job waits for
-    its time, `finished_at` once it has finished; `worker` says who runs it while it is running.
-    `progress` and `log` are what its handler told; where many jobs are listed, they are left out.
+    its time, `finished_at` once it has finished; `worker` names its worker while it is running.
+    `progress` and `log` are what its handler told; lists of jobs leave them out.
     `iteration` counts the rounds that ended with `Again`, the last of them at `last_run`.
     """
 
@@ -243,7 +243,7 @@ class Cleared(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """Who a worker is. `timeout` is how long, in seconds, its session lives without a renewal."""
+    """A worker's host, process and queues. Without a renewal its session lives `timeout` seconds."""
 
     host: str
     pid: int
@@ -255,10 +255,10 @@ class SessionInfo:
 class Renewal:
     """What a worker learns when it renews its session.
 
-    `alive` is false when the session was rescued; `cancel` names running jobs of the session that
-    somebody wants cancelled. `serving` says which sessions serve each of its queues, in an order that
-    is the same for all of them; empty where nobody needs to know. `queues` is what is set for single queues in the
-    database.
+    `alive` is false when the session was rescued; `cancel` names the running jobs of the session
+    that are to be cancelled. `serving` says which sessions serve each of its queues, in the same
+    order for all of them; empty where that does not matter. `queues` is what is set for single
+    queues in the database.
     """
 
     alive: bool
@@ -283,7 +283,8 @@ class Look(NamedTuple):
     `available`: its queues have jobs to claim. `due`: in how many seconds jobs are to be staged,
     `None` if none waits for its time. `silent`: a session may have to be rescued. `untidy`: there
     is housekeeping that cannot wait for long. `cron`: in how many seconds the next cron entry is
-    due, `None` if none is or nobody asked; `cron_later`: the next one that is not due already.
+    due, `None` if there is none or the look left cron out; `cron_later`: the next one that is not
+    due already.
     """
 
     available: bool

@@ -1,9 +1,8 @@
 """Keys of jobs: text made of their args, by which they are told apart, limited or kept fair.
 
-A template such as `"tenant:{tenant}"` names parameters of the task. What comes into their places is
-what the stored JSON says, so that SQL can make the same key: text as it is, numbers and `true` and
-`false` as JSON writes them, and nothing for `null`. A parameter that was not given counts with its
-default.
+A template such as `"tenant:{tenant}"` names parameters of the task. They are replaced by what the
+stored JSON says, so that SQL can make the same key: text as it is, numbers and `true` and `false` as
+JSON writes them, and nothing for `null`. A parameter that was not given counts with its default.
 """
 
 import inspect
@@ -221,7 +220,7 @@ class Keying:
 
     @property
     def templates(self) -> tuple[KeyTemplate, ...]:
-        """Those there are."""
+        """The templates of the keys that its jobs have."""
         return tuple(one for one in (self._unique, self._limit, self._fair) if one is not None)
 
     def keys(self, args: Sequence[str]) -> Keys:

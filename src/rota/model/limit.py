@@ -10,12 +10,12 @@ MOST = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How many jobs of a key may run, and how often one may start; exact, over all workers.
+    """How many jobs of a key may run, and how often they may start; exact, over all workers.
 
     Args:
         key: A template such as `"tenant:{tenant}"`. Tasks whose keys come out the same share the
-            limit; one without names in it, such as `"smtp"`, is one limit for all jobs. `None`: each
-            task has its own.
+            limit; a key without names in it, such as `"smtp"`, is one limit for all jobs. `None`:
+            each task has its own limit.
         running: At most so many run at once. With 1 the jobs of a key run in their order.
         per_second: At most so many start within any second.
         per_minute: At most so many start within any minute.

@@ -1,10 +1,10 @@
 """What handlers tell of their runs: progress, and log lines.
 
-A handler may call as often as it likes. A call changes a value in memory; whoever owns the `Notes`
+A handler may call as often as it likes. A call changes a value in memory; the owner of the `Notes`
 (a worker, or a child process) takes what there is about once a second. Of progress only the newest
-counts. Lines are bounded, at each step of their way alike: the newest `LINES` of a job, each of at
-most `LINE_CHARACTERS`, together at most `LOG_CHARACTERS`. They are numbered, so that whoever reads
-them can say how many are missing.
+counts. Lines have the same bounds at each step of their way: the newest `LINES` of a job, each of at
+most `LINE_CHARACTERS`, together at most `LOG_CHARACTERS`. They are numbered, so that a reader can
+say how many are missing.
 """
 
 import threading
@@ -35,8 +35,7 @@ DROPPED = "dropped"
 class Note(NamedTuple):
     """One thing that a run has told: a line, or (`line` is false) its progress.
 
-    `number` is which line, or which progress, of the run it is; `said` is when, on the monotonic
-    clock.
+    `number` counts the lines, or the progresses, of the run; `said` is when, on the monotonic clock.
     """
 
     job: JobId
@@ -64,7 +63,7 @@ class ToldNote(NamedTuple):
 
 
 class Notes:
-    """All that was told and not yet taken. Handlers use it from any thread.
+    """All notes that were told and not yet taken. Handlers use it from any thread.
 
     `news` is called when something was told after everything had been taken.
     """
@@ -88,7 +87,7 @@ class Notes:
                 self._untaken[job, new] = run
 
     def take(self, runs: Iterable[tuple[JobId, LeaseId]] | None = None) -> list[Note]:
-        """Take what these runs have told, or all of them."""
+        """Take what these runs have told, or all runs."""
         with self.lock:
             if not self._untaken:
                 return []
@@ -112,7 +111,7 @@ class RunNotes:
         self._count = 0
 
     def progress(self, fraction: float, message: str) -> None:
-        """Note how far it is; see `Context.progress`."""
+        """Note how far the run is; see `Context.progress`."""
         check_fraction(fraction)
         if not isinstance(message, str):
             problem = f"progress: the message is a text, not {type(message).__name__}"
@@ -173,7 +172,7 @@ class JobLog:
         self._run.line("info", message)
 
     def debug(self, message: object) -> None:
-        """Write a line for those who look closely."""
+        """Write a line that matters to a close look only."""
         self._run.line("debug", message)
 
     def info(self, message: object) -> None:
@@ -190,7 +189,7 @@ class JobLog:
 
 
 def check_fraction(fraction: object) -> None:
-    """Refuse what is no part of a whole.
+    """Check that a fraction lies between 0 and 1.
 
     Raises:
         ConfigError: It is not a number from 0 to 1.
@@ -209,7 +208,7 @@ def check_fraction(fraction: object) -> None:
 
 
 def storable(text: str) -> str:
-    """The text as far as it is kept; what no database can store is made visible."""
+    """The text as it is kept: shortened, and with what no database can store made visible."""
     if len(text) > LINE_CHARACTERS:
         text = text[: LINE_CHARACTERS - 1] + "…"
     if "\0" in text:
@@ -221,7 +220,7 @@ def with_notes(record: JobRecord, told: Sequence[ToldNote]) -> JobRecord:
     """The record of a job, with what its handler told."""
     if not told:
         return record
-    progress = max((note for note in told if not note.line), key=_place, default=None)
+    progress = max((note for note in told if not note.line), key=_age, default=None)
     return replace(
         record,
         progress=None
@@ -231,21 +230,22 @@ def with_notes(record: JobRecord, told: Sequence[ToldNote]) -> JobRecord:
     )
 
 
-def _place(note: ToldNote) -> tuple[LeaseId, int]:
+def _age(note: ToldNote) -> tuple[LeaseId, int]:
+    """Which run of the job, and which note of it: what is told later is greater."""
     return note.lease, note.number
 
 
 def _log(lines: Iterable[ToldNote]) -> tuple[LogLine, ...]:
-    """The lines in their order, as many as are kept, with words where some are missing."""
-    # What was sent again after a lost connection may be there twice.
-    known = {_place(note): note for note in lines}
+    """The lines that are kept, in their order; where some are missing, a line says how many."""
+    # A line that was sent again after a lost connection may be there twice.
+    known = {_age(note): note for note in lines}
     kept: deque[ToldNote] = deque()
     characters = 0
-    for place in sorted(known, reverse=True):
-        characters += len(known[place].text)
+    for age in sorted(known, reverse=True):
+        characters += len(known[age].text)
         if len(kept) == LINES or characters > LOG_CHARACTERS:
             break
-        kept.appendleft(known[place])
+        kept.appendleft(known[age])
     log: list[LogLine] = []
     before: tuple[LeaseId | None, int] = (None, 0)
     for note in kept:

@@ -12,7 +12,7 @@ from rota.model.limit import Limit
 from rota.model.unique import Unique
 
 LOWEST, HIGHEST = -32768, 32767
-"""Between these a priority lies; smaller first."""
+"""The range of priorities; smaller first."""
 
 LONGEST_NAME = 200
 """Characters a task's or a queue's name may have."""
@@ -27,8 +27,8 @@ class JobOptions:
         priority: Smaller first; between -32768 and 32767.
         delay: Seconds (or a timedelta) until it becomes available.
         at: An aware datetime at which it becomes available.
-        max_attempts: How often it is tried before it is discarded; else what is said of its queue.
-        timeout: Seconds (or a timedelta) one attempt may take; else what is said of its queue.
+        max_attempts: How often it is tried before it is discarded; `None`: as its queue says.
+        timeout: Seconds (or a timedelta) one attempt may take; `None`: as its queue says.
         wake: Whether a sleeping worker is told of the job at once. PostgreSQL cannot prepare a
             transaction (two-phase commit) that does so.
         unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.

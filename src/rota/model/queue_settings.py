@@ -1,15 +1,15 @@
-"""What can be said about a queue, by whom, and whose word holds.
+"""What can be set for a queue, where, and which setting counts.
 
-Five may say how a job runs and how long it stays. The first of them that says a thing is believed:
+How a job runs and how long it stays can be said by five sources. The first that does counts:
 
-1. the one who enqueues: `.using(max_attempts=…)`
+1. the call that enqueues: `.using(max_attempts=…)`
 2. the task: `@rota.task(timeout=…)`
-3. whoever runs the system, in the database: `rota queues set mail --timeout 30s`
+3. the database: `rota queues set mail --timeout 30s`
 4. the program that declares the queue: `rota.queue("mail", timeout=30)`
 5. Rota itself: five attempts, no limit of time, a day for completed and cancelled jobs
 
-The database comes before the program, so that somebody can help at three in the morning without a
-deploy; the task comes before both, because its author knows what a second attempt does.
+The database comes before the program, so that an operator can help at three in the morning without
+a deploy; the task comes before both, because its author knows what a second attempt does.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from rota.model.durations import seconds
 from rota.model.states import FINISHED, State
 
 FOREVER: Final = inf
-"""As a retention of discarded jobs: they stay until somebody deletes or retries them."""
+"""As a retention of discarded jobs: they stay until they are deleted or retried."""
 
 MOST_AT_ONCE = 100_000
 """Jobs of one queue that one worker may run at once, as a setting: far more than it can."""
@@ -35,7 +35,7 @@ Retention = float | timedelta | Mapping[str, float | timedelta]
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """What one of them says about one queue; `None` where nothing is said.
+    """What one layer says about one queue; `None` where nothing is said.
 
     Args:
         completed: Seconds that completed jobs stay readable; 0 leaves no row behind.
@@ -90,11 +90,11 @@ NAMES = tuple(field.name for field in fields(QueueSettings))
 """All settings, by their names."""
 
 NOTHING = QueueSettings()
-"""Nobody has said anything."""
+"""A layer that says nothing."""
 
 
 def sources(layers: Mapping[str, QueueSettings]) -> dict[str, str]:
-    """For each setting that anybody says, the name of the layer that is believed."""
+    """For each setting that is said at all, the name of the layer that counts."""
     return {
         name: next(layer for layer, said in layers.items() if getattr(said, name) is not None)
         for name in NAMES
@@ -103,7 +103,7 @@ def sources(layers: Mapping[str, QueueSettings]) -> dict[str, str]:
 
 
 def believed(*layers: QueueSettings) -> QueueSettings:
-    """What holds where these speak in this order; see the top of this module."""
+    """The settings that count, of layers in this order; see the top of this module."""
     named = {str(number): layer for number, layer in enumerate(layers)}
     return QueueSettings(
         **{name: getattr(named[layer], name) for name, layer in sources(named).items()}
@@ -111,7 +111,7 @@ def believed(*layers: QueueSettings) -> QueueSettings:
 
 
 def retention(value: Retention | None, what: str) -> dict[str, float]:
-    """What a retention says, by state: a single duration is for completed and cancelled jobs.
+    """Seconds by state; a single duration is for completed and cancelled jobs.
 
     Raises:
         ConfigError: It is no duration, or a state is named in which no job is kept.

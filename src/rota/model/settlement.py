@@ -4,7 +4,7 @@
 write the `Settlement` that comes out, and only if the lease it names is still held.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from traceback import format_exception
 from types import TracebackType
 from typing import NamedTuple
@@ -25,8 +25,8 @@ class Settlement(NamedTuple):
     """What is to be written about one run.
 
     `delay` is in seconds and used by retry, snooze and release. `keep` is how many seconds a finished
-    job stays readable; 0: it leaves no row behind. Where it is `None`, a discarded job stays until
-    somebody deletes or retries it, and others leave no row. `result` and `error` are JSON text.
+    job stays readable; 0: it leaves no row behind. Where it is `None`, a discarded job stays until it
+    is deleted or retried, and others leave no row. `result` and `error` are JSON text.
     `unique_key` is the job's; `at` is when it comes round again, else after `delay`.
     """
 
@@ -57,21 +57,26 @@ def completed(job: ClaimedJob, keep: float | None, result: str | None = None) ->
 
 
 def cancelled(job: ClaimedJob, keep: float | None) -> Settlement:
-    """Somebody asked for the job to be cancelled, and it has stopped."""
+    """The job has stopped on request."""
     return Settlement(job.id, job.lease, Move.CANCEL, 0.0, keep, unique_key=job.unique_key)
 
 
 def released(job: ClaimedJob, delay: float = 0.0) -> Settlement:
-    """The job did not run here; somebody else shall run it. No attempt is spent."""
+    """The job did not run here and goes back for other workers. No attempt is spent."""
     return Settlement(job.id, job.lease, Move.RELEASE, delay, unique_key=job.unique_key)
 
 
 def decide(
-    job: ClaimedJob, raised: BaseException, policy: RetryPolicy, keep: float | None = None
+    job: ClaimedJob,
+    raised: BaseException,
+    policy: RetryPolicy,
+    keep: float | None = None,
+    *,
+    now: datetime,
 ) -> Settlement:
-    """What follows from an exception, or from an outcome that was raised or returned.
+    """The settlement that follows from an exception, or from an outcome, raised or returned.
 
-    `keep` is for a job that is discarded.
+    `keep` counts if the job is discarded. `now` is when a failed attempt has failed.
     """
     match raised:
         case Snooze():
@@ -83,9 +88,9 @@ def decide(
                 job.id, job.lease, Move.AGAIN, after or 0.0, unique_key=job.unique_key, at=at
             )
         case Discard():
-            return _discard(job, raised, keep)
+            return _discard(job, raised, keep, now)
         case _ if job.attempt >= job.max_attempts:
-            return _discard(job, raised, keep)
+            return _discard(job, raised, keep, now)
         case Retry(after=float(after)):
             wait: float | None = after
         case _:
@@ -96,8 +101,8 @@ def decide(
                 broken.__context__ = raised
                 raised, wait = broken, Backoff().wait(job.attempt)
     if wait is None:
-        return _discard(job, raised, keep)
-    error = error_text(job.attempt, raised)
+        return _discard(job, raised, keep, now)
+    error = error_text(job.attempt, raised, now=now)
     return Settlement(job.id, job.lease, Move.RETRY, wait, error=error, unique_key=job.unique_key)
 
 
@@ -108,39 +113,44 @@ def _wait(policy: RetryPolicy, attempt: int, raised: BaseException) -> float | N
     return None if wait is None else seconds(wait, "the retry policy's answer")
 
 
-def _discard(job: ClaimedJob, raised: BaseException, keep: float | None) -> Settlement:
-    error = error_text(job.attempt, raised)
+def _discard(
+    job: ClaimedJob, raised: BaseException, keep: float | None, now: datetime
+) -> Settlement:
+    error = error_text(job.attempt, raised, now=now)
     return Settlement(
         job.id, job.lease, Move.DISCARD, keep=keep, error=error, unique_key=job.unique_key
     )
 
 
-def error_text(attempt: int, raised: BaseException) -> str:
+def error_text(attempt: int, raised: BaseException, *, now: datetime) -> str:
     """One failed attempt as JSON, with its traceback; NUL and lone surrogates are made visible."""
     if isinstance(raised, RemoteError):
-        return error_json(attempt, raised.exception, raised.message, raised.traceback)
+        return error_json(attempt, raised.exception, raised.message, raised.traceback, now=now)
     traceback = "".join(format_exception(type(raised), raised, _handlers(raised.__traceback__)))
     try:
         message = str(raised)
     except Exception:  # noqa: BLE001 - a broken __str__ must not hide that the job failed
         message = "(the exception's message cannot be read)"
     kind = type(raised)
-    return error_json(attempt, f"{kind.__module__}.{kind.__qualname__}", message, traceback)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    return error_json(attempt, name, message, traceback, now=now)
 
 
 def _handlers(traceback: TracebackType | None) -> TracebackType | None:
-    """The traceback from the handler on: how Rota called it helps nobody."""
+    """The traceback from the handler on, without the calls inside Rota that led to it."""
     inner = traceback
     while inner is not None and inner.tb_frame.f_globals.get("__name__", "").startswith("rota."):
         inner = inner.tb_next
     return inner or traceback
 
 
-def error_json(attempt: int, exception: str, message: str, traceback: str = "") -> str:
+def error_json(
+    attempt: int, exception: str, message: str, traceback: str = "", *, now: datetime
+) -> str:
     """One failed attempt as JSON text."""
     entry = {
         "attempt": attempt,
-        "at": datetime.now(UTC),
+        "at": now,
         "exception": exception,
         "message": _storable(message)[:TRACEBACK_LIMIT],
         "traceback": _storable(traceback)[-TRACEBACK_LIMIT:],

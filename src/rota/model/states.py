@@ -1,8 +1,8 @@
 """The states of a job and every move between them.
 
-Two rules. Every transition is in `MOVES`: what is not there does not happen. And this file knows
-no database: the stores obey it, the conformance suite compares them with it, and the diagram in
-the documentation is drawn from it.
+Two rules. Every transition is in `MOVES`: a move that is not there does not happen. And this file
+knows no database: the stores obey it, the conformance suite compares them with it, and the diagram
+in the documentation is drawn from it.
 """
 
 from enum import StrEnum
@@ -75,7 +75,7 @@ MOVES: dict[State, dict[Move, frozenset[State]]] = {
         Move.DISCARD: frozenset({State.DISCARDED}),
         Move.CANCEL: frozenset({State.CANCELLED}),
         Move.RELEASE: frozenset({State.AVAILABLE, State.SCHEDULED}),
-        # A rescued job has spent an attempt; without another one left it is discarded.
+        # A rescued job has spent an attempt; if that was its last, it is discarded.
         Move.RESCUE: frozenset({State.AVAILABLE, State.DISCARDED, State.CANCELLED}),
     },
     State.RETRYABLE: {

@@ -1,4 +1,4 @@
-"""Unique jobs: at most one of a key at a time, and what becomes of a second one."""
+"""Unique jobs: at most one of a key at a time, and what a second enqueue does."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ STATES = ("waiting", "running")
 
 
 class OnConflict(StrEnum):
-    """What an enqueue does that finds a job of its key."""
+    """What an enqueue does where its key is taken."""
 
     SKIP = "skip"
-    """Nothing is stored; the answer is the job that is there."""
+    """Nothing is stored; the answer is the job that has the key."""
     REPLACE = "replace"
     """A job that has not started gets the new args, priority and time."""
     RAISE = "raise"
     """An error."""
     DEBOUNCE = "debounce"
-    """As `replace`, and the start is pushed back, up to a cap."""
+    """Like `replace`, and the start is pushed back, up to a cap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Unique:
         key: A template instead of names, such as `"order:{order_id}"`.
         while_: How long a job keeps its key: while it is `waiting`, or until it has finished
             (`waiting` and `running`, the default).
-        period: Seconds (or a timedelta) in which there is at most one, finished or not; the periods
-            begin at multiples of it since 1970.
+        period: Seconds (or a timedelta) in which there is at most one job, finished or not; periods
+            begin at multiples of their length since 1970.
         on_conflict: `skip`, `replace`, `raise` or `debounce`.
         cap: With `debounce`, how many seconds after the first enqueue the job starts at the latest.
 
@@ -89,7 +89,7 @@ class Unique:
 
     @property
     def replaces(self) -> bool:
-        """Whether a second job takes the place of one that waits."""
+        """Whether a second enqueue changes a job that waits."""
         return self.on_conflict in {OnConflict.REPLACE, OnConflict.DEBOUNCE}
 
     @property
@@ -113,5 +113,5 @@ class Unique:
 
 
 def _names(value: object) -> bool:
-    """Whether it is a tuple or a list of text; a set would have another order in each process."""
+    """Whether a value is a tuple or list of text; a set has another order in each process."""
     return isinstance(value, tuple | list) and all(isinstance(name, str) for name in value)

@@ -1,5 +1,6 @@
 """How runs end: from what a handler returned or raised to a settlement."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from rota.app.batch import BatchTask
@@ -19,7 +20,7 @@ def returned(
     if value is None and (not task.store_result or isinstance(task, BatchTask)):
         return completed(job, keep.completed)
     if isinstance(value, Outcome):
-        return decide(job, value, task.retry, keep.discarded)
+        return decide(job, value, task.retry, keep.discarded, now=datetime.now(UTC))
     if not task.store_result:
         return completed(job, keep.completed)
     if encoded:
@@ -34,7 +35,8 @@ def failed(job: ClaimedJob, task: Task[..., Any, Any], error: BaseException) -> 
     """The handler raised."""
     if isinstance(error, UnstorableResult):
         return _unstorable(job, task, error)
-    return decide(job, error, task.retry, task.keeps[job.queue].discarded)
+    keep = task.keeps[job.queue].discarded
+    return decide(job, error, task.retry, keep, now=datetime.now(UTC))
 
 
 def too_long(job: ClaimedJob) -> TimeoutError:
@@ -45,4 +47,5 @@ def too_long(job: ClaimedJob) -> TimeoutError:
 def _unstorable(job: ClaimedJob, task: Task[..., Any, Any], error: Exception) -> Settlement:
     # The handler has done its work; running it again would not make the result storable.
     discard = Discard(f"the handler ran, but its result cannot be stored: {error}")
-    return decide(job, discard, task.retry, task.keeps[job.queue].discarded)
+    keep = task.keeps[job.queue].discarded
+    return decide(job, discard, task.retry, keep, now=datetime.now(UTC))

@@ -6,6 +6,7 @@ himself, or prepares, or the connection broke at the commit), the job is handed 
 """
 
 import logging
+from datetime import UTC, datetime
 from typing import Any
 
 from rota.app.app import Rota
@@ -103,7 +104,7 @@ class Effects:
             return None
         if settlement is None or settlement.move is Move.COMPLETE:
             lost = RolledBack("the transaction that was to complete the job was rolled back")
-            settlement = decide(job, lost, task.retry)
+            settlement = decide(job, lost, task.retry, now=datetime.now(UTC))
         self._handed_over.put(job, completion, settlement._replace(lease=lease))
         return None
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from rota.model.job import ClaimedJob, SessionId
-from rota.model.settlement import Settlement, error_json
+from rota.model.settlement import Settlement
 from rota.model.states import Move, State
 from rota.store.operation import Statement
 from rota.store.postgres import sessions
 from rota.store.postgres import tidy as segments
 from tests.docs.pages import ROOT
-from tests.store.factories import until
+from tests.store.factories import error_json, until
 from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
 
 

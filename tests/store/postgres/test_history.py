@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 from rota.model.job import ClaimedJob, JobId
-from rota.model.settlement import Settlement, error_json
+from rota.model.settlement import Settlement
 from rota.model.states import Move
 from rota.store.operation import Statement
 from rota.store.postgres import claim as claiming
 from rota.store.postgres.tidy import tidy
+from tests.store.factories import error_json
 from tests.store.postgres.database import Database, Raw, ids
 
 QUEUES = ("mail", "images")

@@ -17,11 +17,12 @@ import pytest
 from rota import Limit
 from rota.model.enqueued import Placed
 from rota.model.job import ClaimedJob, JobId, JobSpec, Keys, Order, SessionId
-from rota.model.settlement import Settlement, error_json
+from rota.model.settlement import Settlement
 from rota.model.states import Move
 from rota.store.operation import Statement
 from rota.store.postgres import claim_lanes
 from rota.store.postgres import tidy as segments
+from tests.store.factories import error_json
 from tests.store.postgres.database import Database, Raw
 
 QUEUES = ("a", "b")

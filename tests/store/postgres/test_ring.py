@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 import pytest
 
-from rota.model.settlement import Settlement, error_json
+from rota.model.settlement import Settlement
 from rota.model.states import Move, State
 from rota.store.operation import Query, Statement
 from rota.store.postgres import tidy as segments
 from rota.store.postgres.failures import LockTimeout
 from rota.store.postgres.store import PostgresStore
-from tests.store.factories import until
+from tests.store.factories import error_json, until
 from tests.store.postgres.database import KEEP, Database, Later, ids
 
 
