@@ -237,9 +237,9 @@ class Claimer:
 @pytest.fixture(autouse=True)
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments so small that every round of housekeeping turns the rings."""
-    monkeypatch.setattr("rota.store.postgres.tidy.LOG_SIZE", 0)
-    monkeypatch.setattr("rota.store.postgres.tidy.CURSOR_SIZE", 0)
-    monkeypatch.setattr("rota.store.postgres.tidy.LEASE_SIZE", 0)
+    monkeypatch.setattr("rota.store.postgres.rings.LOG_SIZE", 0)
+    monkeypatch.setattr("rota.store.postgres.rings.CURSOR_SIZE", 0)
+    monkeypatch.setattr("rota.store.postgres.rings.LEASE_SIZE", 0)
 
 
 def test_every_committed_job_runs_exactly_once(db: Database) -> None:

@@ -21,8 +21,7 @@ from rota.model.settlement import Settlement, error_json
 from rota.model.states import Move
 from rota.store.execute import drive
 from rota.store.operation import Apart, Request, Rows, Statement
-from rota.store.postgres import claim_lanes
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import claim_lanes, rings
 from rota.transactions.callers import blocking_caller
 from tests.store.postgres.database import Database, Raw
 
@@ -227,7 +226,7 @@ class History:
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments so small that every round of housekeeping turns the rings."""
     for ring in ("LOG", "CURSOR", "LEASE", "LIMIT"):
-        monkeypatch.setattr(segments, f"{ring}_SIZE", 0)
+        monkeypatch.setattr(rings, f"{ring}_SIZE", 0)
 
 
 def test_no_limit_is_exceeded_and_every_job_runs(db: Database) -> None:
