@@ -57,6 +57,39 @@ def test_the_file_makes_what_the_migrations_lead_to(empty_store: Store) -> None:
     assert differences(empty_store) == []
 
 
+CHANGES = {
+    "sqlite": (
+        "DROP INDEX rota_job_kept",
+        "CREATE INDEX rota_job_kept ON rota_job (keep_until) WHERE keep_until > 0",
+        "ALTER TABLE rota_queue ADD COLUMN colour TEXT",
+        "DROP VIEW rota_cron",
+    ),
+    "postgres": (
+        "ALTER TABLE rota.log ALTER attempt SET DEFAULT 1",
+        "ALTER TABLE rota.log_0 RESET (autovacuum_enabled)",
+        "ALTER TABLE rota.timer RENAME CONSTRAINT timer_state_check TO states",
+        "ALTER TABLE rota.finished_discarded ALTER args SET STORAGE EXTERNAL",
+        "ALTER SEQUENCE rota.job_id CACHE 20",
+        "GRANT SELECT ON rota.queue TO PUBLIC",
+        "COMMENT ON TABLE rota.queue IS 'a queue'",
+        "DROP INDEX rota.timer_xid",
+        "CREATE OR REPLACE VIEW rota.lane_few AS SELECT last_value <= 2 AS few FROM rota.lane_id_seq",
+        "ALTER FUNCTION rota.lock_waiting STABLE",
+    ),
+}
+
+
+def test_the_comparison_sees_every_change(store: Store) -> None:
+    """The mutants: tables that differ in anything are described in another way."""
+    seen = [described(store)]
+    for change in CHANGES[store.name]:
+        transaction = store.transaction()
+        transaction.connection.execute(change)
+        transaction.commit()
+        seen.append(described(store))
+        assert seen[-1] != seen[-2], change
+
+
 @pytest.mark.parametrize(("store_url", "version"), VERSIONS, indirect=["store_url"])
 def test_a_database_of_every_version(empty_store: Store, version: int) -> None:
     """It goes to the newest version step by step, has the tables of a new one, and its jobs go on."""
