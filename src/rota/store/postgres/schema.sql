@@ -687,9 +687,10 @@ CROSS JOIN LATERAL (
 -- Functions -------------------------------------------------------------------------------------
 
 -- Store one job from SQL, for triggers and other languages, in the transaction of the caller; gives its
--- id. See docs/sql.md. It refuses what Python refuses, writes the rows that Rota's own enqueue.sql and enqueue_later.sql
--- write, and wakes workers as they do. It runs with the caller's rights. `args` is json, jsonb or text:
--- of two functions, one for json and one for jsonb, PostgreSQL could not choose for an untyped literal.
+-- id. See docs/sql.md. It refuses what Python refuses, writes the rows that Rota's own enqueue.sql and
+-- enqueue_later.sql write, and wakes workers as they do. It runs with the caller's rights. `args` is
+-- json, jsonb or text: of two functions, one for json and one for jsonb, PostgreSQL could not choose for
+-- an untyped literal.
 -- Locks: nothing that another producer waits for, but for the very first job of a queue and
 -- priority, which makes their lane here: other first ones wait until this transaction ends.
 CREATE FUNCTION rota.enqueue(
