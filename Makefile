@@ -12,7 +12,7 @@ UV_BIN := .cache/uv-$(UV)/bin/uv
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-postgres test-pythons check bench lab lab-servers dist lock clean
+.PHONY: help demo test test-postgres test-pythons schema check bench lab lab-servers dist lock clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test-postgres: $(STAMP) ## run only the tests that need PostgreSQL
 
 test-pythons: $(STAMP) $(UV_BIN) ## run a part of the tests on the other Pythons that are here
 	@UV=$(UV_BIN) .ci/pythons -n $(WORKERS) $(ARGS)
+
+schema: $(STAMP) ## show where schema.sql and the migrations differ
+	@$(BIN)/python -m tests.store.schema
 
 check: $(STAMP) ## format, lint, types, import rules
 	$(BIN)/ruff format --check .

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from rota import State
-from rota.store.postgres import counters
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import counters, rings
 from tests.faults.processes import Ledger, WorkerProcess, until
 
 COUNT = 400
@@ -44,7 +43,7 @@ with rota.transaction() as transaction:
 def ledger(store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
     """An app of the test's own; whoever tidies in this process turns all rings."""
     for ring in ("LOG_SIZE", "CURSOR_SIZE", "TALLY_SIZE", "FINISHED_SIZE"):
-        monkeypatch.setattr(segments, ring, 0)
+        monkeypatch.setattr(rings, ring, 0)
     monkeypatch.setattr(counters, "MARK_AGE", 0.0)
     with Ledger(tmp_path, store_url) as ledger:
         yield ledger

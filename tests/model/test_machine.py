@@ -37,7 +37,7 @@ from rota.store.connections import Connection
 from rota.store.migrate import migrate
 from rota.store.opening import open_store
 from rota.store.operation import Statement
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import rings
 from rota.store.protocol import Store
 from tests.store.factories import NOBODY, error_json, until
 
@@ -518,7 +518,7 @@ def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments so small that every tidying turns the rings, and a mark whenever one is asked for."""
     monkeypatch.setattr("rota.store.postgres.counters.MARK_AGE", 0.0)
     for ring in ("LOG", "CURSOR", "LEASE", "TALLY", "LIMIT", "FINISHED"):
-        monkeypatch.setattr(f"rota.store.postgres.tidy.{ring}_SIZE", 0)
+        monkeypatch.setattr(f"rota.store.postgres.rings.{ring}_SIZE", 0)
 
 
 @pytest.fixture
@@ -593,7 +593,7 @@ def test_a_store_that_forgets_is_found_out(
     postgres: Callable[[], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mutant: a truncation that does not look for unclaimed rows."""
-    monkeypatch.setattr(segments, "UNCLAIMED", Statement("none", "SELECT false"))
+    monkeypatch.setattr(rings, "UNCLAIMED", Statement("none", "SELECT false"))
     with pytest.raises((AssertionError, BaseExceptionGroup)):
         # Without making the example small: that it is found is enough.
         check(postgres, settings(SETTINGS, phases=[Phase.generate], report_multiple_bugs=False))

@@ -26,6 +26,7 @@ from tests.store.factories import (
     settlement,
     spec_of,
 )
+from tests.store.schema import make_old
 
 MINUTE = (datetime.now(UTC).minute + 30) % 60
 HOURLY = f"{MINUTE} * * * *"
@@ -164,9 +165,7 @@ def test_entries_of_an_older_database(empty_store: Store) -> None:
     """They are there after the migration, with no options, and make their jobs."""
     postgres = empty_store.name == "postgres"
     with closing(empty_store.connect()) as connection:
-        for version, sql in empty_store.migrations().items():
-            if version < 8:
-                connection.run(empty_store.migrate(version, sql))
+        make_old(empty_store, connection, 7)
         transaction = empty_store.transaction()
         driver: Any = transaction.connection
         columns = (

@@ -1,5 +1,7 @@
 """`rota migrate`: bring the database's tables up to date."""
 
+from collections.abc import Mapping
+
 import click
 
 from rota.cli.options import url_option
@@ -29,11 +31,9 @@ def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
     place = harmless(shown(url or default_url()))
     with connected(url) as (store, connection):
         newest = max(store.migrations())
-        if dry_run and missing_file(store) is not None:
-            waiting = dict(store.migrations())
-        else:
-            waiting = migrating.pending(store, connection)
-        before = min(waiting, default=newest + 1) - 1
+        missing = dry_run and missing_file(store) is not None
+        before = 0 if missing else connection.run(store.schema_version())
+        waiting = migrating.steps(store, before)
         if dry_run:
             _show(place, before, waiting, as_json=as_json)
             return
@@ -48,7 +48,7 @@ def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
         say(f"{place} went from version {before} to {newest}", fg="green")
 
 
-def _show(place: str, before: int, waiting: dict[int, str], *, as_json: bool) -> None:
+def _show(place: str, before: int, waiting: Mapping[int, str], *, as_json: bool) -> None:
     if as_json:
         pending = [{"version": number, "sql": sql} for number, sql in waiting.items()]
         say_json({"url": place, "version": before, "pending": pending})

@@ -1,7 +1,7 @@
 """Driving an operation on a connection: two short loops, one blocking and one not.
 
 `drive` and `adrive` know nothing of databases; what a request means on a connection is in the
-backends' connections (Rota's own) and in `rota.transactions.callers` (the callers').
+backends' connections (Rota's own) and in `rota.database.adapters` (the callers').
 """
 
 from collections.abc import Awaitable, Callable, Generator

@@ -1,37 +1,69 @@
-"""Bringing Rota's tables up to date: numbered, forward only, one transaction each."""
+"""Bringing Rota's tables up to date: numbered steps, forward only, one transaction each.
+
+A backend's package has its tables in `schema.sql`, which makes a new database in one step, and in
+`migrations/` the way there for a database that exists: `0013_name.sql` leads from version 12 to 13.
+`migrations/before/` has the way of databases that were made before the first release.
+"""
+
+from collections.abc import Mapping
 
 from rota.errors import SchemaMissing, SchemaOutdated, SchemaTooNew
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 
 
+def read_steps(package: str, newest: int, version: int) -> dict[int, str]:
+    """The SQL that leads a backend's tables from a version to the newest, by the version of each step.
+
+    Where there are no tables, at version 0, it is one step.
+    """
+    from importlib.resources import files
+
+    if version == 0:
+        return {newest: (files(package) / "schema.sql").read_text(encoding="utf-8")}
+    found = read_migrations(package)
+    return {number: sql for number, sql in found.items() if number > version}
+
+
 def read_migrations(package: str) -> dict[int, str]:
-    """The migrations of a backend's package by version: `migrations/0001_name.sql`, …."""
+    """All files of a backend's `migrations/` by the version that they lead to, in this order."""
     from importlib.resources import files
 
     found = {}
-    for file in (files(package) / "migrations").iterdir():
-        if file.name.endswith(".sql"):
-            found[int(file.name.split("_")[0])] = file.read_text(encoding="utf-8")
+    for folder in ("migrations", "migrations/before"):
+        for file in (files(package) / folder).iterdir():
+            if file.name.endswith(".sql"):
+                found[int(file.name.split("_")[0])] = file.read_text(encoding="utf-8")
     return dict(sorted(found.items()))
 
 
-def pending(store: Store, connection: Connection) -> dict[int, str]:
-    """The migrations that the database still needs, by version.
+def steps(store: Store, version: int) -> Mapping[int, str]:
+    """The migrations that a database of this version still needs; 0: it has no tables.
 
     Raises:
         SchemaTooNew: The database was migrated by a newer Rota.
+        SchemaOutdated: The database is so old that this Rota does not know the way any more.
     """
-    migrations = store.migrations()
-    version = connection.run(store.schema_version())
-    newest = max(migrations)
+    newest = max(store.migrations())
     if version > newest:
         message = (
             f"the database has Rota's schema version {version}, this Rota knows {newest}; "
             "upgrade Rota on this machine"
         )
         raise SchemaTooNew(message)
-    return {number: sql for number, sql in migrations.items() if number > version}
+    waiting = store.migrations(version)
+    if 0 < version < newest and version + 1 not in waiting:
+        message = (
+            f"the database has Rota's schema version {version}, and this Rota can only migrate "
+            f"from {min(waiting, default=newest + 1) - 1} on; run `rota migrate` of an older Rota first"
+        )
+        raise SchemaOutdated(message)
+    return waiting
+
+
+def pending(store: Store, connection: Connection) -> Mapping[int, str]:
+    """The migrations that the database still needs, by version; see `steps`."""
+    return steps(store, connection.run(store.schema_version()))
 
 
 def migrate(store: Store, connection: Connection) -> list[int]:
@@ -39,6 +71,7 @@ def migrate(store: Store, connection: Connection) -> list[int]:
 
     Raises:
         SchemaTooNew: The database was migrated by a newer Rota.
+        SchemaOutdated: The database is so old that this Rota does not know the way any more.
     """
     applied = []
     for version, sql in pending(store, connection).items():
@@ -55,8 +88,9 @@ def check(store: Store, connection: Connection) -> None:
         SchemaOutdated: The tables are older than this Rota.
         SchemaTooNew: The tables are newer than this Rota.
     """
-    waiting = pending(store, connection)
-    if 1 in waiting:
+    version = connection.run(store.schema_version())
+    waiting = steps(store, version)
+    if version == 0:
         message = "the database has no Rota tables yet; run `rota migrate`"
         raise SchemaMissing(message)
     if waiting:

@@ -324,8 +324,11 @@ class Store(Protocol):
         """The version of Rota's tables in the database; 0 where there are none."""
         ...
 
-    def migrations(self) -> Mapping[int, str]:
-        """The SQL that leads to each version, from 1 on."""
+    def migrations(self, version: int = 0) -> Mapping[int, str]:
+        """The SQL that leads from a version to the newest, by the version that each step leads to.
+
+        From 0, where there are no tables, it is one step.
+        """
         ...
 
     def migrate(self, version: int, sql: str) -> Operation[None]:

@@ -7,8 +7,7 @@ import pytest
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
 from rota.store.operation import Query, Rows, Statement, Stepped, Steps
-from rota.store.postgres import counters
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import counters, rings
 from rota.store.postgres.claim import CLAIM, CLAIM_LOCK
 from tests.store.factories import until
 from tests.store.postgres.counting import marks, queue, right, squeeze, tidy
@@ -23,7 +22,7 @@ SQUEEZE = counters.SQUEEZE
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables so small that every tidying turns the rings, and a mark whenever one is asked for."""
     for ring in ("LOG_SIZE", "CURSOR_SIZE", "LEASE_SIZE", "TALLY_SIZE", "FINISHED_SIZE"):
-        monkeypatch.setattr(segments, ring, 0)
+        monkeypatch.setattr(rings, ring, 0)
     monkeypatch.setattr(counters, "MARK_AGE", 0.0)
 
 
@@ -36,7 +35,7 @@ def test_rows_that_came_and_went_between_two_marks(
 ) -> None:
     """A segment is counted before it is truncated; else what went through it is not."""
     if not squeezed:
-        monkeypatch.setattr(segments, "SQUEEZE", lambda **_: NOTHING())
+        monkeypatch.setattr(rings, "SQUEEZE", lambda **_: NOTHING())
     squeeze(db)
     session = db.session()
     db.enqueue(30)

@@ -10,9 +10,8 @@ import pytest
 from rota.errors import RotaError
 from rota.model.states import State
 from rota.store.operation import Begin
-from rota.store.postgres import counters
+from rota.store.postgres import counters, rings
 from rota.store.postgres import jobs as lookup
-from rota.store.postgres import tidy as segments
 from rota.store.postgres.store import PostgresStore
 from tests.store.postgres.counting import marks, queue, right, squeeze
 from tests.store.postgres.database import KEEP, Database, Raw, begin, explained
@@ -24,7 +23,7 @@ SQUEEZE = counters.SQUEEZE
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables so small that every tidying turns the rings, and a mark whenever one is asked for."""
     for ring in ("LOG_SIZE", "CURSOR_SIZE", "TALLY_SIZE", "FINISHED_SIZE"):
-        monkeypatch.setattr(segments, ring, 0)
+        monkeypatch.setattr(rings, ring, 0)
     monkeypatch.setattr(counters, "MARK_AGE", 0.0)
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from rota.model.job import JobId
 from rota.store.operation import Statement
-from rota.store.postgres import counters
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import counters, rings
 from rota.store.postgres.connection import PLANNER
 from tests.store.postgres.counting import DIFFERENCE, marks, right
 from tests.store.postgres.database import Database
@@ -24,7 +23,7 @@ SQUEEZE = counters.SQUEEZE
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables so small that every tidying turns the rings, and a mark whenever one is asked for."""
     for ring in ("LOG_SIZE", "CURSOR_SIZE", "TALLY_SIZE", "FINISHED_SIZE"):
-        monkeypatch.setattr(segments, ring, 0)
+        monkeypatch.setattr(rings, ring, 0)
     monkeypatch.setattr(counters, "MARK_AGE", 0.0)
 
 
@@ -104,9 +103,9 @@ def test_a_mutant_counts_wrong(db: Database, monkeypatch: pytest.MonkeyPatch, mu
         text = SQUEEZE.text
         squeezing = forgetful(text, "pg_current_snapshot(), handed.out", forgets)
         monkeypatch.setattr(counters, "SQUEEZE", squeezing)
-        monkeypatch.setattr(segments, "SQUEEZE", squeezing)
+        monkeypatch.setattr(rings, "SQUEEZE", squeezing)
     else:
-        monkeypatch.setattr(segments, "SQUEEZE", lambda **_: NOTHING())
+        monkeypatch.setattr(rings, "SQUEEZE", lambda **_: NOTHING())
     history = History(db, 4711, seconds=2.0)
     # What is squeezed all the time is seldom truncated before it was counted.
     onlooker = Onlooker(history, squeezers=2 if mutant == "no running" else 0)

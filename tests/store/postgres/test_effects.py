@@ -10,8 +10,7 @@ from rota.model.job import ClaimedJob, SessionId
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
 from rota.store.operation import Statement
-from rota.store.postgres import sessions
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import rings, sessions
 from tests.docs.pages import ROOT
 from tests.store.factories import error_json, until
 from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
@@ -221,7 +220,7 @@ def test_under_an_old_snapshot(db: Database) -> None:
     assert len(effects_of(db)) == 20
     assert db.one("SELECT count(*) FROM rota.lease") == 0
     current = db.one("SELECT last_value % 2 FROM rota.lease_turn")
-    db.sql(segments.LEASE_TURN.text)
-    done = db.own.run(segments.empty_slot("lease", current))
+    db.sql(rings.LEASE_TURN.text)
+    done = db.own.run(rings.empty_slot("lease", current))
     assert done == [f"lease: table {current} is empty again"]
     assert db.one(f"SELECT pg_relation_size('rota.lease_{current}')") == 0

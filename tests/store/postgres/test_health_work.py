@@ -7,8 +7,7 @@ import pytest
 from rota.doctor import tables
 from rota.doctor.finding import Severity
 from rota.store.operation import Begin
-from rota.store.postgres import health
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import health, rings
 from tests.store.factories import until
 from tests.store.postgres.database import Database, begin, explained
 from tests.store.postgres.examining import findings, look
@@ -60,9 +59,9 @@ def test_a_full_ring(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_thresholds_leave_room() -> None:
     """A ring that turns in time is never called full."""
-    assert tables.LARGE["log"] >= 2 * segments.LOG_SIZE
-    assert tables.LARGE["cursor"] >= 2 * segments.CURSOR_SIZE
-    assert tables.LARGE["finished"] >= 2 * segments.FINISHED_SIZE
+    assert tables.LARGE["log"] >= 2 * rings.LOG_SIZE
+    assert tables.LARGE["cursor"] >= 2 * rings.CURSOR_SIZE
+    assert tables.LARGE["finished"] >= 2 * rings.FINISHED_SIZE
 
 
 def test_dead_rows(db: Database) -> None:

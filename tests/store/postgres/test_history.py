@@ -17,11 +17,11 @@ import pytest
 from rota.model.job import ClaimedJob, JobId
 from rota.model.settlement import Settlement
 from rota.model.states import Move
-from rota.store.operation import Statement
 from rota.store.postgres import claim as claiming
 from rota.store.postgres.tidy import tidy
 from tests.store.factories import error_json
-from tests.store.postgres.database import Database, Raw, ids
+from tests.store.postgres.database import Database, Raw
+from tests.store.postgres.test_holes import NEW_HOLES, mutant
 
 QUEUES = ("mail", "images")
 PRIORITIES = (0, 5)
@@ -29,16 +29,6 @@ LIMITS = (1, 7, 20, 50)
 PRODUCERS = 5
 PREPARED_EACH = 3
 PATIENCE = 60.0
-
-
-def without_new_holes() -> Statement:
-    """The claim, forgetting which transactions were running when the cursor passed them."""
-    text = claiming.CLAIM.text
-    before, found, rest = text.partition("UNION ALL\n    SELECT running.xid, 0")
-    _, end, after = rest.partition("running.xid < reached.xid\n")
-    assert found
-    assert end
-    return Statement("claim", before + after)
 
 
 @dataclass
@@ -248,9 +238,9 @@ class Claimer:
 @pytest.fixture(autouse=True)
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments so small that every round of housekeeping turns the rings."""
-    monkeypatch.setattr("rota.store.postgres.tidy.LOG_SIZE", 0)
-    monkeypatch.setattr("rota.store.postgres.tidy.CURSOR_SIZE", 0)
-    monkeypatch.setattr("rota.store.postgres.tidy.LEASE_SIZE", 0)
+    monkeypatch.setattr("rota.store.postgres.rings.LOG_SIZE", 0)
+    monkeypatch.setattr("rota.store.postgres.rings.CURSOR_SIZE", 0)
+    monkeypatch.setattr("rota.store.postgres.rings.LEASE_SIZE", 0)
 
 
 def test_every_committed_job_runs_exactly_once(db: Database) -> None:
@@ -282,23 +272,7 @@ def test_without_holes_the_same_history_loses_jobs(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mutant: a cursor that forgets running transactions."""
-    monkeypatch.setattr(claiming, "CLAIM", without_new_holes())
+    monkeypatch.setattr(claiming, "CLAIM", mutant(claiming.CLAIM, NEW_HOLES))
     history = History(db, 4711, seconds=3.0)
     history.run()
     assert history.lost()
-
-
-@pytest.mark.parametrize("holes", [True, False])
-def test_one_late_transaction(
-    db: Database, monkeypatch: pytest.MonkeyPatch, *, holes: bool
-) -> None:
-    """The smallest history in which a cursor without holes loses a job."""
-    if not holes:
-        monkeypatch.setattr(claiming, "CLAIM", without_new_holes())
-    late = db.bare()
-    delayed = db.enqueue(2, conn=late)
-    passed = db.enqueue(2)
-    session = db.session()
-    assert ids(db.claim(session)) == passed
-    late.commit()
-    assert ids(db.claim(session)) == (delayed if holes else [])

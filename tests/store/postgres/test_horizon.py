@@ -11,9 +11,8 @@ import pytest
 
 from rota.model.job import SessionId
 from rota.store.operation import Begin, Query
-from rota.store.postgres import claim
+from rota.store.postgres import claim, rings
 from rota.store.postgres import stage as timer
-from rota.store.postgres import tidy as segments
 from rota.store.postgres.store import PostgresStore
 from tests.store.factories import until
 from tests.store.postgres.database import Database, Raw, begin, explained, ids
@@ -150,8 +149,8 @@ def test_a_producer_whose_snapshot_is_older_than_its_lane(db: Database, held: Ra
 
 def test_the_ring_turns(db: Database, late: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments that the open transactions did not touch are truncated, and give their space back."""
-    monkeypatch.setattr(segments, "LOG_SIZE", 256 * 1024)
-    monkeypatch.setattr(segments, "CURSOR_SIZE", 8 * 1024)
+    monkeypatch.setattr(rings, "LOG_SIZE", 256 * 1024)
+    monkeypatch.setattr(rings, "CURSOR_SIZE", 8 * 1024)
     session = db.session()
     done: list[str] = []
     largest = [0, 0, 0, 0]

@@ -5,9 +5,8 @@ import pytest
 from rota.model.job import JobId, JobSpec, Keys, Order
 from rota.model.states import State
 from rota.store.operation import Statement
-from rota.store.postgres import claim_lanes, counters, look
+from rota.store.postgres import claim_lanes, counters, look, rings
 from rota.store.postgres import jobs as lookup
-from rota.store.postgres import tidy as segments
 from tests.store.factories import run_inside
 from tests.store.keying import keys_of, limited
 from tests.store.postgres.counting import queue, right, squeeze, tidy
@@ -26,7 +25,7 @@ def lanes(request: pytest.FixtureRequest, db: Database, monkeypatch: pytest.Monk
         assert text != claim_lanes.CLAIM_LANES.text
         monkeypatch.setattr(claim_lanes, "CLAIM_LANES", Statement("claim_lanes", text))
     for ring in ("LOG_SIZE", "CURSOR_SIZE", "TALLY_SIZE"):
-        monkeypatch.setattr(segments, ring, 0)
+        monkeypatch.setattr(rings, ring, 0)
     monkeypatch.setattr(counters, "MARK_AGE", 0.0)
     return str(request.param)
 
@@ -106,11 +105,11 @@ def test_a_lane_with_rows_keeps_its_cursor(
 ) -> None:
     """Without it what was handed out would be handed out again."""
     if early:
-        text = segments.CURSOR_COPY_FORWARD.text
+        text = rings.CURSOR_COPY_FORWARD.text
         hasty = text.replace("NOT lane.of_key OR EXISTS", "NOT lane.of_key OR NOT EXISTS")
         assert hasty != text
-        monkeypatch.setattr(segments, "CURSOR_COPY_FORWARD", Statement("hasty", hasty))
-    monkeypatch.setattr(segments, "LOG_SIZE", 1 << 30)
+        monkeypatch.setattr(rings, "CURSOR_COPY_FORWARD", Statement("hasty", hasty))
+    monkeypatch.setattr(rings, "LOG_SIZE", 1 << 30)
     keyed(db, "aa", ONE)
     session = db.session()
     [held] = db.claim(session)
@@ -127,9 +126,9 @@ def test_what_an_idle_key_has_handed_out_goes_on_counting(
 ) -> None:
     """Its plain lane's tally has it; else its jobs would seem to be available again."""
     if forgets:
-        text = segments.CURSOR_COPY_FORWARD.text.replace("taken > 0 GROUP", "false GROUP")
-        assert text != segments.CURSOR_COPY_FORWARD.text
-        monkeypatch.setattr(segments, "CURSOR_COPY_FORWARD", Statement("forgetful", text))
+        text = rings.CURSOR_COPY_FORWARD.text.replace("taken > 0 GROUP", "false GROUP")
+        assert text != rings.CURSOR_COPY_FORWARD.text
+        monkeypatch.setattr(rings, "CURSOR_COPY_FORWARD", Statement("forgetful", text))
     keyed(db, [f"tenant {number}" for number in range(IDLE)], ONE)
     settled(db)
     assert cursors(db) == 0

@@ -12,8 +12,7 @@ import pytest
 from rota import Limit
 from rota.model.job import JobId, JobSpec, Keys, Order, SessionId
 from rota.store.operation import Begin, Query
-from rota.store.postgres import claim, claim_lanes, look
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import claim, claim_lanes, look, rings
 from tests.store.keying import fair, keys_of, limited
 from tests.store.postgres.database import Database, Raw, begin, explained, ids
 
@@ -54,7 +53,7 @@ def held(db: Database) -> Iterator[Raw]:
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every round of housekeeping turns the rings."""
     for ring in ("LOG", "CURSOR", "LEASE", "LIMIT"):
-        monkeypatch.setattr(segments, f"{ring}_SIZE", 0)
+        monkeypatch.setattr(rings, f"{ring}_SIZE", 0)
 
 
 def buffers(db: Database, query: Query, *, lock: Query | None = None) -> int:

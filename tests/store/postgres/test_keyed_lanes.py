@@ -6,8 +6,7 @@ from rota import Limit
 from rota.model.job import JobId, JobSpec, Keys, Order
 from rota.model.states import State
 from rota.store.operation import Begin, Query, Statement
-from rota.store.postgres import claim_lanes, control, look, settle
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import claim_lanes, control, look, rings, settle
 from tests.store.factories import run_inside
 from tests.store.keying import keys_of, limited
 from tests.store.postgres.database import Database, Later, begin, explained, ids
@@ -26,11 +25,11 @@ def test_leases_keep_their_places_when_their_table_turns(
     db: Database, monkeypatch: pytest.MonkeyPatch, *, forgets: bool
 ) -> None:
     """What runs still counts after it was copied; without its limits it would not."""
-    monkeypatch.setattr(segments, "LEASE_SIZE", 0)
+    monkeypatch.setattr(rings, "LEASE_SIZE", 0)
     if forgets:
-        text = segments.LEASE_COPY_FORWARD.text.replace("jobs, limits\n", "jobs, NULL\n")
-        assert text != segments.LEASE_COPY_FORWARD.text
-        monkeypatch.setattr(segments, "LEASE_COPY_FORWARD", Statement("forgetful", text))
+        text = rings.LEASE_COPY_FORWARD.text.replace("jobs, limits\n", "jobs, NULL\n")
+        assert text != rings.LEASE_COPY_FORWARD.text
+        monkeypatch.setattr(rings, "LEASE_COPY_FORWARD", Statement("forgetful", text))
     keyed(db, "aaa", ONE)
     session = db.session()
     [held] = db.claim(session)
@@ -63,10 +62,10 @@ def test_a_rate_remembers_when_its_table_turns(
     db: Database, monkeypatch: pytest.MonkeyPatch, *, forgets: bool
 ) -> None:
     """What started within the window is copied; else more would start than may."""
-    monkeypatch.setattr(segments, "LIMIT_SIZE", 0)
+    monkeypatch.setattr(rings, "LIMIT_SIZE", 0)
     if forgets:
-        text = segments.LIMIT_COPY_FORWARD.text + " AND false"
-        monkeypatch.setattr(segments, "LIMIT_COPY_FORWARD", Statement("forgetful", text))
+        text = rings.LIMIT_COPY_FORWARD.text + " AND false"
+        monkeypatch.setattr(rings, "LIMIT_COPY_FORWARD", Statement("forgetful", text))
     keyed(db, "aaaa", Limit(key="{key}", per_hour=2))
     session = db.session()
     assert len(db.claim(session)) == 2

@@ -9,8 +9,7 @@ from rota.model.job import ClaimedJob, JobId, SessionId
 from rota.model.settlement import Settlement
 from rota.model.states import Move
 from rota.store.operation import Begin, Operation, Statement
-from rota.store.postgres import settle
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import rings, settle
 from tests.store.factories import until
 from tests.store.postgres.database import KEEP, Database, Later, Raw, begin, explained, ids
 
@@ -18,12 +17,12 @@ from tests.store.postgres.database import KEEP, Database, Later, Raw, begin, exp
 @pytest.fixture(autouse=True)
 def small_ring(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every round of housekeeping turns the leases."""
-    monkeypatch.setattr(segments, "LEASE_SIZE", 0)
+    monkeypatch.setattr(rings, "LEASE_SIZE", 0)
 
 
 def turned(db: Database) -> int:
     """The slot that new leases do not go to, after a turn."""
-    db.own.run(segments.turn_slots())
+    db.own.run(rings.turn_slots())
     return 1 - int(db.one("SELECT last_value % 2 FROM rota.lease_turn"))
 
 
@@ -86,7 +85,7 @@ def test_held_leases_are_copied_forward(
     """A job of hours keeps its lease through any number of turns; without the copy it is lost."""
     if not copied:
         nothing = Statement("lease_copy_forward", "SELECT 1")
-        monkeypatch.setattr(segments, "LEASE_COPY_FORWARD", nothing)
+        monkeypatch.setattr(rings, "LEASE_COPY_FORWARD", nothing)
     session = db.session()
     jobs = db.enqueue(3)
     claimed = db.claim(session)
@@ -126,11 +125,11 @@ def test_who_waits_for_the_truncation_finds_the_lease(
     claimed = db.claim(session)
     slot = turned(db)
     housekeeper: Raw = db.bare()
-    housekeeper.execute(segments.LEASE_LOCK[slot].text)
+    housekeeper.execute(rings.LEASE_LOCK[slot].text)
     waiting = Later(db, what(db, session, claimed))
     until(lambda: db.waits_for(waiting.pid, housekeeper.info.backend_pid) or None)
-    housekeeper.execute(segments.LEASE_COPY_FORWARD.text)
-    housekeeper.execute(segments.LEASE_TRUNCATE[slot].text)
+    housekeeper.execute(rings.LEASE_COPY_FORWARD.text)
+    housekeeper.execute(rings.LEASE_TRUNCATE[slot].text)
     housekeeper.commit()
     assert len(waiting.result()) == answer
 
@@ -143,13 +142,13 @@ def test_a_rescue_that_waits_for_the_truncation(db: Database) -> None:
     db.silence(session)
     slot = turned(db)
     housekeeper = db.bare()
-    housekeeper.execute(segments.LEASE_LOCK[slot].text)
+    housekeeper.execute(rings.LEASE_LOCK[slot].text)
     waiting = Later(db, db.store.rescue())
     until(lambda: db.waits_for(waiting.pid, housekeeper.info.backend_pid) or None)
     # As the housekeeper does it: the row of the session, which its copy refers to, may be locked.
     housekeeper.execute("SET LOCAL lock_timeout = '50ms'")
     with pytest.raises(psycopg.errors.LockNotAvailable):
-        housekeeper.execute(segments.LEASE_COPY_FORWARD.text)
+        housekeeper.execute(rings.LEASE_COPY_FORWARD.text)
     housekeeper.rollback()
     [rescue] = waiting.result()
     assert list(rescue.available) == jobs

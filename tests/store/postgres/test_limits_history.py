@@ -20,8 +20,7 @@ from rota.model.job import ClaimedJob, JobId, JobSpec, Keys, Order, SessionId
 from rota.model.settlement import Settlement
 from rota.model.states import Move
 from rota.store.operation import Statement
-from rota.store.postgres import claim_lanes
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import claim_lanes, rings
 from tests.store.factories import error_json
 from tests.store.postgres.database import Database, Raw
 
@@ -217,7 +216,7 @@ class History:
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments so small that every round of housekeeping turns the rings."""
     for ring in ("LOG", "CURSOR", "LEASE", "LIMIT"):
-        monkeypatch.setattr(segments, f"{ring}_SIZE", 0)
+        monkeypatch.setattr(rings, f"{ring}_SIZE", 0)
 
 
 def test_no_limit_is_exceeded_and_every_job_runs(db: Database) -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from rota.model.job import Look
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import rings
 from tests.store.postgres.database import KEEP, Database
 
 PAST = datetime(2020, 1, 1, tzinfo=UTC)
@@ -54,7 +54,7 @@ def test_a_large_segment_and_one_to_be_emptied_are_untidy(
     db.enqueue()
     assert not look(db).untidy
     with monkeypatch.context() as patched:
-        patched.setattr(segments, "LOG_SIZE", 1)
+        patched.setattr(rings, "LOG_SIZE", 1)
         assert look(db).untidy
     db.sql("SELECT setval('rota.log_turn', 1)")
     assert look(db).untidy
@@ -73,9 +73,9 @@ def test_the_small_rings_are_looked_at(
     db.settle(session, db.claim(session), keep=KEEP)
     assert not look(db).untidy
     with monkeypatch.context() as patched:
-        patched.setattr(segments, ring, 1)
+        patched.setattr(rings, ring, 1)
         assert look(db).untidy
-        db.own.run(segments.turn_slots())
+        db.own.run(rings.turn_slots())
     assert look(db).untidy
     db.own.run(db.store.tidy())
     assert not look(db).untidy

@@ -11,7 +11,7 @@ from rota.model.notes import LINES, Note, ToldNote
 from rota.model.states import Move
 from rota.store.operation import Begin, Query, Single, Statement
 from rota.store.postgres import notes as noting
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import rings
 from rota.store.postgres.failures import LockTimeout
 from tests.store.factories import until
 from tests.store.postgres.database import KEEP, Database, Later, Raw, begin, explained
@@ -21,7 +21,7 @@ from tests.store.postgres.database import KEEP, Database, Later, Raw, begin, exp
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables so small that every round of housekeeping turns the rings."""
     for ring in ("NOTE_SIZE", "FINISHED_SIZE"):
-        monkeypatch.setattr(segments, ring, 0)
+        monkeypatch.setattr(rings, ring, 0)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_a_running_job_keeps_its_notes(
     """Whatever number of turns: the newest progress, and the newest lines; without the copy none."""
     if not copied:
         nothing = Statement("note_copy_forward", "SELECT %(most)s, %(characters)s")
-        monkeypatch.setattr(segments, "NOTE_COPY_FORWARD", nothing)
+        monkeypatch.setattr(rings, "NOTE_COPY_FORWARD", nothing)
     [job] = running(db)
     for number in range(1, 6):
         tell(db, said(job, number, lines=60))
@@ -136,18 +136,18 @@ def test_a_writer_that_waits_for_the_truncation(db: Database) -> None:
     """A worker that has not noticed the turn writes to the table that was left; it is found there."""
     [job] = running(db)
     tell(db, said(job, 1))
-    db.own.run(segments.turn_slots())
+    db.own.run(rings.turn_slots())
     slot = 1 - int(db.one("SELECT last_value % 2 FROM rota.note_turn"))
     housekeeper = db.bare()
-    housekeeper.execute(segments.NOTE_LOCK[slot].text)
+    housekeeper.execute(rings.NOTE_LOCK[slot].text)
     # As a worker would that has read the turn before.
     text = noting.NOTE.text.replace("(SELECT last_value %% 2 FROM rota.note_turn)", str(slot))
     params = db.store.note(said(job, 2)).queries[0].params
     query = Query(Statement("note", text), params)
     late = Later(db, Single("note", query, lambda _: None))
     until(lambda: db.waits_for(late.pid, housekeeper.info.backend_pid) or None)
-    housekeeper.execute(segments.NOTE_COPY_FORWARD.text, noting.BOUNDS)
-    housekeeper.execute(segments.NOTE_TRUNCATE[slot].text)
+    housekeeper.execute(rings.NOTE_COPY_FORWARD.text, noting.BOUNDS)
+    housekeeper.execute(rings.NOTE_TRUNCATE[slot].text)
     housekeeper.commit()
     late.result()
     assert known(db, job.id) == (2, [1, 2])
@@ -161,10 +161,10 @@ def test_a_reader_that_stays_open(db: Database) -> None:
     tell(db, said(job, 1))
     reader = db.bare()
     reader.execute("SELECT count(*) FROM rota.note")
-    db.own.run(segments.turn_slots())
+    db.own.run(rings.turn_slots())
     slot = 1 - int(db.one("SELECT last_value % 2 FROM rota.note_turn"))
     with pytest.raises(LockTimeout):
-        db.own.run(segments.empty_slot("note", slot))
+        db.own.run(rings.empty_slot("note", slot))
     tell(db, said(job, 2))
     tidy(db)
     assert known(db, job.id) == (2, [1, 2])

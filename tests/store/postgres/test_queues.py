@@ -8,8 +8,7 @@ import pytest
 from rota.model.job import Cleared, JobId
 from rota.model.states import Move, State
 from rota.store.operation import Begin, Query
-from rota.store.postgres import clear, enqueue
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import clear, enqueue, tidy
 from rota.store.postgres.failures import LockTimeout
 from tests.store.factories import until
 from tests.store.postgres.counting import right, squeeze
@@ -143,9 +142,9 @@ def test_pruning_waits_for_nobody(db: Database) -> None:
     other = db.bare()
     other.execute("SELECT FROM rota.finished_discarded LIMIT 2 FOR UPDATE")
     db.own.raw().execute("SET lock_timeout = '100ms'")
-    assert db.own.run(segments.prune_discarded()) == 3
+    assert db.own.run(tidy.prune_discarded()) == 3
     other.rollback()
-    assert db.own.run(segments.prune_discarded()) == 2
+    assert db.own.run(tidy.prune_discarded()) == 2
 
 
 def test_expiry_of_discarded_jobs_is_rounded_up(db: Database) -> None:

@@ -17,7 +17,7 @@ from rota.errors import ConfigError
 from rota.model.job import JobId, SessionInfo
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import rings
 from rota.store.postgres.connection import PostgresConnection
 from rota.store.postgres.store import PostgresStore
 from tests.store.postgres.database import KEEP, Database
@@ -50,7 +50,7 @@ def test_what_the_page_grants_is_enough(
 ) -> None:
     """Enqueueing, working, acting by hand and turning every ring."""
     for ring in ("LOG_SIZE", "CURSOR_SIZE", "LEASE_SIZE", "TALLY_SIZE", "FINISHED_SIZE"):
-        monkeypatch.setattr(segments, ring, 0)
+        monkeypatch.setattr(rings, ring, 0)
     assert len(GRANTS) == 3
     for grant in GRANTS:
         db.sql(grant.replace(" TO app;", f" TO {role}"))

@@ -8,7 +8,7 @@ import pytest
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
 from rota.store.operation import Query, Statement
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import rings
 from rota.store.postgres.failures import LockTimeout
 from rota.store.postgres.store import PostgresStore
 from tests.store.factories import error_json, until
@@ -19,14 +19,14 @@ from tests.store.postgres.database import KEEP, Database, Later, ids
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments so small that every round of housekeeping turns the rings."""
     for ring in ("LOG_SIZE", "CURSOR_SIZE", "LEASE_SIZE", "TALLY_SIZE", "FINISHED_SIZE"):
-        monkeypatch.setattr(segments, ring, 0)
+        monkeypatch.setattr(rings, ring, 0)
 
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Housekeeping that waits for its locks, so that a race can be arranged."""
     waiting = Statement("lock_wait", "SELECT set_config('lock_timeout', '20s', true)")
-    monkeypatch.setattr(segments, "LOCK_WAIT", waiting)
+    monkeypatch.setattr(rings, "LOCK_WAIT", waiting)
 
 
 def tidy(db: Database, rounds: int = 1) -> list[str]:
@@ -42,7 +42,7 @@ def emptied(done: list[str], ring: str = "log") -> int:
 def forgetful(after: int) -> Callable[..., Query]:
     """The check for unclaimed rows, which says that there are none after so many looks."""
     looks = 0
-    real = segments.UNCLAIMED
+    real = rings.UNCLAIMED
 
     def check(segment: int) -> Query:
         nonlocal looks
@@ -56,7 +56,7 @@ def forgetful(after: int) -> Callable[..., Query]:
 def test_unclaimed_rows(db: Database, monkeypatch: pytest.MonkeyPatch, *, checked: bool) -> None:
     """A segment with an unclaimed job stays; without the check the job would be lost."""
     if not checked:
-        monkeypatch.setattr(segments, "UNCLAIMED", forgetful(0))
+        monkeypatch.setattr(rings, "UNCLAIMED", forgetful(0))
     jobs = db.enqueue(3)
     done = tidy(db, 5)
     assert emptied(done) == (0 if checked else 1)
@@ -71,10 +71,10 @@ def test_rows_that_are_committed_during_the_wait(
     del patient
     caller = db.bare()
     jobs = db.enqueue(3, conn=caller)
-    db.own.run(segments.turn_log())
+    db.own.run(rings.turn_log())
     if not checked:
-        monkeypatch.setattr(segments, "UNCLAIMED", forgetful(1))
-    truncation = Later(db, segments.empty_log(0))
+        monkeypatch.setattr(rings, "UNCLAIMED", forgetful(1))
+    truncation = Later(db, rings.empty_log(0))
     until(lambda: db.waits_for(truncation.pid, caller.info.backend_pid) or None)
     caller.commit()
     assert emptied(truncation.result()) == (0 if checked else 1)
@@ -85,17 +85,17 @@ def test_a_producer_that_has_not_committed(db: Database) -> None:
     """Truncation gives up after 50 ms, again and again, and holds nothing else up for longer."""
     caller = db.bare()
     late = db.enqueue(2, conn=caller)
-    db.own.run(segments.turn_log())
+    db.own.run(rings.turn_log())
     began = time.monotonic()
     with pytest.raises(LockTimeout):
-        db.own.run(segments.empty_log(0))
+        db.own.run(rings.empty_log(0))
     assert 0.045 < time.monotonic() - began < 1.0
     session = db.session()
     separator = "&" if "?" in db.url else "?"
     hasty = PostgresStore(f"{db.url}{separator}options=-c%20lock_timeout%3D500ms").connect()
     try:
         for _ in range(5):
-            truncation = Later(db, segments.empty_log(0))
+            truncation = Later(db, rings.empty_log(0))
             while not truncation.ended:
                 passed = db.enqueue(1, on=hasty)
                 claimed = hasty.run(db.store.claim(session, ["default"], 10))
@@ -193,7 +193,7 @@ def test_without_copying_forward_a_running_job_is_lost(
 ) -> None:
     """The mutant: a truncation that takes leased rows along."""
     monkeypatch.setattr(
-        segments, "COPY_FORWARD_SQL", lambda segment: Statement(f"none {segment}", "SELECT")()
+        rings, "COPY_FORWARD_SQL", lambda segment: Statement(f"none {segment}", "SELECT")()
     )
     db.enqueue(1)
     dead = db.session()
@@ -206,7 +206,7 @@ def test_without_copying_forward_a_running_job_is_lost(
 
 def test_more_leased_rows_than_are_copied(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """A segment whose rows are mostly leased stays until they are settled."""
-    monkeypatch.setattr(segments, "COPY_FORWARD", 2)
+    monkeypatch.setattr(rings, "COPY_FORWARD", 2)
     db.enqueue(3)
     session = db.session()
     jobs = db.claim(session)
@@ -221,7 +221,7 @@ def test_the_current_segment_is_never_emptied(db: Database) -> None:
     [job] = db.enqueue(1)
     session = db.session()
     claimed = db.claim(session)
-    assert db.own.run(segments.empty_log(0)) == []
+    assert db.own.run(rings.empty_log(0)) == []
     db.settle(session, claimed, Move.RELEASE)
     assert ids(db.claim(session)) == [job]
 
@@ -231,7 +231,7 @@ def test_one_housekeeper_at_a_time(db: Database) -> None:
     session = db.session()
     db.enqueue(1)
     db.settle(session, db.claim(session))
-    db.own.run(segments.turn_log())
+    db.own.run(rings.turn_log())
     busy = db.bare()
     busy.execute("SELECT pg_advisory_xact_lock(7682002, 1)")
     assert tidy(db, 3) == []
@@ -246,7 +246,7 @@ def test_the_ring_waits_for_its_next_segment(db: Database) -> None:
     for _ in range(3):
         callers.append(db.bare())
         db.enqueue(1, conn=callers[-1])
-        db.own.run(segments.turn_log())
+        db.own.run(rings.turn_log())
     jobs = db.enqueue(50)
     for _ in range(3):
         assert emptied(tidy(db)) == 0
@@ -297,7 +297,7 @@ def test_without_copying_the_cursor_forward_lanes_die(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mutant: a truncation that takes a lane's only cursor entry along."""
-    monkeypatch.setattr(segments, "CURSOR_COPY_FORWARD", Statement("none", "SELECT"))
+    monkeypatch.setattr(rings, "CURSOR_COPY_FORWARD", Statement("none", "SELECT"))
     db.enqueue(1)
     assert emptied(tidy(db, 2), "cursor") == 1
     assert db.claim(db.session()) == []

@@ -16,6 +16,7 @@ from rota.store.migrate import migrate
 from rota.store.postgres.store import PostgresStore
 from tests.store.factories import until
 from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
+from tests.store.schema import make_old
 
 
 def record(db: Database, job: int) -> JobRecord:
@@ -203,9 +204,7 @@ def test_who_has_called_an_older_version(postgres_url: str) -> None:
     """Statements and triggers from before the migration go on in the same connection."""
     store = PostgresStore(postgres_url)
     with closing(store.connect()) as own, psycopg.connect(postgres_url) as caller:
-        for version, sql in store.migrations().items():
-            if version < 11:
-                own.run(store.migrate(version, sql))
+        make_old(store, own, 10)
         caller.execute("PREPARE send (json) AS SELECT rota.enqueue('shop.send', $1)")
         caller.execute(
             "CREATE FUNCTION send() RETURNS bigint LANGUAGE plpgsql AS"

@@ -1,11 +1,40 @@
 """A notification reaches all sleepers, and one of them goes first."""
 
+import re
 from contextlib import ExitStack, closing
+from pathlib import Path
 
+import rota.store.postgres
 from rota.model.job import SessionInfo
 from tests.store.postgres.database import Database
 
 LONG = 60.0
+
+FOLDER = Path(rota.store.postgres.__file__).parent
+WAKE = """
+    CASE WHEN %(wake)s::text IS NULL THEN false
+         WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
+         THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
+         ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END
+"""
+CALLS = re.compile(r"pg_\w+\((?:7682001|'rota'), [^;]*?\)\)")
+
+
+def test_the_wake_is_the_same_everywhere() -> None:
+    """All statements that wake have one text for it, and `rota.enqueue()` makes the same calls."""
+    told = {
+        file: " ".join(file.read_text(encoding="utf-8").split()) for file in FOLDER.rglob("*.sql")
+    }
+    waking = {file: text for file, text in told.items() if "pg_try_advisory_lock(7682001" in text}
+    statements = [text for file, text in waking.items() if file.is_relative_to(FOLDER / "sql")]
+    functions = [text for text in waking.values() if text not in statements]
+    wake = " ".join(WAKE.split())
+    assert len(statements) > 1
+    assert [text.count(wake) for text in statements] == [1] * len(statements)
+    assert FOLDER / "schema.sql" in waking
+    calls = CALLS.findall(wake.replace("%(wake)s", "enqueue.queue"))
+    assert len(calls) == 3
+    assert [CALLS.findall(text) for text in functions] == [calls] * len(functions)
 
 
 def test_who_goes_first(db: Database) -> None:

@@ -19,7 +19,7 @@ from rota.store.postgres.statements import sql
 CANCEL_TIMER = sql("control/cancel_timer")
 CANCEL_ASK = sql("control/cancel_ask")
 WAITING_LANES_LOCK = sql("control/waiting_lanes_lock")
-KEYED_TURN = sql("tidy/keyed_turn")
+KEYED_TURN = sql("rings/keyed_turn")
 AVAILABLE_CANCEL = sql("control/available_cancel")
 AVAILABLE_DELETE = sql("control/available_delete")
 RETRY_TIMER = sql("control/retry_timer")

@@ -44,7 +44,7 @@ LANES = sql("health/health_lanes")
 OVERDUE = sql("health/health_overdue")
 RESCUED = sql("health/health_rescued")
 ORIGIN_CHECK = sql("origin/origin_check")
-UNCLAIMED = sql("tidy/segment_unclaimed")
+UNCLAIMED = sql("rings/segment_unclaimed")
 
 
 @operation(Begin.NOTHING)

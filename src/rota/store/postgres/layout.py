@@ -1,4 +1,4 @@
-"""How many tables each ring has; the migrations make them, and `tidy` turns them."""
+"""How many tables each ring has: `schema.sql` makes them, and `rings.py` turns them."""
 
 LOG_SEGMENTS = 4
 CURSOR_SLOTS = 2

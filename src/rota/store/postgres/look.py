@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rota.model.job import Look
 from rota.store.operation import Begin, Steps, operation
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import rings
 from rota.store.postgres.statements import sql
 
 LOOK = sql("wake/look")
@@ -20,9 +20,9 @@ def look(queues: Sequence[str], *, cron: bool = False) -> Steps[Look]:
 def sizes() -> dict[str, int]:
     """The bytes from which on each ring leaves its current table."""
     return {
-        "log_size": segments.LOG_SIZE,
-        "cursor_size": segments.CURSOR_SIZE,
-        "lease_size": segments.LEASE_SIZE,
-        "tally_size": segments.TALLY_SIZE,
-        "limit_size": segments.LIMIT_SIZE,
+        "log_size": rings.LOG_SIZE,
+        "cursor_size": rings.CURSOR_SIZE,
+        "lease_size": rings.LEASE_SIZE,
+        "tally_size": rings.TALLY_SIZE,
+        "limit_size": rings.LIMIT_SIZE,
     }

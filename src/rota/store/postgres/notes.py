@@ -1,7 +1,7 @@
 """What handlers told of their runs: appended, read, and moved along with their jobs.
 
 Notes lie in two tables that turn, and the newest of a job count. When a table that was left is
-emptied (`tidy.empty_slot`), what still counts is copied: to the other table, or, of jobs that
+emptied (`rings.empty_slot`), what still counts is copied: to the other table, or, of jobs that
 have finished meanwhile, to the segment of `rota.finished_note` that will be truncated with the
 job's own. So settling a job costs nothing for its notes, and nothing dies but by TRUNCATE.
 

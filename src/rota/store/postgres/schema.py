@@ -1,11 +1,14 @@
-"""Rota's tables: which version is there, and how the next one is made."""
+"""The version of Rota's tables, and how they get there."""
 
 from collections.abc import Mapping
 
 from rota.errors import SchemaMissing
-from rota.store.migrate import read_migrations
+from rota.store.migrate import read_steps
 from rota.store.operation import Begin, Statement, Steps, operation
 from rota.store.postgres.statements import sql
+
+VERSION = 12
+"""The version of the tables in `schema.sql`."""
 
 SCHEMA_VERSION = sql("schema/schema_version")
 SCHEMA_KNOWN = sql("schema/schema_known")
@@ -23,9 +26,9 @@ def schema_version() -> Steps[int]:
     return int(version or 0)
 
 
-def migrations() -> Mapping[int, str]:
-    """The SQL that leads to each version."""
-    return read_migrations("rota.store.postgres")
+def migrations(version: int = 0) -> Mapping[int, str]:
+    """The SQL that leads from a version of the tables to the newest; from 0 it is `schema.sql`."""
+    return read_steps("rota.store.postgres", VERSION, version)
 
 
 @operation(Begin.DURABLE)

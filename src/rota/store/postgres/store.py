@@ -17,7 +17,7 @@ from rota.store.postgres import (
 from rota.store.postgres import job_transaction as effects
 from rota.store.postgres import jobs as lookup
 from rota.store.postgres import stage as timer
-from rota.store.postgres import tidy as segments
+from rota.store.postgres import tidy as tidying
 from rota.store.postgres.claim import Claims
 from rota.store.postgres.connection import PostgresConnection
 from rota.store.postgres.ended import PostgresListener
@@ -162,7 +162,7 @@ class PostgresStore:
     stage = staticmethod(timer.stage)
     rescue = staticmethod(sessions.rescue)
     squeeze = staticmethod(counters.squeeze)
-    tidy = staticmethod(segments.tidy)
+    tidy = staticmethod(tidying.tidy)
     schema_version = staticmethod(schema.schema_version)
     migrations = staticmethod(schema.migrations)
     migrate = staticmethod(schema.migrate)

@@ -7,10 +7,9 @@ these jobs run again; a crash of processes undoes nothing).
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rota.store.migrate import read_migrations
 from rota.store.sqlite import claim as claiming
 from rota.store.sqlite import clear as clearing
 from rota.store.sqlite import control, notes, queue_settings, schema, sessions
@@ -168,9 +167,5 @@ class SqliteStore:
     tidy = staticmethod(tidying.tidy)
 
     schema_version = staticmethod(schema.schema_version)
+    migrations = staticmethod(schema.migrations)
     migrate = staticmethod(schema.migrate)
-
-    @staticmethod
-    def migrations() -> Mapping[int, str]:
-        """The SQL that leads to each version, from 1 on."""
-        return read_migrations("rota.store.sqlite")

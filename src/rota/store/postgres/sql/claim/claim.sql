@@ -43,19 +43,21 @@ WITH place AS MATERIALIZED (
     SELECT late.xid, max(late.id) AS id FROM late
     WHERE (SELECT count(*) FROM late) >= %(size)s::int8
     GROUP BY late.xid ORDER BY late.xid DESC LIMIT 1
+), running AS MATERIALIZED (
+    SELECT pg_snapshot_xip(pg_current_snapshot()) AS xid UNION ALL SELECT pg_current_xact_id()
 ), hole AS (
     SELECT hole.xid, hole.id
-    FROM place, unnest(place.hole_xids, place.hole_ids) AS hole (xid, id)
-    WHERE NOT pg_visible_in_snapshot(hole.xid, pg_current_snapshot())
-    UNION ALL
-    SELECT ended.xid, CASE WHEN ended.xid = cut.xid THEN cut.id ELSE ended.id END
-    FROM ended JOIN cut ON ended.xid >= cut.xid
-    UNION ALL
-    SELECT running.xid, 0
-    FROM place, reached, (
-        SELECT pg_snapshot_xip(pg_current_snapshot()) UNION ALL SELECT pg_current_xact_id()
-    ) AS running (xid)
-    WHERE running.xid > place.xid AND running.xid < reached.xid
+    FROM place LEFT JOIN reached ON true LEFT JOIN cut ON true
+    CROSS JOIN LATERAL (
+        -- The holes of the new cursor: begin. The text is the same in all three statements of claims.
+        SELECT hole.xid, CASE WHEN hole.xid = cut.xid THEN cut.id ELSE hole.id END AS id
+        FROM unnest(place.hole_xids, place.hole_ids) AS hole (xid, id)
+        WHERE NOT pg_visible_in_snapshot(hole.xid, pg_current_snapshot()) OR hole.xid >= cut.xid
+        UNION ALL
+        SELECT running.xid, 0 FROM running
+        WHERE running.xid > place.xid AND running.xid < reached.xid
+        -- The holes of the new cursor: end.
+    ) AS hole
 ), lease AS (
     INSERT INTO rota.lease (slot, session, lane, jobs)
     SELECT (SELECT last_value %% 2 FROM rota.lease_turn), %(session)s::int8, %(lane)s::int4,

@@ -141,12 +141,12 @@ WITH plain AS MATERIALIZED (
         WHERE entry.id = named.id AND entry.entry = named.entry LIMIT 1
     ) AS job
     WHERE ((named.id, named.entry) IN (SELECT id, entry FROM key)) IS NOT TRUE
-), reached AS MATERIALIZED (
+), last AS MATERIALIZED (
     -- The last job of each lane. If it came from a hole, there may be more in it, unless all was seen.
     SELECT seen.*, late AND (
                turn >= size OR nr = (SELECT max(nr) FROM seen)
                OR EXISTS (SELECT FROM seen AS more WHERE more.nr = seen.nr AND more.turn > seen.turn)
-           ) AS cut
+           ) AS cuts
     FROM seen WHERE ((nr, turn) IN (SELECT nr, max(turn) FROM chosen GROUP BY nr)) IS TRUE
 ), lease AS (
     INSERT INTO rota.lease (slot, session, lane, jobs, limits)
@@ -159,17 +159,26 @@ WITH plain AS MATERIALIZED (
     SELECT pg_snapshot_xip(pg_current_snapshot()) AS xid UNION ALL SELECT pg_current_xact_id()
 ), moved AS (
     INSERT INTO rota.cursor (slot, lane, seq, xid, id, taken, hole_xids, hole_ids)
-    SELECT (SELECT last_value %% 2 FROM rota.cursor_turn), reached.lane, reached.seq + 1,
-           CASE WHEN reached.late THEN reached.from_xid ELSE reached.xid END,
-           CASE WHEN reached.late THEN reached.from_id ELSE reached.id END,
-           reached.taken + reached.turn
-               - (SELECT count(*) FROM passed WHERE passed.nr = reached.nr),
+    SELECT (SELECT last_value %% 2 FROM rota.cursor_turn), last.lane, last.seq + 1,
+           coalesce(reached.xid, place.xid), coalesce(reached.id, place.id),
+           last.taken + last.turn - (SELECT count(*) FROM passed WHERE passed.nr = last.nr),
            hole.xids, hole.ids
-    FROM reached
+    FROM last
     CROSS JOIN LATERAL (
-        SELECT reached.hole_xids <> '{}' OR EXISTS (
+        SELECT last.from_xid AS xid, last.from_id AS id, last.hole_xids, last.hole_ids
+    ) AS place
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN NOT last.late THEN last.xid END AS xid,
+               CASE WHEN NOT last.late THEN last.id END AS id
+    ) AS reached
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN last.cuts THEN last.xid END AS xid,
+               CASE WHEN last.cuts THEN last.id END AS id
+    ) AS cut
+    CROSS JOIN LATERAL (
+        SELECT place.hole_xids <> '{}' OR EXISTS (
             SELECT FROM running
-            WHERE running.xid > reached.from_xid AND running.xid < reached.xid) AS holes
+            WHERE running.xid > place.xid AND running.xid < reached.xid) AS holes
     ) AS has
     CROSS JOIN LATERAL (
         SELECT '{}'::xid8[] AS xids, '{}'::int8[] AS ids WHERE NOT has.holes
@@ -178,15 +187,14 @@ WITH plain AS MATERIALIZED (
             SELECT coalesce(array_agg(hole.xid ORDER BY hole.xid), '{}'),
                    coalesce(array_agg(hole.id ORDER BY hole.xid), '{}')
             FROM (
-                SELECT hole.xid, CASE WHEN hole.xid = reached.xid AND reached.cut THEN reached.id
-                                      ELSE hole.id END AS id
-                FROM unnest(reached.hole_xids, reached.hole_ids) AS hole (xid, id)
-                WHERE NOT pg_visible_in_snapshot(hole.xid, pg_current_snapshot())
-                   OR (reached.cut AND hole.xid >= reached.xid)
+                -- The holes of the new cursor: begin. The text is the same in all three statements of claims.
+                SELECT hole.xid, CASE WHEN hole.xid = cut.xid THEN cut.id ELSE hole.id END AS id
+                FROM unnest(place.hole_xids, place.hole_ids) AS hole (xid, id)
+                WHERE NOT pg_visible_in_snapshot(hole.xid, pg_current_snapshot()) OR hole.xid >= cut.xid
                 UNION ALL
                 SELECT running.xid, 0 FROM running
-                WHERE NOT reached.late
-                  AND running.xid > reached.from_xid AND running.xid < reached.xid
+                WHERE running.xid > place.xid AND running.xid < reached.xid
+                -- The holes of the new cursor: end.
             ) AS hole
             OFFSET 0
         ) AS hole
@@ -201,6 +209,6 @@ SELECT run.id, lease.id, run.task, run.args, run.attempt + 1, run.max_attempts, 
        date_part('epoch', run.enqueued_at), run.unique_key, run.limit_id <> 0,
        CASE WHEN run.fills THEN run.limit_key END,
        run.lane
-FROM (SELECT FROM reached LIMIT 1) AS moved
+FROM (SELECT FROM last LIMIT 1) AS moved
 LEFT JOIN (run CROSS JOIN lease) ON true
 ORDER BY run.turn, run.nr
