@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Trial
 from rota_lab.servers import Servers
 from rota_lab.strategy import strategy

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, LiteralString
 import psycopg
 import pytest
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Queue, Trial
 from rota_lab.strategies.fetchq import PICK, RESCHEDULE
 from rota_lab.strategy import Job

@@ -5,6 +5,7 @@ from itertools import product
 import pytest
 
 from rota.measure.reports.report import Bars, Lines
+from rota_lab.databases import Database
 from rota_lab.experiments.counting import Count, Counting, growth, sizes
 from rota_lab.experiments.exactly_once import (
     DONE,
@@ -17,7 +18,6 @@ from rota_lab.experiments.exactly_once import (
 )
 from rota_lab.experiments.ordering import Ordering, Protocol, classes, diffs, runs
 from rota_lab.experiments.throughput import PUBLISHED, Run, Throughput, over_time, rate
-from rota_lab.place import Database
 from rota_lab.protocol import BEGUN, Entry
 
 

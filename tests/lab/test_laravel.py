@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Queue, Trial
 from rota_lab.strategy import Job
 from tests.fixtures.workers import LONG, until

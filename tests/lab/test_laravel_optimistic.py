@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Trial
 from rota_lab.shift import Shift
 from rota_lab.strategies.laravel_optimistic import LaravelOptimistic
@@ -36,7 +36,7 @@ def test_workers_that_pick_differently_preempt_nobody(
     ):
         queue.strategy.enqueue([Job(str(number)) for number in range(WORKERS)])
         bystander.hold("select * from jobs for update")
-        workers = [LaravelOptimistic(queue.place, settings) for _ in range(WORKERS)]
+        workers = [LaravelOptimistic(queue.location, settings) for _ in range(WORKERS)]
         shift = Shift(nothing)
         threads = [threading.Thread(target=one.step, args=(shift,)) for one in workers]
         for thread in threads:
@@ -61,7 +61,7 @@ def test_the_window_is_as_wide_as_there_are_workers(
     with trial("laravel-optimistic", Database.SQLITE).fresh() as queue:
         queue.strategy.enqueue([Job(str(number)) for number in range(60)])
         shift = Shift(nothing)
-        with closing(LaravelOptimistic(queue.place, settings)) as worker:
+        with closing(LaravelOptimistic(queue.location, settings)) as worker:
             worker.run(shift)
         worked = [int(text) for _, text in shift.told().worked]
         early = max(text - turn for turn, text in enumerate(worked))

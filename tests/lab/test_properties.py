@@ -10,7 +10,7 @@ from typing import LiteralString
 import pytest
 
 from rota.measure.processes import ProcessEnded
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Queue, Trial
 from rota_lab.strategy import Job, strategies, strategy
 from tests.fixtures.workers import LONG, until

@@ -9,7 +9,7 @@ import pytest
 
 from rota.measure.processes import ProcessEnded
 from rota.measure.servers import PostgresServer
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Queue, Trial
 from rota_lab.shift import Failed, Shift
 from rota_lab.strategy import Job

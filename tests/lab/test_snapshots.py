@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Queue, Trial
 from rota_lab.strategy import Job
 from tests.fixtures.workers import LONG, until
@@ -31,7 +31,7 @@ GATE = """
 
 def make_gates(queue: Queue) -> None:
     """Set gates between the snapshot of a claim and its advisory lock."""
-    with closing(queue.place.connect()) as db:
+    with closing(queue.location.connect()) as db:
         xact = {"name": "pg_try_advisory_xact_lock", "types": "int, int", "arguments": "$1, $2"}
         session = {"name": "pg_try_advisory_lock", "types": "bigint", "arguments": "$1"}
         for one in (xact, session):
@@ -43,7 +43,7 @@ def make_gates(queue: Queue) -> None:
 @contextmanager
 def closed(queue: Queue) -> Iterator[None]:
     """Nobody gets through the gates in the block."""
-    with closing(queue.place.connect()) as db:
+    with closing(queue.location.connect()) as db:
         db.rows("select pg_advisory_lock(-1)")
         yield
 

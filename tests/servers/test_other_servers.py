@@ -15,7 +15,8 @@ import pytest
 
 from rota.errors import ConfigError, StoreUnavailable
 from rota.measure.servers import MariaDBServer, RedisServer
-from rota_lab.place import Database, Place
+from rota_lab.databases import Database
+from rota_lab.location import Location
 from tests.fixtures.required import required
 from tests.fixtures.workers import LONG, until
 
@@ -121,7 +122,7 @@ def test_a_setting_that_it_refuses() -> None:
 
 def test_settings(mariadb_url: str) -> None:
     """Nothing is measured without durability."""
-    with closing(Place(Database.MARIADB, mariadb_url).connect()) as connection:
+    with closing(Location(Database.MARIADB, mariadb_url).connect()) as connection:
         [row] = connection.rows(
             "select @@innodb_flush_log_at_trx_commit as flush, @@skip_networking as alone"
         )

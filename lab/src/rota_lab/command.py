@@ -183,7 +183,7 @@ def _setting(given: str) -> tuple[str, float]:
 
 @contextlib.contextmanager
 def _folder(folder: Path) -> Iterator[Path]:
-    """Make it now, so that a place that cannot be written to is known before the measurement.
+    """Make it now, so that a folder that cannot be written to is known before the measurement.
 
     Where nothing was written in the end, it is removed again.
     """

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from rota.errors import ConfigError
 from rota.measure.reports.report import Result
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Trial
 from rota_lab.strategy import Strategy
 

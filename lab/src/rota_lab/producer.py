@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from rota.errors import RotaError, StoreUnavailable
 from rota.measure.processes import Group, Line
-from rota_lab.place import Place
+from rota_lab.location import Location
 from rota_lab.strategy import Job, strategy
 
 
@@ -17,7 +17,7 @@ from rota_lab.strategy import Job, strategy
 class Load:
     """How jobs arrive: evenly, one by one; their texts are 1, 2, 3 and so on."""
 
-    place: Place
+    location: Location
     strategy: str
     settings: Mapping[str, float]
     rate: float
@@ -50,7 +50,7 @@ class Producer(Group[Sent]):
 
 
 def _produce(line: Line[Sent], load: Load) -> None:
-    one = strategy(load.strategy)(load.place, load.settings)
+    one = strategy(load.strategy)(load.location, load.settings)
     stopping = threading.Event()
     sent, told, error = 0, 0, None
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rota_lab.databases import Connection
-from rota_lab.place import Database, Place
+from rota_lab.databases import Connection, Database
+from rota_lab.location import Location
 from rota_lab.shift import Work
 from rota_lab.strategy import Strategy
 from rota_lab.work import nothing
@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 class Noting:
     """Work that makes an entry and then does something else; `make_protocol` comes first."""
 
-    place: Place
+    location: Location
     then: Work = nothing
     _connection: Connection | None = field(default=None, init=False, repr=False)
 
@@ -65,7 +65,7 @@ class Noting:
     @property
     def _db(self) -> Connection:
         if self._connection is None:
-            self._connection = self.place.connect()
+            self._connection = self.location.connect()
         return self._connection
 
     def close(self) -> None:
@@ -75,10 +75,10 @@ class Noting:
             self._connection = None
 
 
-def make_protocol(place: Place) -> None:
+def make_protocol(location: Location) -> None:
     """Make the table."""
-    with contextlib.closing(place.connect()) as connection:
-        match place.database:
+    with contextlib.closing(location.connect()) as connection:
+        match location.database:
             case Database.POSTGRES:
                 connection.execute(
                     "create table protocol (id bigint primary key generated always as identity,"
@@ -97,10 +97,10 @@ def make_protocol(place: Place) -> None:
                 )
 
 
-def read_protocol(place: Place) -> list[Entry]:
+def read_protocol(location: Location) -> list[Entry]:
     """All entries, in their order."""
-    with contextlib.closing(place.connect()) as connection:
-        match place.database:
+    with contextlib.closing(location.connect()) as connection:
+        match location.database:
             case Database.POSTGRES:
                 rows = connection.rows(
                     "select id, extract(epoch from at)::float8 as at, job, worker, what"
@@ -121,7 +121,7 @@ def until_done(strategy: Strategy, patience: float) -> Iterator[None]:
 
     Workers may still be at a job that is left no more: they say so when they are stopped.
     """
-    with contextlib.closing(strategy.place.connect()) as connection:
+    with contextlib.closing(strategy.location.connect()) as connection:
         before, since = -1, time.monotonic()
         while True:
             yield

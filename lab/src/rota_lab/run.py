@@ -11,8 +11,8 @@ from rota.measure.processes import ProcessEnded
 from rota.measure.reports.report import Report, Result, report
 from rota.measure.reports.surroundings import surroundings
 from rota.terminal.progress import Progress
+from rota_lab.databases import Database
 from rota_lab.experiment import Experiment
-from rota_lab.place import Database
 from rota_lab.queue import Trial
 from rota_lab.servers import Servers
 from rota_lab.strategy import Strategy, strategies, strategy

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rota.errors import ConfigError, StoreUnavailable
 from rota.measure.servers import MariaDBServer, PostgresServer, RedisServer
-from rota_lab.databases import Connection, kind
-from rota_lab.place import Database, Place
+from rota_lab.databases import Connection, Database, kind
+from rota_lab.location import Location
 
 if TYPE_CHECKING:
     from rota.measure.servers.owner import PrivateServer
@@ -95,7 +95,7 @@ class Servers:
         return kind(database).connect(self._url(database.value))
 
     @contextlib.contextmanager
-    def fresh(self, database: Database, *, redis: bool = False) -> Iterator[Place]:
+    def fresh(self, database: Database, *, redis: bool = False) -> Iterator[Location]:
         """An empty database for as long as the block lasts.
 
         Raises:
@@ -105,11 +105,11 @@ class Servers:
         with contextlib.ExitStack() as stack:
             url = stack.enter_context(kind(database).fresh(self._url(database.value)))
             if not redis:
-                yield Place(database, url)
+                yield Location(database, url)
                 return
             prefix = f"rota-lab-{secrets.token_hex(4)}:"
             stack.callback(_remove_keys, self._url(REDIS), prefix)
-            yield Place(database, url, self._url(REDIS), prefix)
+            yield Location(database, url, self._url(REDIS), prefix)
 
     def facts(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
         """Versions and settings of all servers that were used."""

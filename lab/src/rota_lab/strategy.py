@@ -13,8 +13,8 @@ from functools import cache, cached_property
 from typing import ClassVar, NamedTuple
 
 from rota.errors import ConfigError
-from rota_lab.databases import Connection, Deadlock
-from rota_lab.place import Database, Place
+from rota_lab.databases import Connection, Database, Deadlock
+from rota_lab.location import Location
 from rota_lab.shift import Failed, Shift
 
 
@@ -32,7 +32,7 @@ class Strategy(ABC):
     """One design. Parents and workers have an object each; its connection opens when first used.
 
     Attributes:
-        place: Where the queue is.
+        location: Where the queue is.
         settings: The settings of the class, or what the run has instead of them. Besides those,
             `workers` says how many workers there are.
     """
@@ -49,7 +49,7 @@ class Strategy(ABC):
     databases: ClassVar[tuple[Database, ...]]
 
     redis: ClassVar[bool] = False
-    """Whether it needs a Redis besides: `place.redis`, with keys that begin with `place.prefix`."""
+    """Whether it needs a Redis besides: `location.redis`, with keys that begin with `location.prefix`."""
 
     variant: ClassVar[bool] = False
     """Whether it is a variant of another one, and takes part only where it is asked for."""
@@ -74,14 +74,14 @@ class Strategy(ABC):
         del server
         return None
 
-    def __init__(self, place: Place, settings: Mapping[str, float] | None = None) -> None:
-        self.place = place
+    def __init__(self, location: Location, settings: Mapping[str, float] | None = None) -> None:
+        self.location = location
         self.settings = {"workers": 1.0, **self.defaults, **(settings or {})}
 
     @cached_property
     def db(self) -> Connection:
         """The connection of this process."""
-        return self.place.connect()
+        return self.location.connect()
 
     def open(self) -> None:
         """Connect, before a shift begins, so that it is not measured."""

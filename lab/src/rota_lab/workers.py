@@ -10,7 +10,7 @@ from typing import Self
 
 from rota.errors import RotaError, StoreUnavailable
 from rota.measure.processes import Group, Line
-from rota_lab.place import Place
+from rota_lab.location import Location
 from rota_lab.shift import Shift, Told, Work
 from rota_lab.strategy import strategy
 
@@ -22,7 +22,7 @@ LOOK = 0.05
 class Plan:
     """What a process shall do."""
 
-    place: Place
+    location: Location
     strategy: str
     settings: Mapping[str, float]
     work: Work
@@ -35,7 +35,7 @@ class Workers:
 
     def __init__(self, plan: Plan, count: int) -> None:
         attended = strategy(plan.strategy).attended
-        attending = Plan(plan.place, plan.strategy, plan.settings, plan.work, attend=True)
+        attending = Plan(plan.location, plan.strategy, plan.settings, plan.work, attend=True)
         self._name = plan.strategy
         self._attendants = Group[Told](_work, attending, 1 if attended else 0)
         self._workers = Group[Told](_work, plan, count)
@@ -104,7 +104,7 @@ class Workers:
 def _work(line: Line[Told], plan: Plan) -> None:
     # What fails on purpose is no news, and what is lost is told.
     logging.getLogger("rota").setLevel(logging.CRITICAL)
-    one = strategy(plan.strategy)(plan.place, plan.settings)
+    one = strategy(plan.strategy)(plan.location, plan.settings)
     shift = Shift(plan.work, drain=plan.drain)
     with contextlib.closing(one):
         with _telling(shift):

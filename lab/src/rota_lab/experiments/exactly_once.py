@@ -201,20 +201,20 @@ def _try(trial: Trial, part: str) -> Sample:
     jobs = [str(number) for number in range(1, int(settings["jobs"]) + 1)]
     every = int(settings["killing_every" if part == CRASHES else "failing_every"])
     with trial.fresh() as queue:
-        make_protocol(queue.place)
+        make_protocol(queue.location)
         queue.strategy.enqueue([Job(text) for text in jobs])
-        work = Accident(Noting(queue.place), part, every)
+        work = Accident(Noting(queue.location), part, every)
         with queue.workers(int(settings["workers"]), work) as workers:
             workers.go()
             replaced = 0
             for _ in until_done(queue.strategy, settings["patience"]):
                 replaced += workers.replace()
-                if replaced > tally(jobs, read_protocol(queue.place)).killed:
+                if replaced > tally(jobs, read_protocol(queue.location)).killed:
                     raise ProcessEnded("a worker ended by itself; what it said stands above")
             workers.replace()
             # An error that has ended a worker is raised here.
             told = [*workers.tell(), *workers.stop()]
-        entries = read_protocol(queue.place)
+        entries = read_protocol(queue.location)
         left = queue.strategy.left()
     return Sample(
         part, len(jobs), tally(jobs, entries), left, sum(len(one.deadlocks) for one in told)

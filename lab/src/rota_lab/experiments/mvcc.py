@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from rota.measure.reports.report import Figures, Lines, Result, Series
+from rota_lab.databases import Database
 from rota_lab.experiment import Experiment
-from rota_lab.place import Database
 from rota_lab.queue import Trial
 
 

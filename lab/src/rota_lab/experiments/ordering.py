@@ -70,15 +70,15 @@ class Ordering(Experiment[Protocol]):
     def measure(self, trial: Trial) -> Generator[Protocol, None, None]:
         count = int(trial.settings["jobs"])
         with trial.fresh() as queue:
-            make_protocol(queue.place)
+            make_protocol(queue.location)
             queue.strategy.enqueue([Job(str(number)) for number in range(1, count + 1)])
-            work = Noting(queue.place)
+            work = Noting(queue.location)
             with queue.workers(int(trial.settings["workers"]), work) as workers:
                 workers.go()
                 for _ in until_done(queue.strategy, trial.settings["patience"]):
                     workers.tell()
                 workers.stop()
-            entries = read_protocol(queue.place)
+            entries = read_protocol(queue.location)
         yield Protocol(count, tuple(int(one.job) for one in entries if one.what == BEGUN))
 
     def result(
@@ -127,8 +127,8 @@ class Ordering(Experiment[Protocol]):
 
 
 def diffs(sequence: Sequence[int]) -> list[int]:
-    """The article's Diff: for each entry how far its place is from its job's, both from 1."""
-    return [abs(place - job) for place, job in enumerate(sequence, 1)]
+    """The article's Diff: for each entry how far its position is from its job's, both from 1."""
+    return [abs(position - job) for position, job in enumerate(sequence, 1)]
 
 
 def runs(sequence: Sequence[int]) -> Counter[int]:

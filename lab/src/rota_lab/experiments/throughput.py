@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rota.measure.reports.report import Bars, Figures, Lines, Result, Series
+from rota_lab.databases import Database
 from rota_lab.experiment import Experiment
-from rota_lab.place import Database
 from rota_lab.queue import Trial
 from rota_lab.strategy import Job
 

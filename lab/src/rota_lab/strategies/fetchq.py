@@ -30,7 +30,7 @@ What does not hold:
 from collections.abc import Callable, Mapping, Sequence
 from typing import LiteralString
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 

@@ -19,7 +19,7 @@ then it updates the row that is done, and returns it.
 from collections.abc import Sequence
 from typing import Any
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 

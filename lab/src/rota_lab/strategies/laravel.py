@@ -37,8 +37,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, LiteralString
 
-from rota_lab.databases import Deadlock
-from rota_lab.place import Database
+from rota_lab.databases import Database, Deadlock
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 
@@ -103,7 +102,7 @@ class Laravel(Strategy):
     }
 
     def make(self) -> None:
-        self.db.execute(TABLES[self.place.database])
+        self.db.execute(TABLES[self.location.database])
         if self.settings["queue_index"]:
             self.db.execute("create index jobs_queue_index on jobs (queue)")
         if self.settings["delete_mark"]:
@@ -150,14 +149,14 @@ class Laravel(Strategy):
 
     def _next(self, now: int) -> Any | None:
         sql: LiteralString = "select * from jobs"
-        if self.settings["force_queue_index"] and self.place.database is Database.MARIADB:
+        if self.settings["force_queue_index"] and self.location.database is Database.MARIADB:
             sql += " force index (jobs_queue_index)"
         sql += (
             " where queue = %s"
             " and ((reserved_at is null and available_at <= %s) or (reserved_at <= %s))"
             " order by id asc limit 1"
         )
-        if self.place.database is not Database.SQLITE:
+        if self.location.database is not Database.SQLITE:
             sql += " for update"
         return self.db.row(sql, QUEUE, now, now - int(self.settings["retry_after"]))
 
@@ -178,7 +177,7 @@ class Laravel(Strategy):
 
     def _find(self, number: int) -> Any | None:
         sql: LiteralString = "select * from jobs where id = %s"
-        if self.place.database is not Database.SQLITE:
+        if self.location.database is not Database.SQLITE:
             sql += " for update"
         return self.db.row(sql, number)
 

@@ -22,7 +22,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, LiteralString
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 
@@ -91,7 +91,7 @@ class LaravelOptimistic(Strategy):
     preempted = 0
 
     def make(self) -> None:
-        self.db.execute(TABLES[self.place.database])
+        self.db.execute(TABLES[self.location.database])
         self.db.execute("create index jobs_queue_index on jobs (queue)")
 
     def enqueue(self, jobs: Sequence[Job]) -> None:

@@ -15,7 +15,7 @@ designs that roll back.
 import json
 from collections.abc import Sequence
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Failed, Shift
 from rota_lab.strategy import Job, Strategy
 

@@ -16,7 +16,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rota_lab.place import Database, Place
+from rota_lab.databases import Database
+from rota_lab.location import Location
 from rota_lab.shift import Failed, Shift
 from rota_lab.strategy import Job, Strategy
 
@@ -33,8 +34,8 @@ class QueMany(Strategy):
     databases = (Database.POSTGRES,)
     defaults = {"batch": 10}
 
-    def __init__(self, place: Place, settings: Mapping[str, float] | None = None) -> None:
-        super().__init__(place, settings)
+    def __init__(self, location: Location, settings: Mapping[str, float] | None = None) -> None:
+        super().__init__(location, settings)
         self.locked: deque[Any] = deque()
 
     def make(self) -> None:

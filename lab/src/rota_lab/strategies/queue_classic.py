@@ -17,7 +17,7 @@ all, and who comes second does not wait for it but spins.
 import json
 from collections.abc import Sequence
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 

@@ -23,7 +23,7 @@ from functools import cached_property
 from typing import Any
 
 from rota.errors import StoreUnavailable
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 
@@ -47,12 +47,12 @@ class RedisDrain(Strategy):
     def client(self) -> Any:
         """The connection to Redis."""
         redis = importlib.import_module("redis")
-        return redis.Redis.from_url(self.place.redis, decode_responses=True)
+        return redis.Redis.from_url(self.location.redis, decode_responses=True)
 
     @property
     def key(self) -> str:
         """The list's."""
-        return f"{self.place.prefix}queue:default"
+        return f"{self.location.prefix}queue:default"
 
     def open(self) -> None:
         super().open()

@@ -9,7 +9,7 @@ there it is a select and a delete.
 from collections.abc import Sequence
 from typing import Any
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 
@@ -26,7 +26,7 @@ class SkipLocked(Strategy):
     databases = (Database.POSTGRES, Database.MARIADB)
 
     def make(self) -> None:
-        if self.place.database is Database.MARIADB:
+        if self.location.database is Database.MARIADB:
             self.db.execute(
                 "create table queue (itemid integer primary key auto_increment, job varchar(255))"
             )
@@ -52,7 +52,7 @@ class SkipLocked(Strategy):
         return True
 
     def _delete(self) -> Any | None:
-        if self.place.database is Database.MARIADB:
+        if self.location.database is Database.MARIADB:
             row = self.db.row("select * from queue order by itemid limit 1 for update skip locked")
             if row is not None:
                 self.db.execute("delete from queue where itemid = %s", row.itemid)

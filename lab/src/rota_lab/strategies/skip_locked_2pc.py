@@ -18,8 +18,7 @@ import contextlib
 import secrets
 from collections.abc import Callable, Sequence
 
-from rota_lab.databases import Connection
-from rota_lab.place import Database
+from rota_lab.databases import Connection, Database
 from rota_lab.shift import Failed, Shift
 from rota_lab.strategy import Job, Strategy
 
