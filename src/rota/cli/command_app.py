@@ -1,4 +1,4 @@
-"""An app for commands: what the database refuses is told apart from what was asked wrongly."""
+"""An app for commands, which tells a database that refuses from a wrong command line."""
 
 from typing import TypeVar
 
@@ -9,7 +9,7 @@ from rota.store.operation import Operation
 T = TypeVar("T")
 
 
-class Asking(Rota):
+class CommandApp(Rota):
     """An app that raises `Unusable` where the database refuses."""
 
     def run(self, operation: Operation[T]) -> T:

@@ -1,11 +1,10 @@
-"""Opening a database for somebody who wants to look at it or change what is there.
+"""Opening a database to look at it, or to change what is there.
 
 Nothing is created: a mistyped path must not leave an empty database behind.
 """
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import TypeVar
 
 from rota.errors import ConfigError, SchemaMissing
@@ -72,17 +71,9 @@ def must_exist(store: Store) -> None:
     Raises:
         SchemaMissing: There is no such file.
     """
-    if (path := missing_file(store)) is not None:
+    if (path := store.missing_file()) is not None:
         message = (
             f"there is no database file {path}; check the path (--url or ROTA_DATABASE_URL), "
             "or make it with `rota migrate`"
         )
         raise SchemaMissing(message)
-
-
-def missing_file(store: Store) -> Path | None:
-    """The file that a SQLite store would create, were it used now."""
-    path = getattr(store, "path", None)
-    if store.name != "sqlite" or path is None or Path(path).exists():
-        return None
-    return Path(path)
