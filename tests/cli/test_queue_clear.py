@@ -96,7 +96,7 @@ def test_somebody_is_asked(
 
     from rota.cli.main import cli
 
-    monkeypatch.setattr("rota.cli.queue_clear.on_terminal", lambda: True)
+    monkeypatch.setattr("rota.cli.queue_clear.can_ask", lambda: True)
     enqueue(store, connection, 3)
     result = CliRunner().invoke(cli, ["queues", "clear", "default", "--url", url], input=word)
     assert result.exit_code == code, result.output
@@ -133,7 +133,7 @@ def test_ctrl_c_at_the_question(url: str, store: Store, connection: Connection) 
     ("states", "words"),
     [
         ("running", "rota jobs cancel"),
-        ("waiting", "'waiting' is no state; there are scheduled, available"),
+        ("waiting", "'waiting' is no state; use scheduled, available"),
         ("available,,", "'' is no state"),
         ("", "'' is no state"),
     ],

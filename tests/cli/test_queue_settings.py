@@ -30,7 +30,7 @@ def test_set(url: str, store: Store, connection: Connection) -> None:
     assert said.stdout == (
         "queue mail: retention of completed 6h, retention of cancelled 6h, "
         "retention of discarded 30d, max attempts 3, timeout 30s, concurrency 4; "
-        "it is new: no job was ever in it\n"
+        "it is new: it never had a job\n"
     )
     expected = QueueSettings(21_600, 21_600, 2_592_000, 3, 30, 4)
     assert connection.run(store.queue_settings()) == {"mail": expected}

@@ -8,12 +8,13 @@ from contextlib import closing, contextmanager
 from typing import TypeVar
 
 from rota.errors import ConfigError, SchemaMissing
+from rota.model.job import QueueRecord
 from rota.store import migrate
 from rota.store.connections import Connection
 from rota.store.opening import default_url, open_store
 from rota.store.operation import Operation
 from rota.store.protocol import Store
-from rota.terminal.exits import Unusable
+from rota.terminal.exits import Failure, Unusable
 
 T = TypeVar("T")
 
@@ -30,6 +31,18 @@ class Database:
         with refusals():
             return self._connection.run(operation)
 
+    def queue(self, name: str, default: QueueRecord | None = None) -> QueueRecord:
+        """The queue of that name.
+
+        Raises:
+            Failure: There is none, and no default.
+        """
+        found = {record.name: record for record in self.run(self.store.queues())}
+        if (record := found.get(name, default)) is None:
+            message = f"there is no queue named {name}; `rota queues list` lists the queues"
+            raise Failure(message)
+        return record
+
 
 @contextmanager
 def database(url: str | None) -> Iterator[Database]:
@@ -39,7 +52,7 @@ def database(url: str | None) -> Iterator[Database]:
         ConfigError: The URL cannot be used.
         Unusable: The database refuses.
         StoreUnavailable: The database cannot be reached.
-        SchemaMissing: There is no such file, or no tables in it; likewise the other schema errors.
+        SchemaMissing: There is no such file, or it has no tables; likewise the other schema errors.
     """
     with connected(url) as (store, connection):
         must_exist(store)
