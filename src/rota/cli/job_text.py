@@ -142,8 +142,8 @@ def say_details(job: JobRecord) -> None:
         say(f"  Attempt {error.attempt} failed at {moment(error.at)}")
         # A traceback ends with the exception.
         text = f"{error.exception}: {error.message}" if not error.traceback else error.traceback
-        for line in harmless_lines(text).splitlines():
-            say(f"    {line}", fg="red" if not line.startswith(" ") else None)
+        for told in harmless_lines(text).splitlines():
+            say(f"    {told}", fg="red" if not told.startswith(" ") else None)
 
 
 def progress(told: Progress) -> str:

@@ -44,17 +44,17 @@ def test_a_full_ring(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
         db.sql("SELECT setval('rota.log_turn', %s)", number)
         db.enqueue(2)
     assert [one.unclaimed for one in ring(db, "log")] == [True, True, True, None]
-    [backlog] = findings(db, "rings")
+    [backlog] = findings(db, "space")
     assert "a backlog" in backlog.detail
     db.settle(session, db.claim_all(session))
     assert [one.unclaimed for one in ring(db, "log")] == [False, False, False, None]
     reader = db.bare(name="reader")
     reader.execute("SELECT count(*) FROM rota.log_1")
-    [locked] = findings(db, "rings")
+    [locked] = findings(db, "space")
     assert f"Session {reader.info.backend_pid} has locked log_1" in locked.detail
     reader.rollback()
     db.own.run(db.store.tidy())
-    assert findings(db, "rings") == []
+    assert findings(db, "space") == []
     assert sum(one.size for one in ring(db, "log") if not one.current) == 0
 
 
