@@ -117,10 +117,10 @@ def test_ctrl_c_at_the_question(url: str, store: Store, connection: Connection) 
         while process.stderr.read(1) != "?":
             assert process.poll() is None
         while process.poll() is None:
-            # One that comes just before Python begins to read is heeded only with the next one.
+            # A Ctrl-C just before Python begins to read is heeded only with the next Ctrl-C.
             process.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(0.5)
+                process.wait(5)
         said = process.stderr.read()
     os.close(ours)
     os.close(theirs)

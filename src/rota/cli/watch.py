@@ -93,8 +93,8 @@ def looks(rota: "Database", job: JobId) -> Iterator[JobRecord]:
 
 def new_lines(now: JobRecord, before: JobRecord | None) -> list[LogLine]:
     """The log lines that were not there before."""
-    known = set() if before is None else {(one.lease, one.number) for one in before.log}
-    return [one for one in now.log if (one.lease, one.number) not in known]
+    known = set() if before is None else {(line.lease, line.number) for line in before.log}
+    return [line for line in now.log if (line.lease, line.number) not in known]
 
 
 # Three ways to show it ---------------------------------------------------------------------------
@@ -182,8 +182,8 @@ def _say_news(now: JobRecord, before: JobRecord | None) -> None:
         say(f"job {now.id} ({harmless(now.task)}) is {now.state}{attempt}{worker}{asked}")
     if before is not None and len(now.errors) > len(before.errors) and not now.state.finished:
         say(f"attempt {now.errors[-1].attempt} failed: {_error(now)}", fg="red")
-    for one in new_lines(now, before):
-        job_text.say_line(one)
+    for line in new_lines(now, before):
+        job_text.say_line(line)
 
 
 def _say_end(now: JobRecord) -> None:

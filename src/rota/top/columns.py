@@ -1,4 +1,4 @@
-"""What fits into how wide a terminal: columns by their importance, texts cut to their column."""
+"""The columns of queues and workers: as many as fit into the terminal, texts cut to their width."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ FIGURE = 6
 """Characters of a figure."""
 
 NARROWEST = 14
-"""Characters that a name gets, if at all possible."""
+"""Characters of a name and the blank after it, if at all possible."""
 
 
 class Cell(NamedTuple):
-    """A text and how it looks, in rich's words."""
+    """A text and its style, in rich's words."""
 
     text: str
     style: str = ""
@@ -37,7 +37,7 @@ class Column(Generic[Row]):
     Attributes:
         title: Its heading; `short` where there is no room for it.
         rank: Columns with a high rank are the first to be left out.
-        width: Characters that its texts need; 0 shares what is left.
+        width: Characters that its texts need; 0 for names, which share what is left.
     """
 
     title: str

@@ -112,7 +112,9 @@ class Course:
 
     def _counts(self) -> dict[State, int]:
         queues = self._app.run(self._app.store.queues())
-        return next((dict(one.counts) for one in queues if one.name == self._report.queue), {})
+        return next(
+            (dict(record.counts) for record in queues if record.name == self._report.queue), {}
+        )
 
     # Takeover --------------------------------------------------------------------------------
 

@@ -156,7 +156,9 @@ class Crew:
 
     def find(self, pid: int) -> Member | None:
         """The running worker with this process id."""
-        return next((one for one in self.members if one.pid == pid and one.running), None)
+        return next(
+            (member for member in self.members if member.pid == pid and member.running), None
+        )
 
     def stop(self) -> None:
         """Stop all of them in order."""
