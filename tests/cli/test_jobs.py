@@ -229,7 +229,7 @@ def test_an_unknown_job(url: str, store: Store, connection: Connection, verb: st
     """An id of no job gives exit status 1, and the others are done all the same."""
     built = in_state(store, connection, State.SCHEDULED)
     result = rota("jobs", verb, NOBODY, built.id, url=url)
-    refused(result, 1, f"there is no job {NOBODY}")
+    refused(result, 1, f"job {NOBODY} does not exist")
     assert str(built.id) in result.stdout
 
 

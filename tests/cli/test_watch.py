@@ -102,7 +102,7 @@ def test_a_job_that_has_not_ended_well(
 
 def test_no_such_job(url: str) -> None:
     """There is nothing to watch."""
-    refused(rota("jobs", "watch", NOBODY, url=url), 1, f"no job {NOBODY}")
+    refused(rota("jobs", "watch", NOBODY, url=url), 1, f"job {NOBODY} does not exist")
     assert rota("jobs", "watch", "x", url=url).exit_code == 2
     assert rota("jobs", "watch", url=url).exit_code == 2
 
@@ -115,7 +115,7 @@ def test_a_job_that_is_deleted_meanwhile(url: str, store: Store, connection: Con
         connection.run(store.delete([job]))
         assert process.wait(20) == 1
         assert process.stderr is not None
-        assert "not any more" in process.stderr.read()
+        assert "does not exist" in process.stderr.read()
 
 
 def test_control_c(url: str, store: Store, connection: Connection) -> None:

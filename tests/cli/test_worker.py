@@ -166,8 +166,8 @@ def refusal(folder: Path, target: str, code: int, *options: str) -> str:
     [
         ("nowhere:rota", 1, "no module 'nowhere'"),
         ("shop.nowhere:rota", 1, "no module 'shop.nowhere'"),
-        ("shop:nothing", 1, "has no 'nothing'; there is shop:rota"),
-        ("shop:double", 1, "shop:double is a Task, and a rota.Rota is needed"),
+        ("shop:nothing", 1, "has no 'nothing'; its apps are shop:rota"),
+        ("shop:double", 1, "shop:double is a Task, not a rota.Rota"),
         (":rota", 2, "is not MODULE:APP"),
         ("shop:", 2, "is not MODULE:APP"),
         (".shop:rota", 2, "is not MODULE:APP"),
@@ -184,10 +184,10 @@ def test_an_app_that_is_not_there(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("import rota", "shop has no Rota"),
+        ("import rota", "shop has no app"),
         (
             "from rota import Rota\na, b = Rota(), Rota()",
-            "several apps: say which one; there is shop:a, shop:b",
+            "several apps: say which; its apps are shop:a, shop:b",
         ),
         ("1 / 0", "ZeroDivisionError: division by zero"),
         ("x = (", "SyntaxError"),
