@@ -244,7 +244,7 @@ def test_a_server_that_goes_away(server: PostgresServer, tmp_path: Path) -> None
     assert len(said.splitlines()) == 1
     assert said.startswith("Error: ")
     report = partial(tmp_path, "alone")
-    assert "The run ended before its time" in report["notes"][-1]
+    assert "The run ended early" in report["notes"][-1]
 
 
 def until_samples(process: "subprocess.Popen[str]") -> None:

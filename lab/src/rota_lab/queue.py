@@ -1,4 +1,4 @@
-"""One strategy's queue in a database of its own, and who works on it."""
+"""One strategy's queue in a database of its own, and its workers."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ class Queue:
         self._observing.close()
 
     def workers(self, count: int, work: Work = works.nothing, *, drain: bool = False) -> Workers:
-        """Worker processes; with `drain` they end when there is nothing left to claim."""
+        """Worker processes; with `drain` they end when no job is left to claim."""
         settings = {**self.strategy.settings, "workers": float(count)}
         return Workers(Plan(self.location, self.strategy.name, settings, work, drain), count)
 
@@ -54,7 +54,7 @@ class Trial:
     """One strategy on one kind of database, with the settings of the run.
 
     Attributes:
-        settings: The experiment's, with everything that was asked for; also for the strategy.
+        settings: The experiment's settings, with those of the command line; also the strategy's.
     """
 
     strategy: type[Strategy]
@@ -64,7 +64,7 @@ class Trial:
 
     @property
     def label(self) -> str:
-        """What it is called in reports."""
+        """Its name in reports."""
         several = len(self.strategy.databases) > 1
         return f"{self.strategy.name}, {self.database.title}" if several else self.strategy.name
 

@@ -15,7 +15,7 @@ from rota_lab.strategy import Job, Strategy
 
 
 class ForUpdate(Strategy):
-    """Who comes second waits for the first, and then takes the next row."""
+    """The second worker waits for the first, and then takes the next row."""
 
     name = "for-update"
     summary = (

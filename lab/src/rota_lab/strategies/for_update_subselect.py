@@ -25,7 +25,7 @@ from rota_lab.strategy import Job, Strategy
 
 
 class ForUpdateSubselect(Strategy):
-    """Who comes second waits in the subselect, and then gets the next row."""
+    """The second worker waits in the subselect, and then gets the next row."""
 
     name = "for-update-subselect"
     summary = (
@@ -65,7 +65,7 @@ class ForUpdateSubselect(Strategy):
 
 
 class UnlockedSubselect(ForUpdateSubselect):
-    """Who comes second waits in the update, and then gets the same row."""
+    """The second worker waits in the update, and then gets the same row."""
 
     name = "unlocked-subselect"
     summary = (

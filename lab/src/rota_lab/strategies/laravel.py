@@ -1,12 +1,13 @@
 """Laravel 5.5's database queue, which locks what it reads: article 5's pessimistic locking.
 
 Reproduced: the table with its index on `queue`; the claim (select for update, then update) in a
-transaction; the work outside of it; the delete in another transaction. A reserved job that is
-still there after `retry_after` seconds is available again; that is 4, as in the article's
-measurement of repeated jobs (its example is 90). Its remedies are settings, and the ones it measures are variants:
+transaction; the work outside of it; the delete in another transaction. A reserved job that is still
+there after `retry_after` seconds is available again; that is 4, as in the article's measurement of
+repeated jobs (its example is 90). Its remedies are settings, and the ones it measures are variants:
 
 - `delete_attempts`: how often a delete is tried, 1 in Laravel 5.5, 5 as a remedy;
-- `delete_mark`: a job is marked before it is deleted, and who gets a marked one deletes it;
+- `delete_mark`: a job is marked before it is deleted, and a worker that gets a marked job deletes
+  it;
 - `queue_index`: 0 leaves the index out;
 - `select_before_delete`: 1 as in Laravel 5.5, though "the fetch part is redundant";
 - `force_queue_index`: 1 has MariaDB's claims walk the index on `queue`, as the article's MySQL did.
@@ -200,7 +201,7 @@ class LaravelMark(Laravel):
     name = "laravel-mark"
     summary = (
         "The queue of laravel, which marks a job as done before it deletes it, by its primary key."
-        " Who gets a marked job later deletes it and does not work it."
+        " A worker that gets a marked job later deletes it and does not work it."
     )
     variant = True
     defaults = {**Laravel.defaults, "delete_mark": 1, "select_before_delete": 0}

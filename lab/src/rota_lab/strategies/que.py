@@ -21,7 +21,7 @@ from rota_lab.strategy import Job, Strategy
 
 
 class Que(Strategy):
-    """Nobody waits: a job that somebody else has is passed over, one step of the walk each."""
+    """No worker waits: a job that another has is passed over, one step of the walk each."""
 
     name = "que"
     summary = (

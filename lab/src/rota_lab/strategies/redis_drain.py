@@ -12,8 +12,8 @@ left, popped on the right. Workers poll it as the other designs poll theirs; Sid
 
 What it loses: a job leaves the list when a worker pops it, as with Sidekiq's own fetch, so it is
 gone when the worker dies at work, or when its work fails (Sidekiq's retries are left out); all
-that is in Redis is gone when a Redis without persistence dies. `left` cannot see who is at work,
-for nothing tells of it.
+that is in Redis is gone when a Redis without persistence dies. `left` cannot see which workers are
+at work: Redis does not tell.
 """
 
 import contextlib

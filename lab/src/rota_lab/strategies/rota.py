@@ -33,7 +33,7 @@ class RotaStore(Strategy):
     defaults = {"concurrency": 32, "prefetch": 2000, "session_timeout": 15}
 
     shift: Shift
-    """The one whose work the handler does, while this process has a worker."""
+    """The shift whose work the handler does, while this process has a worker."""
 
     @cached_property
     def app(self) -> Rota:
@@ -118,7 +118,7 @@ class RotaStore(Strategy):
             raise StoreUnavailable(str(lost[0])) from lost[0]
 
     def _command(self, *words: str) -> str:
-        """Run `rota`, as one would."""
+        """Run `rota` as a user would."""
         done = subprocess.run(
             [sys.executable, "-m", "rota", *words, "--url", self.location.url],
             capture_output=True, text=True, check=False,

@@ -1,4 +1,4 @@
-"""Delete the first row that nobody has locked, work in the same transaction: article 2's solution.
+"""Delete the first row that is not locked, work in the same transaction: article 2's solution.
 
 Reproduced: the delete whose subselect is `for update skip locked limit 1`, `returning *`, and the
 work "in the same transaction", so that a crash or a rollback makes the row available again. The
@@ -19,7 +19,7 @@ class SkipLocked(Strategy):
 
     name = "skip-locked"
     summary = (
-        "Deletes the first row that nobody has locked (skip locked), and works before it commits."
+        "Deletes the first row that is not locked (skip locked), and works before it commits."
         " Workers do not wait for each other, and a crash gives the row back at once."
     )
     articles = (2,)
