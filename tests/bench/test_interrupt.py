@@ -44,7 +44,7 @@ class Bored(Silent):
 
 
 def interrupted(url: str, seconds: float) -> Result:
-    """A soak of an hour that somebody ends."""
+    """A soak of an hour, to be ended."""
     with scratch(url, private=False) as place:
         course = Course(3600.0, 100.0, 10, warm_up=0.5, every=0.5)
         return soak(place, course, Bored(seconds))
@@ -81,9 +81,9 @@ def begun(bench: "subprocess.Popen[str]", count: int) -> list[psutil.Process]:
 
     def workers() -> list[psutil.Process]:
         found = [
-            one
-            for one in parent.children(recursive=True)
-            if "spawn_main" in " ".join(one.cmdline())
+            child
+            for child in parent.children(recursive=True)
+            if "spawn_main" in " ".join(child.cmdline())
         ]
         return found if len(found) == count else []
 
@@ -121,7 +121,7 @@ def test_ctrl_c_at_a_terminal(tmp_path: Path) -> None:
     assert bench.returncode == 130, said
     assert "stopped by Ctrl-C" in said
     assert "Traceback" not in said
-    assert not [one for one in workers if one.is_running()]
+    assert not [worker for worker in workers if worker.is_running()]
     assert list(tmp_path.glob("rota-bench-*")) == []
     assert json.loads(file.read_bytes())["partial"]
     assert "jobs settled" in output
@@ -136,7 +136,7 @@ def test_ctrl_c_while_they_start(tmp_path: Path) -> None:
         _, said = bench.communicate(timeout=LONG)
     assert bench.returncode == 130
     assert said == "Error: stopped by Ctrl-C\n"
-    assert not [one for one in workers if one.is_running()]
+    assert not [worker for worker in workers if worker.is_running()]
     assert list(tmp_path.glob("rota-bench-*")) == []
 
 
@@ -171,7 +171,7 @@ def test_sent_to_all_processes(number: int, tmp_path: Path) -> None:
     assert bench.returncode == 130, said
     assert said.startswith(f"Error: stopped by {name_of(number)}; the report is")
     assert json.loads(file.read_bytes())["partial"]
-    assert not [one for one in workers if one.is_running()]
+    assert not [worker for worker in workers if worker.is_running()]
     assert list(tmp_path.glob("rota-bench-*")) == []
 
 
@@ -189,7 +189,7 @@ def test_nothing_is_left(postgres_url: str, number: int) -> None:
         _, said = bench.communicate(timeout=LONG)
     assert bench.returncode == 130, said
     assert said == f"Error: stopped by {name_of(number)}\n"
-    assert not [one for one in workers if one.is_running()]
+    assert not [worker for worker in workers if worker.is_running()]
     assert not databases(postgres_url, ALL) & used
 
 

@@ -28,7 +28,7 @@ def url(postgres_url: str) -> str:
 
 @pytest.fixture
 def observer(url: str) -> Iterator[Observer]:
-    """An observer who counts from another database of the server."""
+    """An observer that counts from another database of the server."""
     server = re.sub(r"^(\w+://[^/?]*)(/[^?]*)?", r"\1/postgres", url)
     with closing(Observer(url, Scratch(server=server, folder=None))) as observer:
         yield observer

@@ -27,7 +27,7 @@ def test_floats_are_found() -> None:
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999"])
 @pytest.mark.parametrize(("command", "option"), FLOATS)
 def test_no_number(command: str, option: str, number: str, tmp_path: Path) -> None:
-    """Seconds that never end, or that are none, cannot be measured with."""
+    """Infinite seconds, or no number at all, are refused."""
     result = rota("bench", command, f"{option}={number}", url=f"sqlite:///{tmp_path}/rota.db")
     assert result.exit_code == 2, result.output
     assert f"Invalid value for '{option}'" in result.stderr
@@ -40,7 +40,7 @@ def test_what_cannot_be_run(tmp_path: Path) -> None:
     refused(rota("bench", "hold", "--producer", url=here), 2, "PostgreSQL", "--private")
     refused(rota("bench", "drain", url=f"sqlite:///{tmp_path}/no/rota.db"), 2, "no folder")
     refused(rota("bench", "drain", url="oracle://x"), 2, "postgresql://")
-    refused(rota("bench", "idle", url="postgresql:///x?host=/nowhere"), 3, "not to be reached")
+    refused(rota("bench", "idle", url="postgresql:///x?host=/nowhere"), 3, "cannot be reached")
     assert rota("bench", "hold", "--producer", "--no-holder", url=here).exit_code == 2
     assert list(tmp_path.iterdir()) == []
 
@@ -125,12 +125,12 @@ def test_looking_at_a_file_leaves_it(tmp_path: Path) -> None:
     (old := tmp_path / "old").write_text("kept", encoding="utf-8")
     for file in (old, tmp_path / "new"):
         refused(rota("bench", "drain", "--json", file, url="oracle://x"), 2, "postgresql://")
-    assert [one.name for one in tmp_path.iterdir()] == ["old"]
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
     assert old.read_text(encoding="utf-8") == "kept"
 
 
 def test_help_says_how_long() -> None:
-    """Whoever starts what takes minutes knows it before."""
+    """A benchmark that takes minutes says so before."""
     for command in ("hold", "soak", "scale"):
         said = click.unstyle(rota("bench", command, "--help").stdout)
         assert re.search(r"[Tt]akes about", " ".join(said.split())), said

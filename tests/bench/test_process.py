@@ -31,13 +31,13 @@ def url(tmp_path: Path) -> str:
 def children() -> set[int]:
     """The processes that this one has started and that live, but for multiprocessing's own."""
     mine = psutil.Process().children(recursive=True)
-    return {one.pid for one in mine if "resource_tracker" not in " ".join(one.cmdline())}
+    return {child.pid for child in mine if "resource_tracker" not in " ".join(child.cmdline())}
 
 
 def sent(url: str) -> int:
     """How many jobs there are."""
     with Rota(url) as app:
-        return sum(sum(one.counts.values()) for one in app.run(app.store.queues()))
+        return sum(sum(queue.counts.values()) for queue in app.run(app.store.queues()))
 
 
 def test_told_once(url: str) -> None:
@@ -49,15 +49,17 @@ def test_told_once(url: str) -> None:
         crew.go()
         told: list[Told] = []
         deadline = time.monotonic() + 20
-        while sum(one.settled for one in told) < 50:
+        while sum(report.settled for report in told) < 50:
             assert time.monotonic() < deadline
             told += crew.tell()
         told += crew.stop()
     app.close()
-    assert sorted(key for one in told for key, _ in one.starts) == [float(n) for n in range(50)]
-    assert sum(one.settled for one in told) == 50
-    assert sum(count for one in told for _, count, _ in one.claims) == 50
-    assert all(one.memory > 0 and one.cpu > 0 for one in told)
+    assert sorted(key for report in told for key, _ in report.starts) == [
+        float(n) for n in range(50)
+    ]
+    assert sum(report.settled for report in told) == 50
+    assert sum(count for report in told for _, count, _ in report.claims) == 50
+    assert all(report.memory > 0 and report.cpu > 0 for report in told)
     assert children() <= before
 
 
@@ -68,7 +70,7 @@ def test_kept_or_not(url: str, *, keep: bool) -> None:
     tasks.noop.enqueue_many([(n,) for n in range(20)])
     app.close()
     with Crew(Plan(url, keep=keep)) as crew:
-        assert sum(one.settled for one in run_dry(crew, 20, "drain", Silent())) == 20
+        assert sum(report.settled for report in run_dry(crew, 20, "drain", Silent())) == 20
         crew.stop()
     assert sent(url) == (20 if keep else 0)
 
@@ -126,7 +128,7 @@ def test_one_that_dies_is_noticed(url: str) -> None:
             crew.tell()
 
 
-def test_an_answer_that_nobody_waited_for(url: str) -> None:
+def test_an_answer_not_yet_received(url: str) -> None:
     """What was asked before the stop is not lost: the answer comes with the last words."""
     with Producers(Load(url, None)) as producers:
         producers.go()
@@ -136,7 +138,7 @@ def test_an_answer_that_nobody_waited_for(url: str) -> None:
         told = producers.stop()
     assert len(told) == 2
     assert told[0].jobs > 0
-    assert sum(one.jobs for one in told) == sent(url)
+    assert sum(report.jobs for report in told) == sent(url)
 
 
 def test_a_producer_ends_after_its_jobs(url: str) -> None:
@@ -144,15 +146,15 @@ def test_a_producer_ends_after_its_jobs(url: str) -> None:
     with Producers(Load(url, None, batch=10, jobs=25)) as producers:
         producers.go()
         told: list[Sent] = []
-        while not [one for one in told if one.ended]:
+        while not [report for report in told if report.ended]:
             told += producers.tell()
         told += producers.stop()
-    assert sum(one.jobs for one in told) == 30
+    assert sum(report.jobs for report in told) == 30
     assert sent(url) == 30
 
 
 class Growing(list[int]):
-    """A list to which somebody adds right after it was copied."""
+    """A list that grows right after it was copied."""
 
     def __getitem__(self, key: Any) -> Any:
         found = super().__getitem__(key)

@@ -53,7 +53,7 @@ def test_increases_are_spread_evenly_between_looks() -> None:
         pytest.param([(0.0, 9.0), (1.5, 2.0), (2.5, 3.0)], id="reset"),
     ],
 )
-def test_increases_that_nobody_knows(looks: list[Look]) -> None:
+def test_unknown_increases(looks: list[Look]) -> None:
     """What was not looked at is no figure."""
     assert increases(looks, 0.0, [1.0, 2.0]) is None
 
@@ -68,7 +68,7 @@ def test_each_worker_has_its_own_steps() -> None:
 
 @pytest.fixture
 def silent() -> Iterator[Witness]:
-    """A witness who has seen nothing yet."""
+    """A witness without a look."""
     with closing(Observer("sqlite:///x", Scratch(server=None, folder=None))) as observer:
         yield Witness(observer)
 
@@ -129,10 +129,10 @@ def test_each_sample_has_its_own(tmp_path: Path) -> None:
     ):
         course = Course(2.0, 50.0, 5, warm_up=1.0, every=0.5)
         samples = Steady(url, course, observer, Silent()).run().samples
-    assert [one.blocks for one in samples] == [100] * 4
+    assert [sample.blocks for sample in samples] == [100] * 4
     # One for each quarter of a second at most, and one for what was left of it.
-    assert all(len(one.pieces) <= 4 for one in samples)
-    assert any(one.pieces for one in samples)
+    assert all(len(sample.pieces) <= 4 for sample in samples)
+    assert any(sample.pieces for sample in samples)
 
 
 @pytest.fixture(scope="module", params=["", "pg_stat_statements"])

@@ -49,15 +49,15 @@ def test_no_entries(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_listing(url: str) -> None:
     """Due times are shown by the entry's own clock, as many as one asks for."""
     [found] = answer("cron", "list", "--next", 3, url=url)["entries"]
-    times = [datetime.fromisoformat(one) for one in found.pop("next")]
+    times = [datetime.fromisoformat(at) for at in found.pop("next")]
     assert found == {
         "name": "nightly", "expression": "0 3 * * *", "timezone": "Asia/Tokyo",
         "missed": "latest", "jitter": 0.0, "task": "shop.double", "args": {"n": 1}, "due": None,
         "queue": "default", "priority": 0, "options": None, "paused": False, "declared": False,
         "undeclared": False, "last": None,
     }  # fmt: skip
-    assert [one.hour for one in times] == [3, 3, 3]
-    assert {one.utcoffset() for one in times} == {timedelta(hours=9)}
+    assert [at.hour for at in times] == [3, 3, 3]
+    assert {at.utcoffset() for at in times} == {timedelta(hours=9)}
     assert times[2] - times[0] == timedelta(days=2)
     line = rota("cron", "list", url=url).stdout.splitlines()[1]
     assert f"{times[0]:%Y-%m-%d} 03:00:00+09:00" in line
@@ -78,12 +78,12 @@ def test_states(url: str, store: Store, connection: Connection) -> None:
     entries = [CronEntry(name, "@hourly", "t") for name in ("gone", "here", "paused")]
     connection.run(store.cron.declare(session, entries))
     connection.run(store.cron.pause("paused"))
-    listed = {one["name"]: one for one in answer("cron", "list", url=url)["entries"]}
-    assert not any(one["undeclared"] for one in listed.values())
+    listed = {entry["name"]: entry for entry in answer("cron", "list", url=url)["entries"]}
+    assert not any(entry["undeclared"] for entry in listed.values())
     connection.run(store.close_session(session))
     connection.run(store.cron.declare(open_session(store, connection), entries[1:2]))
-    listed = {one["name"]: one for one in answer("cron", "list", url=url)["entries"]}
-    assert [name for name, one in listed.items() if one["next"]] == ["here"]
+    listed = {entry["name"]: entry for entry in answer("cron", "list", url=url)["entries"]}
+    assert [name for name, entry in listed.items() if entry["next"]] == ["here"]
     lines = rota("cron", "list", url=url).stdout.splitlines()
     assert [line.split("\t")[-1] for line in lines[1:]] == ["undeclared", "", "paused"]
 
@@ -217,13 +217,13 @@ def test_running_what_is_there(url: str, tmp_path: Path, monkeypatch: pytest.Mon
     change = ["cron", "change", "uniques.once", "--args", "[2]", "--app", "uniques"]
     assert rota(*change, url=url).exit_code == 0
     assert answer("cron", "run", "uniques.once", url=url)["placing"] == "created"
-    listed = {one["name"]: one for one in answer("cron", "list", url=url)["entries"]}
+    listed = {entry["name"]: entry for entry in answer("cron", "list", url=url)["entries"]}
     assert listed["uniques.once"]["options"]["unique_key"] == "2"
 
 
 @pytest.mark.parametrize("verb", ["change", "remove", "pause", "resume", "run"])
 def test_unknown_entries(url: str, verb: str) -> None:
-    """What is not there is named, with the command that lists what is."""
+    """An error names the missing entry, and the command that lists the entries."""
     more = ["--jitter", "1s"] if verb == "change" else []
     refused(rota("cron", verb, "none", *more, url=url), 1, "'none'", "rota cron list")
 

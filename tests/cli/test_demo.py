@@ -47,7 +47,7 @@ def left_over(url: str) -> dict[str, int]:
     records = connection.run(store.queues())
     connection.close()
     store.close()
-    return {one.name: sum(one.counts.values()) for one in records}
+    return {queue.name: sum(queue.counts.values()) for queue in records}
 
 
 def test_on_a_database_of_its_own(folder: Path, temporary: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_folder_without_files(tmp_path: Path, temporary: Path) -> None:
     """Nothing to do is an error."""
     empty = tmp_path / "empty"
     empty.mkdir()
-    refused(rota("demo", empty), 1, "no file")
+    refused(rota("demo", empty), 1, "no readable file")
     assert not list(temporary.iterdir())
 
 

@@ -100,7 +100,7 @@ def test_no_file(tmp_path: Path) -> None:
 
 def test_no_server() -> None:
     """A server that cannot be reached is no finding: nothing is known."""
-    result = rota("doctor", url="postgresql://nobody@127.0.0.1:1/none")
+    result = rota("doctor", url="postgresql://user@127.0.0.1:1/none")
     refused(result, 3, "be reached")
     assert result.stdout == ""
 

@@ -25,8 +25,8 @@ COMMANDS = [
 ]
 each_command = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 
-NOBODY = "postgresql://nobody:secret@127.0.0.1:1/shop"
-"""A port at which nobody listens."""
+UNREACHABLE = "postgresql://user:secret@127.0.0.1:1/shop"
+"""A port at which no server listens."""
 
 
 def record_version(url: str, version: int) -> None:
@@ -63,8 +63,8 @@ def test_no_command_makes_a_file(tmp_path: Path, words: tuple[str, ...]) -> None
 
 @each_command
 def test_an_unreachable_server(words: tuple[str, ...]) -> None:
-    """A server that is not there has an exit code of its own; the password stays secret."""
-    result = rota(*words, url=NOBODY)
+    """A server that cannot be reached has an exit code of its own; the password stays secret."""
+    result = rota(*words, url=UNREACHABLE)
     refused(result, 3, "127.0.0.1")
     assert "secret" not in result.output
 
@@ -171,7 +171,7 @@ def test_an_empty_url(
 def test_an_empty_url_of_the_environment(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An empty variable is refused: whoever sets it wants some database, hardly a new file."""
+    """An empty variable is refused: it is set for some database, hardly for a new file."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROTA_DATABASE_URL", "")
     refused(rota(*words), 2, "ROTA_DATABASE_URL is empty", "unset")

@@ -56,7 +56,7 @@ def test_an_empty_list(url: str) -> None:
     """Without jobs a list has its headings, and JSON has an empty list."""
     result = rota("jobs", "list", url=url)
     assert result.exit_code == 0
-    assert result.stdout.split() == [one.title for one in HEADINGS]
+    assert result.stdout.split() == [column.title for column in HEADINGS]
     assert answer("jobs", "list", url=url) == {"jobs": []}
 
 
@@ -65,22 +65,22 @@ def test_a_list_in_a_pipe(url: str, jobs: dict[State, JobId]) -> None:
     heading, *lines = rota("jobs", "list", url=url).stdout.splitlines()
     assert heading.split("\t")[0].strip() == "id"
     fields = [[field.strip() for field in line.split("\t")] for line in lines]
-    assert {(int(one[0]), one[1]) for one in fields} == {
+    assert {(int(row[0]), row[1]) for row in fields} == {
         (job, state.value) for state, job in jobs.items()
     }
-    assert all(one[2:4] == ["default", "shop.send"] for one in fields)
+    assert all(row[2:4] == ["default", "shop.send"] for row in fields)
 
 
 def test_filters(url: str, store: Store, connection: Connection, jobs: dict[State, JobId]) -> None:
     """A list shows what was asked for, the newest first."""
     found = answer("jobs", "list", "--state", "retryable", url=url)["jobs"]
-    assert [one["id"] for one in found] == [jobs[State.RETRYABLE]]
+    assert [job["id"] for job in found] == [jobs[State.RETRYABLE]]
     mail = enqueue(store, connection, 3, queue="mail", task="shop.other")
     for option, value in (("--queue", "mail"), ("--task", "shop.other")):
         found = answer("jobs", "list", option, value, url=url)["jobs"]
-        assert [one["id"] for one in found] == mail[::-1]
+        assert [job["id"] for job in found] == mail[::-1]
     limited = rota("jobs", "list", "--queue", "mail", "--limit", "2", "--json", url=url)
-    assert [one["id"] for one in json.loads(limited.stdout)["jobs"]] == mail[:0:-1]
+    assert [job["id"] for job in json.loads(limited.stdout)["jobs"]] == mail[:0:-1]
     text = rota("jobs", "list", "--queue", "mail", "--limit", "2", url=url)
     assert "--limit" in text.stderr
     assert answer("jobs", "list", "--queue", "nobody", url=url) == {"jobs": []}
@@ -112,7 +112,9 @@ def test_show(url: str, store: Store, connection: Connection) -> None:
 @pytest.mark.parametrize(
     "args", ['{"a":"\\ud800"}', '{"a":' + "[" * 5000 + "]" * 5000 + "}"], ids=["half", "deep"]
 )
-def test_args_that_nobody_reads(url: str, store: Store, connection: Connection, args: str) -> None:
+def test_args_that_cannot_be_decoded(
+    url: str, store: Store, connection: Connection, args: str
+) -> None:
     """What other programs have stored is shown as it is."""
     [job] = connection.run(store.enqueue(spec_of(), [args], copy=False))
     result = rota("jobs", "show", job, url=url)

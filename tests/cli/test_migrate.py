@@ -46,7 +46,7 @@ def test_a_dry_run_as_json(store_url: str) -> None:
     """With `--json` each migration is an object, and none is left once they ran."""
     shown = answer("migrate", "--dry-run", url=store_url)
     assert shown["version"] == 0
-    assert {one["version"]: one["sql"] for one in shown["pending"]} == dict(
+    assert {migration["version"]: migration["sql"] for migration in shown["pending"]} == dict(
         open_store(store_url).migrations()
     )
     rota("migrate", url=store_url)

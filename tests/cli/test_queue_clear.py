@@ -71,7 +71,7 @@ def test_many(url: str, store: Store, connection: Connection) -> None:
     assert told(store, connection) == counted(store, connection)
 
 
-def test_nobody_is_there_to_ask(url: str, store: Store, connection: Connection) -> None:
+def test_no_user_to_ask(url: str, store: Store, connection: Connection) -> None:
     """Without a terminal and without --yes nothing goes, and the numbers are told."""
     enqueue(store, connection, 3)
     result = rota("queues", "clear", "default", url=url)
@@ -82,7 +82,7 @@ def test_nobody_is_there_to_ask(url: str, store: Store, connection: Connection) 
 
 
 @pytest.mark.parametrize(("word", "code"), [("y\n", 0), ("n\n", 1), ("\n", 1), ("", 1)])
-def test_somebody_is_asked(
+def test_the_user_is_asked(
     url: str,
     store: Store,
     connection: Connection,

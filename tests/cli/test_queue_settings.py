@@ -57,7 +57,7 @@ def test_unset(url: str, store: Store, connection: Connection) -> None:
 
 
 def test_show(url: str, store: Store, connection: Connection) -> None:
-    """What holds, who says so, and how many jobs there are."""
+    """The settings, where each comes from, and how many jobs there are."""
     enqueue(store, connection, 3, queue="mail")
     rota("queues", "set", "mail", "--timeout", "90s", "--retention", "cancelled=0", url=url)
     shown = rota("queues", "show", "mail", url=url).stdout.splitlines()
@@ -138,7 +138,7 @@ def test_a_name_that_is_none(url: str, verb: str, name: str) -> None:
 
 @pytest.mark.parametrize("verb", ["unset", "show", "clear"])
 def test_an_unknown_queue(url: str, verb: str) -> None:
-    """Nothing can be taken from, seen of, or deleted in a queue that is not there."""
+    """A queue that does not exist cannot be unset, shown or cleared."""
     refused(rota("queues", verb, "mial", url=url), 1, "no queue named mial", "rota queues list")
     assert answer("queues", "list", url=url) == {"queues": []}
 

@@ -30,7 +30,7 @@ def test_counts(url: str, store: Store, connection: Connection) -> None:
     """Each queue has the number of its jobs in each state."""
     one_of_each(store, connection)
     enqueue(store, connection, 3, queue="mail")
-    listed = {one["name"]: one for one in answer("queues", "list", url=url)["queues"]}
+    listed = {queue["name"]: queue for queue in answer("queues", "list", url=url)["queues"]}
     assert list(listed) == ["default", "mail"]
     expected = dict.fromkeys(map(str, State), 0)
     assert listed["mail"]["jobs"] == expected | {"available": 3}
@@ -45,7 +45,7 @@ def test_filters(url: str, store: Store, connection: Connection) -> None:
     connection.run(store.pause("zzz"))
 
     def names(*options: str) -> list[str]:
-        return [one["name"] for one in answer("queues", "list", *options, url=url)["queues"]]
+        return [queue["name"] for queue in answer("queues", "list", *options, url=url)["queues"]]
 
     assert names("--queue", "paint") == ["paint"]
     assert names("--limit", "2") == ["mail", "paint"]
@@ -63,7 +63,7 @@ def test_pause_and_resume(url: str, store: Store, connection: Connection) -> Non
     assert "\tyes" in rota("queues", "list", url=url).stdout
     assert rota("queues", "resume", "mail", url=url).stdout == "queue mail goes on\n"
     assert rota("queues", "resume", "mail", url=url).stdout == "queue mail was not paused\n"
-    assert [one.id for one in claim(store, connection, session, queues=("mail",))] == [job]
+    assert [claimed.id for claimed in claim(store, connection, session, queues=("mail",))] == [job]
 
 
 def test_pause_and_resume_as_json(url: str) -> None:
@@ -83,7 +83,7 @@ def test_pausing_before_the_first_job(url: str) -> None:
 
 
 def test_an_unknown_queue(url: str) -> None:
-    """A queue that is not there cannot be resumed."""
+    """A queue that does not exist cannot be resumed."""
     refused(rota("queues", "resume", "mial", url=url), 1, "no queue named mial")
     assert answer("queues", "list", url=url) == {"queues": []}
 

@@ -27,7 +27,7 @@ def test_a_subject(store_url: str, store: Store, connection: Connection) -> None
     assert listed.stdout.splitlines()[0].split("\t")[4].strip() == "rounds"
     assert len(listed.stdout.splitlines()) == 2
     many = rota("jobs", "list", "--subject", "site:*", "--json", url=store_url)
-    found = {one["unique_key"]: one for one in json.loads(many.stdout)["jobs"]}
+    found = {job["unique_key"]: job for job in json.loads(many.stdout)["jobs"]}
     assert found.keys() == {"site:a", "site:b"}
     assert found["site:a"]["iteration"] == 1
     assert found["site:a"]["last_run"]

@@ -82,8 +82,8 @@ def test_json(url: str, store: Store, connection: Connection) -> None:
         assert process.stdout.read() == ""
         assert process.wait(20) == 0
     assert (first["state"], first["progress"]["fraction"]) == ("running", 0.4)
-    assert [one["message"] for one in first["log"]] == ["line four"]
-    assert [one["message"] for one in second["log"]] == ["line five"]
+    assert [line["message"] for line in first["log"]] == ["line four"]
+    assert [line["message"] for line in second["log"]] == ["line five"]
     assert (last["state"], last["result"], last["log"]) == ("completed", [1], [])
     assert "args" not in first
 
@@ -187,5 +187,5 @@ def test_show(url: str, store: Store, connection: Connection) -> None:
     assert "warning line four" in said
     [shown] = json.loads(rota("jobs", "show", job.id, "--json", url=url).stdout)["jobs"]
     assert shown["progress"]["fraction"] == 0.4
-    assert [one["message"] for one in shown["log"]] == ["line four"]
+    assert [line["message"] for line in shown["log"]] == ["line four"]
     assert "line four" not in rota("jobs", "list", "--json", url=url).stdout

@@ -126,7 +126,7 @@ def test_a_handler_that_does_not_stop(shop: Shop, tmp_path: Path) -> None:
     assert shop.state(job) is State.AVAILABLE
 
 
-def test_tied_to_whoever_started_it(shop: Shop) -> None:
+def test_tied_to_the_program_that_started_it(shop: Shop) -> None:
     """A tied worker says when it claims, and stops when its standard input ends."""
     with started("worker", "shop", "--tied", url=shop.url, cwd=shop.folder) as worker:
         read_until(worker.stdout, "ready")
@@ -233,6 +233,6 @@ def test_a_server_that_is_not_there(tmp_path: Path, write: Write) -> None:
 
 
 def test_a_server_without_tables(postgres_url: str, tmp_path: Path, write: Write) -> None:
-    """On PostgreSQL the tables are somebody's decision, so a worker does not make them."""
+    """On PostgreSQL the user decides about tables, so a worker does not make them."""
     write(SHOP)
     assert "rota migrate" in refusal(tmp_path, "shop", 4, "--url", postgres_url)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 WAITING: Mapping[Database, LiteralString] = {
     Database.POSTGRES: "select count(*) from pg_stat_activity"
     " where datname = current_database() and wait_event_type = 'Lock'",
-    # Of the whole server; innodb_trx is not renewed for who asks it often.
+    # Of the whole server; innodb_trx is not renewed when it is asked often.
     Database.MARIADB: "select variable_value from information_schema.global_status"
     " where variable_name = 'INNODB_ROW_LOCK_CURRENT_WAITS'",
 }

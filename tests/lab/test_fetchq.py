@@ -107,7 +107,7 @@ def test_the_counters_as_printed_do_not_add_up(queue: Queue, db: "Connection") -
 
 
 def test_the_counters_drift_when_a_worker_dies(queue: Queue, db: "Connection") -> None:
-    """Nobody counts that a lock expires; the next pick counts the task a second time."""
+    """No counter follows when a lock expires; the next pick counts the task a second time."""
     queue.strategy.enqueue([Job("1")])
     for _ in range(2):
         assert db.row(PICK, 300.0) is not None

@@ -24,7 +24,7 @@ LUCKY = 4
 
 @pytest.mark.parametrize("database", [Database.POSTGRES, Database.MARIADB])
 @pytest.mark.parametrize("window", [1, WORKERS])
-def test_workers_that_pick_differently_preempt_nobody(
+def test_workers_that_pick_differently_meet_no_conflict(
     trial: Callable[..., Trial], database: Database, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All have selected before the first one claims. With a window of one all want the first job."""
@@ -38,7 +38,7 @@ def test_workers_that_pick_differently_preempt_nobody(
         bystander.hold("select * from jobs for update")
         workers = [LaravelOptimistic(queue.location, settings) for _ in range(WORKERS)]
         shift = Shift(nothing)
-        threads = [threading.Thread(target=one.step, args=(shift,)) for one in workers]
+        threads = [threading.Thread(target=worker.step, args=(shift,)) for worker in workers]
         for thread in threads:
             thread.start()
         until(lambda: bystander.waiting() == WORKERS, "all workers to claim")

@@ -1,4 +1,4 @@
-"""The table of who worked what: it outlives a worker that is killed and a design that rolls back."""
+"""The protocol table: it outlives a worker that is killed and a design that rolls back."""
 
 import os
 import signal
@@ -37,11 +37,11 @@ def test_entries(name: str, database: Database, trial: Callable[..., Trial]) -> 
         entries = read_protocol(queue.location)
     assert killed.job == "1"
     assert entries[0] == killed
-    assert sorted(one.job for one in entries) == ["1", "1", "2"]
-    assert [one.id for one in entries] == sorted(one.id for one in entries)
+    assert sorted(entry.job for entry in entries) == ["1", "1", "2"]
+    assert [entry.id for entry in entries] == sorted(entry.id for entry in entries)
     assert before - 1 < killed.at < time.time() + 1
-    assert len({one.worker for one in entries}) == 2
-    assert os.getpid() not in {one.worker for one in entries}
+    assert len({entry.worker for entry in entries}) == 2
+    assert os.getpid() not in {entry.worker for entry in entries}
 
 
 def test_in_this_process(trial: Callable[..., Trial]) -> None:
@@ -50,7 +50,7 @@ def test_in_this_process(trial: Callable[..., Trial]) -> None:
         make_protocol(queue.location)
         with closing(Noting(queue.location)) as noting:
             noting("7")
-        assert [(one.job, one.worker) for one in read_protocol(queue.location)] == [
+        assert [(entry.job, entry.worker) for entry in read_protocol(queue.location)] == [
             ("7", os.getpid())
         ]
 

@@ -116,7 +116,7 @@ def test_jitter(trial: Callable[..., Trial]) -> None:
 
 
 def test_jobs_are_stuck_behind_one_of_their_batch(trial: Callable[..., Trial]) -> None:
-    """Nobody else gets them, although others have nothing to do."""
+    """No other worker gets the locked jobs, although others have nothing to do."""
     with trial("que-many", Database.POSTGRES, batch=2).fresh() as queue:
         queue.strategy.enqueue([Job("1"), Job("2"), Job("3")])
         first = Hand(queue, holds=True).start()

@@ -28,7 +28,7 @@ REFUSED = (
 
 @pytest.fixture
 def queue(trial: Callable[..., Trial]) -> Iterator[Queue]:
-    """An empty queue, which nobody drains."""
+    """An empty queue without a drainer."""
     with trial("redis-drain", Database.POSTGRES).fresh() as queue:
         yield queue
 

@@ -26,7 +26,7 @@ def alone(queue: Queue) -> list[str]:
 
 @pytest.mark.parametrize(("name", "lost"), DESIGNS)
 def test_a_claim_that_is_rolled_back(name: str, trial: Callable[..., Trial], *, lost: bool) -> None:
-    """The sequence does not go back, so that nobody gets the number again."""
+    """The sequence does not go back, so that no worker gets the number again."""
     with (
         trial(name, Database.POSTGRES, too_long=0.5).fresh() as queue,
         closing(Bystander(queue)) as bystander,

@@ -19,7 +19,7 @@ NAMES: dict[Database, LiteralString] = {
 
 @pytest.mark.parametrize("database", Database)
 def test_databases_are_removed(database: Database, server_url: Callable[[str], str]) -> None:
-    """Also while somebody is connected."""
+    """Also with open connections."""
     url = server_url(database)
     with Servers([url]) as servers:
         with servers.fresh(database) as location:

@@ -1,4 +1,4 @@
-"""`skip-locked-2pc`: what is prepared outlives its worker, and who decides about it."""
+"""`skip-locked-2pc`: a prepared transaction outlives its worker, until it is ended by hand."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -39,7 +39,7 @@ def killed(trial: Callable[..., Trial], *, recover: int) -> Iterator[Queue]:
 
 
 def test_a_job_of_a_dead_worker_waits_for_a_decision(trial: Callable[..., Trial]) -> None:
-    """No session has it, and still it is locked, until somebody rolls back or commits."""
+    """No session has the row, and still it is locked, until the transaction is ended by hand."""
     with killed(trial, recover=0) as queue:
         first = Hand(queue).start()
         first.join()

@@ -31,7 +31,7 @@ def test_workers_that_are_cut_off(name: str, trial: Callable[..., Trial]) -> Non
     with trial(name, Database.POSTGRES).fresh() as queue, queue.workers(1) as workers:
         workers.go()
         queue.strategy.enqueue([Job("1")])
-        until(lambda: any(one.worked for one in workers.tell()), "the first job")
+        until(lambda: any(report.worked for report in workers.tell()), "the first job")
         cut_off(queue)
         with pytest.raises(StoreUnavailable, match=f"^{name}: "):
             until(lambda: workers.tell() is None, "the error")
@@ -59,9 +59,9 @@ def test_workers_stop_when_they_are_told(trial: Callable[..., Trial]) -> None:
             queue.strategy.enqueue([Job(str(number)) for number in range(20)])
             until(lambda: queue.strategy.left() == 0, "all jobs")
             told = workers.stop()
-            assert sum(len(one.worked) for one in told) == 20
-            assert sum(len(one.claims) for one in told) == 20
-            assert all(one.ended for one in told)
+            assert sum(len(report.worked) for report in told) == 20
+            assert sum(len(report.claims) for report in told) == 20
+            assert all(report.ended for report in told)
             until(lambda: bystander.sessions() == before, "the workers' sessions to end")
 
 
@@ -81,7 +81,7 @@ def test_killed_workers_are_replaced(trial: Callable[..., Trial]) -> None:
     assert (found.killed, found.lost, found.again) == (2, 0, 0)
 
 
-def test_jobs_that_nobody_does(trial: Callable[..., Trial]) -> None:
+def test_jobs_that_no_worker_does(trial: Callable[..., Trial]) -> None:
     """One gives up on them when nothing has happened for as long as one has patience."""
     with trial("skip-locked", Database.POSTGRES).fresh() as queue:
         make_protocol(queue.location)

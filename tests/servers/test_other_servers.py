@@ -55,7 +55,7 @@ def socket_of(url: str) -> Path:
 
 
 def accepts(path: Path) -> bool:
-    """Whether somebody listens there."""
+    """Whether a server listens there."""
     with socket.socket(socket.AF_UNIX) as trying:
         try:
             trying.connect(str(path))
@@ -72,7 +72,9 @@ def test_life(kind: str) -> None:
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         process = psutil.Process(server.pid)
         assert [
-            one for one in process.net_connections() if one.status == "LISTEN" and one.laddr.port
+            connection
+            for connection in process.net_connections()
+            if connection.status == "LISTEN" and connection.laddr.port
         ] == []
         if os.geteuid() == 0:
             assert process.username() == "nobody"

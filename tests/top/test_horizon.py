@@ -9,8 +9,8 @@ from tests.top.made import holder, horizon
 GIB = 1024**3
 
 
-def test_nobody() -> None:
-    """Where nobody holds anything, it says so."""
+def test_no_holder() -> None:
+    """Without a holder the line says so."""
     assert notice(horizon()) == (Severity.OK, "Oldest transaction: none")
 
 
@@ -32,7 +32,7 @@ def test_severity(changes: dict[str, float], severity: Severity) -> None:
 
 
 def test_words() -> None:
-    """Who, since when, and what it costs."""
+    """The line has the holder, since when, and the cost."""
     said = notice(horizon(holder(seconds=750.0))).text
     assert said == (
         "Oldest transaction: 12 min 30 s, pid 4711, report (psql), idle in transaction, "

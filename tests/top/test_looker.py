@@ -44,7 +44,7 @@ class Told:
 
 @pytest.fixture
 def told() -> Told:
-    """Somebody who listens."""
+    """Collects what the looker reports."""
     return Told()
 
 
@@ -56,9 +56,9 @@ def test_a_look(store: Store, connection: Connection, told: Told) -> None:
     looker.start(told.tell)
     seen = told.next(Snapshot)
     looker.stop()
-    assert [one.name for one in seen.queues] == ["default"]
-    assert [one.queue for one in seen.lanes] == ["default"]
-    assert [one.worker for one in seen.workers] == ["alpha:4711"]
+    assert [queue.name for queue in seen.queues] == ["default"]
+    assert [lane.queue for lane in seen.lanes] == ["default"]
+    assert [worker.worker for worker in seen.workers] == ["alpha:4711"]
     assert seen.product.split()[0] == {"sqlite": "SQLite", "postgres": "PostgreSQL"}[store.name]
     assert (seen.horizon.log_size is None) == (store.name == "postgres")
     assert 0 < seen.took < 20
@@ -128,7 +128,7 @@ def test_another_file(told: Told, tmp_path: Path) -> None:
 
 
 def test_it_does_not_wait_for_one_that_hangs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever stops it does not wait long for a database that does not answer."""
+    """`stop` does not wait long for a database that does not answer."""
     hangs, go_on = threading.Event(), threading.Event()
 
     def hang(_: News) -> None:
@@ -147,9 +147,7 @@ def test_it_does_not_wait_for_one_that_hangs(store: Store, monkeypatch: pytest.M
     assert not looker._thread.is_alive()
 
 
-def test_errors_that_nobody_foresaw(
-    store: Store, told: Told, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unforeseen_errors(store: Store, told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect is told, not hidden behind a screen that stands still."""
     monkeypatch.setattr("rota.top.looker.look", lambda *_: 1 / 0)
     looker = Looker(store, NEVER)

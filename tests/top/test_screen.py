@@ -30,7 +30,7 @@ class Screen:
 
     Attributes:
         app: The view.
-        pilot: Who presses the keys.
+        pilot: Presses the keys.
     """
 
     def __init__(self, app: Top, pilot: Pilot[None]) -> None:
@@ -38,7 +38,7 @@ class Screen:
         self.pilot = pilot
 
     def line(self, name: str) -> str:
-        """What a line shows; "" if it is not there."""
+        """What a line shows; "" if it is hidden."""
         line = self.app.screen_stack[0].query_one(f"#{name}", Static)
         return str(line.visual) if line.display else ""
 
@@ -138,7 +138,7 @@ async def test_it_is_alive(store: Store, store_url: str) -> None:
             # Its session ends with it.
             await screen.until(lambda: screen.line("workers-head") == NO_WORKERS)
             history = screen.app._history
-            assert max(one or 0.0 for one in history.course("default", 6000)) > 0
+            assert max(rate or 0.0 for rate in history.course("default", 6000)) > 0
 
 
 async def test_pausing(store: Store, store_url: str, connection: Connection) -> None:
@@ -147,7 +147,7 @@ async def test_pausing(store: Store, store_url: str, connection: Connection) -> 
         enqueue(store, connection, queue=name)
 
     def paused() -> list[bool]:
-        return [one.paused for one in connection.run(store.queues())]
+        return [queue.paused for queue in connection.run(store.queues())]
 
     async with watching(store_url) as screen:
         await screen.press("down", "p")
