@@ -45,9 +45,9 @@ class Bored(Silent):
 
 def interrupted(url: str, seconds: float) -> Result:
     """A soak of an hour, to be ended."""
-    with scratch(url, private=False) as place:
+    with scratch(url, private=False) as databases:
         course = Course(3600.0, 100.0, 10, warm_up=0.5, every=0.5)
-        return soak(place, course, Bored(seconds))
+        return soak(databases, course, Bored(seconds))
 
 
 def test_partial(store_url: str) -> None:
@@ -208,15 +208,15 @@ def test_stopped_while_its_database_is_made(
 
     real = scratches._connected
     monkeypatch.setattr(scratches, "_connected", connected)
-    with scratch(postgres_url, private=False) as place, pytest.raises(KeyboardInterrupt):
-        place.fresh().__enter__()
+    with scratch(postgres_url, private=False) as databases, pytest.raises(KeyboardInterrupt):
+        databases.fresh().__enter__()
     assert len(made) == 1
     assert made[0] not in databases(postgres_url, ALL)
 
 
 def test_a_running_one_is_in_use(postgres_url: str) -> None:
     """Also in a moment in which no process has a session in the database."""
-    with scratch(postgres_url, private=False) as place, place.fresh() as url:
+    with scratch(postgres_url, private=False) as databases, databases.fresh() as url:
         [name] = re.findall("rota_bench_[0-9a-f]+", url)
         assert name in databases(postgres_url, ALL)
         assert name not in left_behind(postgres_url)

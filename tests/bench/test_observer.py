@@ -105,5 +105,5 @@ def test_held(url: str, observer: Observer, *, holding: bool) -> None:
         execute(url, "UPDATE rota.timer_mark SET seq = seq + 1")
         with closing(psycopg.connect(url)) as connection:
             page = connection.execute("SELECT ctid::text FROM rota.timer_mark").fetchone()
-    # The freed place is used again, or is not free.
+    # Freed space is used again, or is not free.
     assert page == (("(0,3)",) if holding else ("(0,1)",))

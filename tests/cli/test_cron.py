@@ -47,7 +47,7 @@ def test_no_entries(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("nightly")
 def test_listing(url: str) -> None:
-    """Due times are shown by the entry's own clock, as many as one asks for."""
+    """Due times are shown by the entry's own clock, as many as were asked for."""
     [found] = answer("cron", "list", "--next", 3, url=url)["entries"]
     times = [datetime.fromisoformat(at) for at in found.pop("next")]
     assert found == {

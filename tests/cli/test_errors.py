@@ -94,7 +94,7 @@ def test_migrate_refuses_a_newer_schema(store_url: str) -> None:
 
 
 def test_a_database_that_is_not_there(postgres_url: str) -> None:
-    """A server that refuses counts as one that cannot be reached."""
+    """A server that refuses counts as a server that cannot be reached."""
     elsewhere = re.sub(r"rota_test_\w+", "rota_nowhere", postgres_url)
     refused(rota("jobs", "list", url=elsewhere), 3, "rota_nowhere")
 

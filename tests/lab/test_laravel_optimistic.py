@@ -24,7 +24,7 @@ LUCKY = 4
 
 @pytest.mark.parametrize("database", [Database.POSTGRES, Database.MARIADB])
 @pytest.mark.parametrize("window", [1, WORKERS])
-def test_workers_that_pick_differently_meet_no_conflict(
+def test_workers_that_pick_differently_do_not_preempt(
     trial: Callable[..., Trial], database: Database, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All have selected before the first one claims. With a window of one all want the first job."""

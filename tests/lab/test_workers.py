@@ -82,7 +82,7 @@ def test_killed_workers_are_replaced(trial: Callable[..., Trial]) -> None:
 
 
 def test_jobs_that_no_worker_does(trial: Callable[..., Trial]) -> None:
-    """One gives up on them when nothing has happened for as long as one has patience."""
+    """The experiment gives up on them when nothing has happened for `patience` seconds."""
     with trial("skip-locked", Database.POSTGRES).fresh() as queue:
         make_protocol(queue.location)
         queue.strategy.enqueue([Job("1")])

@@ -31,15 +31,15 @@ class Told:
 
     def next(self, kind: type[N]) -> N:
         """The next one of that kind; others are passed over."""
-        while not isinstance(one := self._news.get(timeout=20), kind):
+        while not isinstance(snapshot := self._news.get(timeout=20), kind):
             pass
-        return one
+        return snapshot
 
     def until(self, wanted: Callable[[Snapshot], bool]) -> Snapshot:
         """The next look that is like that."""
-        while not wanted(one := self.next(Snapshot)):
+        while not wanted(snapshot := self.next(Snapshot)):
             pass
-        return one
+        return snapshot
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_it_looks_on(store: Store, connection: Connection, told: Told) -> None:
     looker.start(told.tell)
     assert told.next(Snapshot).queues == ()
     enqueue(store, connection)
-    told.until(lambda one: len(one.queues) == 1)
+    told.until(lambda snapshot: len(snapshot.queues) == 1)
     looker.stop()
 
 
@@ -103,12 +103,12 @@ def test_an_outage(store: Store, connection: Connection, told: Told, outage: Out
     assert not failed.changed
     assert failed.failure
     outage.end()
-    assert told.until(lambda one: bool(one.queues)).product
+    assert told.until(lambda snapshot: bool(snapshot.queues)).product
     looker.stop()
 
 
 def test_another_file(told: Told, tmp_path: Path) -> None:
-    """A file in the place of the one that was read is read instead."""
+    """A file that replaces the database file is read instead."""
     path = tmp_path / "rota.db"
     store = open_store(f"sqlite:///{path}")
     first = store.connect()
@@ -123,7 +123,7 @@ def test_another_file(told: Told, tmp_path: Path) -> None:
     enqueue(other, made)
     made.close()
     Path(f"{path}.new").replace(path)
-    told.until(lambda one: len(one.queues) == 1)
+    told.until(lambda snapshot: len(snapshot.queues) == 1)
     looker.stop()
 
 

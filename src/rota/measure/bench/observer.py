@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 TABLES: LiteralString = """
     WITH part AS (
-        SELECT place.oid, owner.oid = place.oid AS whole, owner.relname ~ '^log_[0-9]' AS log
+        SELECT storage.oid, owner.oid = storage.oid AS whole, owner.relname ~ '^log_[0-9]' AS log
         FROM pg_class AS owner
-        CROSS JOIN LATERAL (VALUES (owner.oid), (nullif(owner.reltoastrelid, 0))) AS place (oid)
+        CROSS JOIN LATERAL (VALUES (owner.oid), (nullif(owner.reltoastrelid, 0))) AS storage (oid)
         WHERE owner.relnamespace = 'rota'::regnamespace AND owner.relkind = 'r'
-          AND place.oid IS NOT NULL
+          AND storage.oid IS NOT NULL
     ), counted AS (
         SELECT log, pg_stat_get_dead_tuples(oid) AS dead,
                pg_stat_get_tuples_updated(oid) + pg_stat_get_tuples_deleted(oid) AS made,
