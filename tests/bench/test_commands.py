@@ -13,20 +13,20 @@ from tests.cli.calling import rota
 
 
 def left(url: str) -> list[Path]:
-    """What benchmarks have made in the folder of a SQLite file and not removed."""
+    """Folders of benchmarks that were left beside a SQLite file."""
     return list(Path(url.partition("///")[2]).parent.glob("rota-bench-*"))
 
 
 @pytest.fixture
 def where(store_url: str) -> Iterator[str]:
-    """Where to measure; nothing must be left there. PostgreSQL: see test_interrupt.py."""
+    """Where to measure; no folder must be left. PostgreSQL: see test_interrupt.py."""
     yield store_url
     if store_url.startswith("sqlite"):
         assert left(store_url) == []
 
 
 def bench(url: str, *args: object) -> Any:
-    """The report of a benchmark, checked for what all of them have."""
+    """The report of a benchmark, with the parts that all reports have."""
     result = rota("bench", *args, "--json", url=url)
     assert result.exit_code == 0, result.output
     assert result.stderr == ""

@@ -39,7 +39,7 @@ def test_a_percentile_of_one_value() -> None:
     ("value", "base", "expected"), [(1.0, 3.0, 0.3333), (1.0, 0.0, None), (None, 1.0, None)]
 )
 def test_ratio(value: float | None, base: float, expected: float | None) -> None:
-    """A ratio that means nothing is none."""
+    """A ratio without a meaning is None."""
     assert ratio(value, base) == expected
 
 
@@ -131,7 +131,7 @@ def test_tenths_take_the_whole_time(workers: list[tuple[float, list[Step]]], par
 
 @given(WORKERS, st.integers(1, 10))
 def test_the_parts_follow_each_other(workers: list[tuple[float, list[Step]]], parts: int) -> None:
-    """No part ends before the one before; each holds its share of what the workers settled."""
+    """No part ends before its predecessor; each holds its share of the settled jobs."""
     curves = [Curve(began, steps) for began, steps in workers]
     ends = ends_of_parts(curves, parts)
     assert ends == sorted(ends)
@@ -175,7 +175,7 @@ def test_growth_compares_quarters() -> None:
 
 
 def test_distribution_rises_to_all() -> None:
-    """Milliseconds and percentages both rise; the last one is 100 %."""
+    """Milliseconds and percentages both rise; the last is 100 %."""
     x, y = distribution([0.003, 0.001, 0.002])
     assert x == sorted(x)
     assert (x[0], x[-1], y[-1]) == (1.0, 3.0, 100.0)

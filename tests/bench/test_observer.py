@@ -42,7 +42,7 @@ def execute(url: str, *statements: str) -> None:
 
 
 def test_dead_rows_are_counted(url: str, observer: Observer) -> None:
-    """A deleted row is one that died, in the log and in all tables; an inserted one is none."""
+    """A deleted row counts as dead, in the log and in all tables; an inserted row does not."""
     before = observer.tables()
     row = (
         "INSERT INTO rota.log (id, lane, segment, max_attempts, task, args)"
@@ -86,7 +86,7 @@ def test_wal_grows_with_what_is_written(url: str, observer: Observer) -> None:
 
 @pytest.mark.parametrize("holding", [True, False])
 def test_held(url: str, observer: Observer, *, holding: bool) -> None:
-    """While it is held vacuum cannot remove what died since; without, it can."""
+    """Under a held snapshot vacuum cannot remove newer dead rows; without it, it can."""
     with held(url) if holding else nullcontext():
         execute(url, "UPDATE rota.timer_mark SET seq = seq + 1", "VACUUM rota.timer_mark")
         left = observer.tables()

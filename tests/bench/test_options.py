@@ -35,7 +35,7 @@ def test_no_number(command: str, option: str, number: str, tmp_path: Path) -> No
 
 
 def test_what_cannot_be_run(tmp_path: Path) -> None:
-    """A wrong wish is refused, and nothing was made."""
+    """A wrong option is refused, and no database is made."""
     here = f"sqlite:///{tmp_path}/rota.db"
     refused(rota("bench", "hold", "--producer", url=here), 2, "PostgreSQL", "--private")
     refused(rota("bench", "drain", url=f"sqlite:///{tmp_path}/no/rota.db"), 2, "no folder")
@@ -46,7 +46,7 @@ def test_what_cannot_be_run(tmp_path: Path) -> None:
 
 
 def test_two_places(tmp_path: Path) -> None:
-    """Of `--private` and `--url` one must go; the message says which does what."""
+    """`--private` and `--url` exclude each other; the message explains both."""
     result = rota("bench", "drain", "--private", url=f"sqlite:///{tmp_path}/rota.db")
     assert result.exit_code == 2, result.output
     assert "leave out --url" in result.stderr
@@ -65,7 +65,7 @@ def test_the_variable_is_not_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def missing(folder: Path) -> Path:
-    """A file in a folder that is not there."""
+    """A file in a missing folder."""
     return folder / "no" / "x"
 
 
@@ -113,7 +113,7 @@ def test_no_place_for_the_report(
 
 
 def test_one_file_for_two_reports(tmp_path: Path) -> None:
-    """The second one would overwrite the first."""
+    """The second file would overwrite the first."""
     file = tmp_path / "x"
     result = rota("bench", "drain", "--json", file, "--html", file, url="oracle://x")
     refused(result, 2, "the same file")

@@ -41,7 +41,7 @@ def sent(url: str) -> int:
 
 
 def test_told_once(url: str) -> None:
-    """What a worker has told it does not tell again; together it is everything."""
+    """A worker reports each settlement once; together the reports have everything."""
     app = tasks.open_app(url)
     tasks.stamp.enqueue_many([(float(n),) for n in range(50)])
     before = children()
@@ -65,7 +65,7 @@ def test_told_once(url: str) -> None:
 
 @pytest.mark.parametrize("keep", [True, False])
 def test_kept_or_not(url: str, *, keep: bool) -> None:
-    """Completed jobs are there afterwards if they are to be kept, else they are gone."""
+    """Completed jobs are kept only on request."""
     app = tasks.open_app(url)
     tasks.noop.enqueue_many([(n,) for n in range(20)])
     app.close()
@@ -88,7 +88,7 @@ def test_ctrl_c_is_the_parents(url: str) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
 def test_deaf_from_the_first_moment(url: str) -> None:
-    """A process that has only just been started does not hear a Ctrl-C either."""
+    """A process that has just started ignores Ctrl-C, too."""
     before = children()
     child: Child[Told] = Child(_work, Plan(url))
     try:
@@ -129,7 +129,7 @@ def test_one_that_dies_is_noticed(url: str) -> None:
 
 
 def test_an_answer_not_yet_received(url: str) -> None:
-    """What was asked before the stop is not lost: the answer comes with the last words."""
+    """An answer asked for before the stop is not lost: it comes with the last report."""
     with Producers(Load(url, None)) as producers:
         producers.go()
         until(lambda: sent(url), "the first job")
@@ -142,7 +142,7 @@ def test_an_answer_not_yet_received(url: str) -> None:
 
 
 def test_a_producer_ends_after_its_jobs(url: str) -> None:
-    """Whole batches until the number is reached; then it says when that was."""
+    """Whole batches until the number is reached; then the producer says when that was."""
     with Producers(Load(url, None, batch=10, jobs=25)) as producers:
         producers.go()
         told: list[Sent] = []
@@ -163,14 +163,14 @@ class Growing(list[int]):
 
 
 def test_emptied_loses_nothing() -> None:
-    """What others add meanwhile is in the next answer."""
+    """Values added meanwhile are in the next answer."""
     values = Growing([0, 1, 2])
     assert emptied(values) == [0, 1, 2]
     assert list(values) == [3]
 
 
 def test_a_line_without_a_word_ends() -> None:
-    """A child whose parent says anything but to begin does not begin."""
+    """A child begins only on the word to begin."""
 
     class Pipe:
         def send(self, message: str) -> None:

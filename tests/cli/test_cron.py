@@ -133,7 +133,7 @@ def test_adding_what_cannot_be(url: str, shop: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("nightly")
 def test_changing(url: str) -> None:
-    """What is named changes."""
+    """Only the given options change."""
     said = rota("cron", "change", "nightly", "--expression", "@weekly", "--jitter", "1m", url=url)
     assert said.stdout == "cron entry nightly is changed\n"
     [found] = answer("cron", "list", url=url)["entries"]
@@ -184,7 +184,7 @@ rota.queue("mail", timeout=5)
 
 
 def test_running_what_is_there(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a unique task the job that is there is named, and what became of it; the app's options hold."""
+    """A unique task's job is named, and whether it is new; the app's options hold."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "uniques.py").write_text(UNIQUE, encoding="utf-8")
     for task, args in (("uniques.once", "[1]"), ("latest", "[]")):
@@ -237,7 +237,7 @@ def test_a_jitter_has_a_unit(url: str) -> None:
 
 @pytest.mark.parametrize("verb", ["list", "remove", "pause", "resume", "run"])
 def test_a_database_that_is_not_there(tmp_path: Path, verb: str) -> None:
-    """Nothing is made by looking."""
+    """`list` makes no tables."""
     words = ["cron", verb, *([] if verb == "list" else ["e"])]
     refused(rota(*words, url=f"sqlite:///{tmp_path}/none.db"), 4, "no database file")
     assert list(tmp_path.iterdir()) == []

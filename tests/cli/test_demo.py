@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the demo makes its temporary folder."""
+    """The folder of the demo's temporary folder."""
     path = tmp_path / "tmp"
     path.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(path))
@@ -63,7 +63,7 @@ def test_on_a_database_of_its_own(folder: Path, temporary: Path) -> None:
 
 
 def test_json(store_url: str, folder: Path) -> None:
-    """With `--json` there is one object, and the database has none of the jobs afterwards."""
+    """`--json` prints one object; afterwards the database has none of the demo's jobs."""
     told = answer("demo", folder, "--workers", "1", url=store_url)
     assert told["ok"] is True
     assert (told["jobs"], told["workers"], told["killed"]) == (FILES, 1, None)
@@ -99,7 +99,7 @@ def test_what_is_said_about_a_kill(folder: Path) -> None:
 
 
 def test_a_file_that_changes(store_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A checksum that is not that of the file any more fails the demo, and names the file."""
+    """A checksum of a file that has changed fails the demo, which names the file."""
     changed = folder / "part 1" / "naïve 1.txt"
     check = course.Course._check
 
@@ -116,7 +116,7 @@ def test_a_file_that_changes(store_url: str, folder: Path, monkeypatch: pytest.M
 
 
 def test_a_job_that_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is gone makes its job fail, and the demo with it."""
+    """A removed file makes its job fail, and the demo, too."""
 
     def find(wanted: Path | None) -> Found:
         found = find_files(wanted)
@@ -155,7 +155,7 @@ def test_the_standard_library_is_the_default() -> None:
 
 
 def test_a_folder_without_files(tmp_path: Path, temporary: Path) -> None:
-    """Nothing to do is an error."""
+    """A folder without files is an error."""
     empty = tmp_path / "empty"
     empty.mkdir()
     refused(rota("demo", empty), 1, "no readable file")
@@ -163,7 +163,7 @@ def test_a_folder_without_files(tmp_path: Path, temporary: Path) -> None:
 
 
 def test_workers_that_do_not_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the workers cannot run, the demo says what they said."""
+    """If the workers cannot run, the demo repeats their message."""
     monkeypatch.setattr("rota.cli.demo.command.SESSION_TIMEOUT", 0.5)
     refused(rota("demo", folder), 1, "worker 1 ended at its start: session_timeout")
 
@@ -228,7 +228,7 @@ def test_as_a_process(folder: Path) -> None:
 
 
 def test_a_report_in_words() -> None:
-    """What went wrong is said in words: which jobs ended how, and which files are wrong."""
+    """The report says in words how the jobs ended, and which files are wrong."""
     report = Report("/f", "sqlite", "demo-1", 2, 2.0, kill=True, jobs=10, size=2_500_000)
     report.seconds = 2.0
     report.states = {State.COMPLETED.value: 9, State.DISCARDED.value: 1}

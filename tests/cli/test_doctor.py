@@ -40,7 +40,7 @@ def document(url: str, *options: str) -> tuple[int, dict[str, Any]]:
 
 
 def test_in_order(url: str, store: Store, connection: Connection) -> None:
-    """A database with a worker has notes at the most, and the exit status is 0."""
+    """A database with a worker has at most notes, and the exit status is 0."""
     open_session(store, connection)
     code, said = document(url)
     assert code == 0
@@ -80,7 +80,7 @@ def test_something_critical(url: str, store: Store, connection: Connection) -> N
 
 
 def test_without_tables(store_url: str, tmp_path: Path) -> None:
-    """A database without tables is a finding, and stays without."""
+    """A database without tables is a finding, and gets none."""
     if store_url.startswith("sqlite"):
         with closing(sqlite3.connect(tmp_path / "rota.db")) as database:
             database.execute("CREATE TABLE orders (id)")

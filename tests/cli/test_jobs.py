@@ -87,7 +87,7 @@ def test_filters(url: str, store: Store, connection: Connection, jobs: dict[Stat
 
 
 def test_lists_hold_no_args(url: str, store: Store, connection: Connection) -> None:
-    """Args are only shown where a single job is asked for."""
+    """Only `show` shows args."""
     [job] = enqueue(store, connection)
     for result in (rota("jobs", "list", url=url), rota("jobs", "list", "--json", url=url)):
         assert "number" not in result.output
@@ -96,7 +96,7 @@ def test_lists_hold_no_args(url: str, store: Store, connection: Connection) -> N
 
 
 def test_show(url: str, store: Store, connection: Connection) -> None:
-    """All that is known is shown, with the traceback of the failure."""
+    """Everything about the job is shown, with the traceback of the failure."""
     job = discarded(store, connection, "no luck")
     result = rota("jobs", "show", job, url=url)
     assert result.exit_code == 0
@@ -115,7 +115,7 @@ def test_show(url: str, store: Store, connection: Connection) -> None:
 def test_args_that_cannot_be_decoded(
     url: str, store: Store, connection: Connection, args: str
 ) -> None:
-    """What other programs have stored is shown as it is."""
+    """Args of other programs are shown as they are."""
     [job] = connection.run(store.enqueue(spec_of(), [args], copy=False))
     result = rota("jobs", "show", job, url=url)
     assert result.exit_code == 0, result.output
@@ -126,7 +126,7 @@ def test_args_that_cannot_be_decoded(
 
 
 def test_a_result_is_shown(url: str, store: Store, connection: Connection) -> None:
-    """What a handler returned is JSON like its args."""
+    """A result is JSON, like args."""
     session, [job] = running(store, connection)
     settle(store, connection, session, settlement(job, Move.COMPLETE, result='{"total":[1,2]}'))
     [shown] = answer("jobs", "show", job.id, url=url)["jobs"]
@@ -154,7 +154,7 @@ def test_a_terminal_is_not_obeyed(
 
 
 def test_retry(url: str, store: Store, connection: Connection, jobs: dict[State, JobId]) -> None:
-    """Whatever waits or has finished becomes available; a running job stays where it is."""
+    """Waiting and finished jobs become available; a running job stays as it is."""
     result = rota("jobs", "retry", *jobs.values(), url=url)
     refused(result, 1, f"job {jobs[State.RUNNING]} is running")
     assert f"job {jobs[State.DISCARDED]} is available again" in result.stdout
@@ -191,7 +191,7 @@ def test_retry_all_discarded(url: str, store: Store, connection: Connection) -> 
 
 
 def test_cancel(url: str, store: Store, connection: Connection, jobs: dict[State, JobId]) -> None:
-    """Waiting jobs end at once, running ones are asked, finished ones are named."""
+    """Waiting jobs end at once, running jobs are asked to stop, finished jobs are named."""
     result = rota("jobs", "cancel", *jobs.values(), url=url)
     assert result.exit_code == 1
     assert f"job {jobs[State.AVAILABLE]} is cancelled" in result.stdout
@@ -228,7 +228,7 @@ def test_delete_as_json(url: str, store: Store, connection: Connection) -> None:
 
 @pytest.mark.parametrize("verb", ["show", "retry", "cancel", "delete"])
 def test_an_unknown_job(url: str, store: Store, connection: Connection, verb: str) -> None:
-    """An id of no job gives exit status 1, and the others are done all the same."""
+    """An unknown id gives exit status 1, and the other jobs are done all the same."""
     built = in_state(store, connection, State.SCHEDULED)
     result = rota("jobs", verb, NOBODY, built.id, url=url)
     refused(result, 1, f"job {NOBODY} does not exist")
@@ -238,7 +238,7 @@ def test_an_unknown_job(url: str, store: Store, connection: Connection, verb: st
 def test_a_table_on_a_terminal(
     url: str, jobs: dict[State, JobId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a terminal a list is a table, and an empty one a sentence."""
+    """On a terminal a list is a table, and an empty list a sentence."""
     monkeypatch.setattr("rota.terminal.output.on_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "200")
     shown = rota("jobs", "list", url=url).stdout

@@ -7,12 +7,12 @@ from tests.cli.calling import answer, rota
 
 
 def newest(url: str) -> int:
-    """The newest version there is."""
+    """The newest version."""
     return max(open_store(url).migrations())
 
 
 def test_migrating_twice(store_url: str) -> None:
-    """The first time makes the tables, the second time says that nothing is to be done."""
+    """The first run makes the tables, the second says that they are up to date."""
     first = rota("migrate", url=store_url)
     assert first.exit_code == 0
     assert f"has Rota's tables now (version {newest(store_url)})" in first.stdout
@@ -23,7 +23,7 @@ def test_migrating_twice(store_url: str) -> None:
 
 
 def test_json(store_url: str) -> None:
-    """With `--json` it says from which version to which."""
+    """`--json` prints the versions before and after."""
     version = newest(store_url)
     first = answer("migrate", url=store_url)
     assert first.pop("url")

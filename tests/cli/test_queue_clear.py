@@ -28,13 +28,13 @@ def url(store_url: str, store: Store) -> str:
 
 
 def left(store: Store, connection: Connection, jobs: dict[State, JobId]) -> set[State]:
-    """The states of those jobs that are still there."""
+    """The states of the jobs that are left."""
     found = {job.id for job in connection.run(store.get(list(jobs.values())))}
     return {state for state, job in jobs.items() if job in found}
 
 
 def test_what_waits(url: str, store: Store, connection: Connection) -> None:
-    """Without a state all that has yet to run goes; running and finished jobs stay."""
+    """Without a state, waiting jobs are deleted; running and finished jobs stay."""
     jobs = one_of_each(store, connection)
     others = enqueue(store, connection, 2, queue="mail")
     cleared = answer("queues", "clear", "default", "--yes", url=url)
@@ -51,7 +51,7 @@ def test_what_waits(url: str, store: Store, connection: Connection) -> None:
 
 
 def test_the_states_that_are_named(url: str, store: Store, connection: Connection) -> None:
-    """Several, in any order; then all but the running one."""
+    """Several states, in any order; then all but running."""
     jobs = one_of_each(store, connection)
     said = rota("queues", "clear", "default", "--state", "discarded, completed", "--yes", url=url)
     assert said.stdout == "deleted 1 completed, 1 discarded job(s)\n1 running job(s) are left\n"
@@ -63,7 +63,7 @@ def test_the_states_that_are_named(url: str, store: Store, connection: Connectio
 
 
 def test_many(url: str, store: Store, connection: Connection) -> None:
-    """Batch after batch, to the end; what is enqueued meanwhile would stay."""
+    """Jobs are deleted batch after batch; jobs enqueued meanwhile would stay."""
     enqueue(store, connection, 2500)
     held = claim(store, connection, open_session(store, connection), 10)
     cleared = answer("queues", "clear", "default", "--yes", url=url)
@@ -72,7 +72,7 @@ def test_many(url: str, store: Store, connection: Connection) -> None:
 
 
 def test_no_user_to_ask(url: str, store: Store, connection: Connection) -> None:
-    """Without a terminal and without --yes nothing goes, and the numbers are told."""
+    """Without a terminal and without --yes no job is deleted, and the numbers are named."""
     enqueue(store, connection, 3)
     result = rota("queues", "clear", "default", url=url)
     refused(result, 2, "Delete 3 available job(s) of queue default?", "--yes")
@@ -139,14 +139,14 @@ def test_ctrl_c_at_the_question(url: str, store: Store, connection: Connection) 
     ],
 )
 def test_states_that_cannot_be_cleared(url: str, states: str, words: str) -> None:
-    """They are refused, with those that can."""
+    """Impossible states are refused; the message lists the possible ones."""
     result = rota("queues", "clear", "default", "--state", states, "--yes", url=url)
     assert result.exit_code == 2
     assert words in re.sub(r"\s+", " ", result.stderr)
 
 
 def test_stopped_half_way(url: str, store: Store, connection: Connection, tmp_path: Path) -> None:
-    """Ctrl-C ends it between two batches: what is left is whole, and the numbers are right."""
+    """Ctrl-C ends it between two batches: the other jobs are whole, and the numbers are right."""
     del tmp_path
     enqueue(store, connection, 30_000)
     with started("queues", "clear", "default", "--yes", url=url) as process:

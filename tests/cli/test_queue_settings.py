@@ -24,7 +24,7 @@ def url(store_url: str, store: Store) -> str:
 
 
 def test_set(url: str, store: Store, connection: Connection) -> None:
-    """It says what is set now, and that the queue is new; other settings stay."""
+    """The settings are printed, and that the queue is new; other settings stay."""
     said = rota("queues", "set", "mail", *ALL, url=url)
     assert said.exit_code == 0
     assert said.stdout == (
@@ -144,7 +144,7 @@ def test_an_unknown_queue(url: str, verb: str) -> None:
 
 
 def test_an_unknown_setting(url: str) -> None:
-    """A typing error is found, and what there is is named."""
+    """A typing error is refused, and the known settings are named."""
     result = rota("queues", "unset", "mail", "time-out", url=url)
     assert result.exit_code == 2
     assert "'time-out' is none of concurrency, max-attempts, retention" in " ".join(

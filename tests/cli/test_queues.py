@@ -78,7 +78,7 @@ def test_pause_and_resume_as_json(url: str) -> None:
 
 
 def test_pausing_before_the_first_job(url: str) -> None:
-    """A queue without jobs may be paused; the message says that it has none, as with a typo."""
+    """A queue without jobs may be paused; the message says so, as it may be a typo."""
     assert "it had no job so far" in rota("queues", "pause", "mial", url=url).stdout
 
 
@@ -104,5 +104,5 @@ def test_a_name_that_is_none(url: str, verb: str, name: str) -> None:
     ids=" ".join,
 )  # fmt: skip
 def test_a_filter_that_is_no_name(words: tuple[str, ...], tmp_path: Path) -> None:
-    """What nothing can be called is refused, and not looked for in vain."""
+    """An impossible name is refused before the database is asked."""
     refused(rota(*words, " ", url=f"sqlite:///{tmp_path}/none.db"), 2, "name", "' '")

@@ -12,7 +12,7 @@ from tests.store.factories import claim, open_session, settle, settlement, spec_
 
 
 def test_a_subject(store_url: str, store: Store, connection: Connection) -> None:
-    """Its rounds, its last run and its next one are shown; a finished one gives way by hand."""
+    """A job's rounds, its last and its next run are shown; a finished job can be retried."""
     spec = spec_of(unique=Unique())
     session = open_session(store, connection)
     for key in ("site:a", "site:b"):

@@ -47,7 +47,7 @@ def lives(raw: Raw) -> bool:
 
 
 def said(db: Database, *options: object) -> list[dict[str, Any]]:
-    """What one round tells of this test's database."""
+    """The lines of one round about this test's database."""
     database = db.one("SELECT current_database()")
     result = rota(
         "supervise", "--once", "--older-than", "0", "--json", "--database", database, *options,
@@ -233,7 +233,7 @@ def test_sqlite() -> None:
     ],
 )
 def test_bad_durations(words: list[str]) -> None:
-    """A duration that is none is refused."""
+    """Wrong durations are refused."""
     result = rota("supervise", *words, url="postgresql:///none")
     assert result.exit_code == 2
     assert words[0] in result.stderr

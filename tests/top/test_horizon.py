@@ -46,13 +46,13 @@ def test_words() -> None:
 
 
 def test_what_may_not_be_seen() -> None:
-    """A role that does not see all learns what would let it."""
+    """A role that does not see all sessions learns which right it lacks."""
     assert "2 sessions of other roles not seen" in notice(horizon(hidden=2)).text
     assert "GRANT pg_read_all_stats" in notice(horizon(holder(), hidden=2)).text
 
 
 def test_the_oldest() -> None:
-    """What holds back the most; among equals, what is open for longest."""
+    """The holder that holds back the most; among equals, the longest open."""
     short = holder(pid=1, seconds=5.0, age=900)
     idle = holder(pid=2, seconds=500.0, age=3)
     longer = holder(pid=3, seconds=6.0, age=900)

@@ -23,7 +23,7 @@ NEVER = 1000.0
 
 
 class Told:
-    """What a looker tells, in order."""
+    """The news of a looker, in order."""
 
     def __init__(self) -> None:
         self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
@@ -65,7 +65,7 @@ def test_a_look(store: Store, connection: Connection, told: Told) -> None:
 
 
 def test_it_looks_on(store: Store, connection: Connection, told: Told) -> None:
-    """It looks again by itself, and sees what is new."""
+    """It looks again by itself, and sees new jobs."""
     looker = Looker(store, 0.01)
     looker.start(told.tell)
     assert told.next(Snapshot).queues == ()
@@ -75,7 +75,7 @@ def test_it_looks_on(store: Store, connection: Connection, told: Told) -> None:
 
 
 def test_pausing(store: Store, connection: Connection, told: Told) -> None:
-    """A request is done at once, and looked at at once."""
+    """A request is done at once, and a look follows at once."""
     enqueue(store, connection)
     looker = Looker(store, NEVER)
     looker.start(told.tell)
@@ -90,7 +90,7 @@ def test_pausing(store: Store, connection: Connection, told: Told) -> None:
 
 
 def test_an_outage(store: Store, connection: Connection, told: Told, outage: Outage) -> None:
-    """A database that is away is told, is not made anew, and is found again."""
+    """A missing database is reported, is not made anew, and is found again."""
     enqueue(store, connection)
     connection.close()
     looker = Looker(store, 0.01)
@@ -148,7 +148,7 @@ def test_it_does_not_wait_for_one_that_hangs(store: Store, monkeypatch: pytest.M
 
 
 def test_unforeseen_errors(store: Store, told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A defect is told, not hidden behind a screen that stands still."""
+    """A defect ends the screen instead of freezing it."""
     monkeypatch.setattr("rota.top.looker.look", lambda *_: 1 / 0)
     looker = Looker(store, NEVER)
     looker.start(told.tell)
@@ -157,5 +157,5 @@ def test_unforeseen_errors(store: Store, told: Told, monkeypatch: pytest.MonkeyP
 
 
 def test_stopping_one_that_never_began(store: Store) -> None:
-    """It has nothing to wait for."""
+    """Stopping a looker that never started does not wait."""
     Looker(store, NEVER).stop()

@@ -215,7 +215,7 @@ async def test_help_and_quit(store: Store, store_url: str) -> None:
 async def test_an_outage(
     store: Store, store_url: str, connection: Connection, outage: Outage
 ) -> None:
-    """A lost database is said, what was seen stays, and it goes on by itself."""
+    """A lost database is shown, the last look stays, and the view goes on by itself."""
     enqueue(store, connection)
     connection.close()
     async with watching(store_url) as screen:
@@ -233,7 +233,7 @@ async def test_an_outage(
 
 
 async def test_no_answer(store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A database that is silent is said as well: figures do not grow old unseen."""
+    """A silent database is shown as well: figures do not grow old unseen."""
     assert store.name in store_url
     async with watching(store_url, every=1000.0) as screen:
         assert screen.line("lost") == ""
