@@ -237,7 +237,7 @@ def test_a_jitter_has_a_unit(url: str) -> None:
 
 @pytest.mark.parametrize("verb", ["list", "remove", "pause", "resume", "run"])
 def test_a_database_that_is_not_there(tmp_path: Path, verb: str) -> None:
-    """`list` makes no tables."""
+    """A mistyped path makes no file."""
     words = ["cron", verb, *([] if verb == "list" else ["e"])]
     refused(rota(*words, url=f"sqlite:///{tmp_path}/none.db"), 4, "no database file")
     assert list(tmp_path.iterdir()) == []

@@ -24,7 +24,7 @@ def commands(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], 
 
 
 def test_help_names_the_commands_and_the_exit_codes() -> None:
-    """`rota --help` fits on one screen."""
+    """`rota --help` lists all commands and exit codes."""
     result = rota("--help")
     assert result.exit_code == 0
     for name in COMMANDS:

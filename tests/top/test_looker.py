@@ -148,7 +148,7 @@ def test_it_does_not_wait_for_one_that_hangs(store: Store, monkeypatch: pytest.M
 
 
 def test_unforeseen_errors(store: Store, told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A defect ends the screen instead of freezing it."""
+    """A defect is reported, instead of freezing the screen."""
     monkeypatch.setattr("rota.top.looker.look", lambda *_: 1 / 0)
     looker = Looker(store, NEVER)
     looker.start(told.tell)
