@@ -191,7 +191,7 @@ async def test_filtering(store: Store, store_url: str, connection: Connection) -
         assert screen.names() == ["squash"]
         await screen.press("x")
         assert screen.names() == []
-        assert "No queue has that" in screen.line("empty")
+        assert "No queue's name has this part" in screen.line("empty")
         await screen.press("backspace", "enter", "p")
         assert isinstance(screen.app.screen, Sure)
         await screen.press("n", "escape")
