@@ -114,7 +114,7 @@ def _check(where: Where) -> None:
     if where["private"] and given is ParameterSource.COMMANDLINE:
         raise click.UsageError(
             "--private starts a PostgreSQL of its own, and --url names another database: leave "
-            "out one of the two"
+            "out --url to measure on the private server, or --private to measure on the other"
         )
     if where["html"] is not None:
         from rota.measure.reports import charts

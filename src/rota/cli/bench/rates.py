@@ -138,7 +138,7 @@ def scale(
     """More workers, more queues and priorities: jobs per second while busy, cost while idle.
 
     Every number of --workers is run with every number of --lanes. Each run takes --rest and
-    --seconds, and a few seconds more; all defaults together take about five minutes.
+    --seconds, and a few seconds more; by default all of it takes about five minutes.
 
     \b
     Example:
