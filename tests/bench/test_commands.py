@@ -13,20 +13,20 @@ from tests.cli.calling import rota
 
 
 def left(url: str) -> list[Path]:
-    """What benchmarks have made in the folder of a SQLite file and not removed."""
+    """Folders of benchmarks that were left beside a SQLite file."""
     return list(Path(url.partition("///")[2]).parent.glob("rota-bench-*"))
 
 
 @pytest.fixture
 def where(store_url: str) -> Iterator[str]:
-    """Where to measure; nothing must be left there. PostgreSQL: see test_interrupt.py."""
+    """Where to measure; no folder must be left. PostgreSQL: see test_interrupt.py."""
     yield store_url
     if store_url.startswith("sqlite"):
         assert left(store_url) == []
 
 
 def bench(url: str, *args: object) -> Any:
-    """The report of a benchmark, checked for what all of them have."""
+    """The report of a benchmark, with the parts that all reports have."""
     result = rota("bench", *args, "--json", url=url)
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
@@ -180,7 +180,7 @@ def test_hold_without_a_holder(postgres_url: str) -> None:
 
 
 def test_hold_by_a_producer(postgres_url: str) -> None:
-    """What the open producer has enqueued runs when it commits, and nobody waited for it."""
+    """The open producer's jobs run when it commits, and no other producer waited for it."""
     report = bench(postgres_url, "hold", "--producer", "--seconds=2", "--warm-up=0", "--rate=100")
     figures = report["figures"]
     assert figures["open_producer"] == {"jobs": 100, "started_after_its_commit": 100}
@@ -256,7 +256,7 @@ def test_scale(where: str) -> None:
         assert run["jobs"] == 80
         assert run["rate"] > 0
         assert run["processor_percent_per_worker"] >= 0
-        # Nobody can know so soon; that is no zero.
+        # So soon it is unknown, which is no zero.
         assert run["transactions_per_second"] is None
     assert runs["40 lanes, 1 worker"]["ratio_to_fewest_workers"] == 1.0
 
@@ -287,12 +287,14 @@ def test_idle_transactions(
 
 @pytest.mark.parametrize("finished", [(), ("--finished",)])
 def test_counts(where: str, finished: tuple[str, ...]) -> None:
-    """At each size the operation has counted every job there is."""
+    """At each size the operation has counted every job."""
     report = bench(where, "counts", "--sizes=100", "--sizes=1000", *finished)
     small, large = report["figures"]["sizes"].values()
     assert (small["counted"], large["counted"]) == (100, 1000)
-    for one in (small, large):
-        assert one["ratio_to_count"] == pytest.approx(one["queues_ms"] / one["count_ms"], rel=0.02)
+    for size in (small, large):
+        assert size["ratio_to_count"] == pytest.approx(
+            size["queues_ms"] / size["count_ms"], rel=0.02
+        )
 
 
 def test_tables_for_people(tmp_path: Path) -> None:

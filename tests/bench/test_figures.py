@@ -36,11 +36,11 @@ def test_a_percentile_of_one_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"), [(1.0, 3.0, 0.3333), (1.0, 0.0, None), (None, 1.0, None)]
+    ("value", "base", "expected"), [(1.0, 3.0, 0.3333), (1.0, 0.0, None), (None, 1.0, None)]
 )
-def test_ratio(one: float | None, other: float, expected: float | None) -> None:
-    """A ratio that means nothing is none."""
-    assert ratio(one, other) == expected
+def test_ratio(value: float | None, base: float, expected: float | None) -> None:
+    """A ratio without a meaning is None."""
+    assert ratio(value, base) == expected
 
 
 def tenths_of_one(began: float, steps: list[Step], parts: int = 10) -> list[float]:
@@ -85,11 +85,11 @@ def test_tenths_do_not_depend_on_the_batches() -> None:
 
 
 def test_workers_that_settle_together_are_not_infinitely_fast() -> None:
-    """Each has worked on its batch since its own batch before, whoever settled meanwhile."""
-    one = (0.0, [(1.0, 500), (2.0, 500)])
-    other = (0.0, [(1.00001, 500), (2.00001, 500)])
-    assert tenths([one, other]) == pytest.approx([1000.0] * 10, rel=1e-4)
-    assert max(tenths_of_one(0.0, [*one[1], *other[1]])) > 1e6  # what it must not be
+    """A worker has worked on its batch since its own previous batch, not since another worker's."""
+    first = (0.0, [(1.0, 500), (2.0, 500)])
+    second = (0.0, [(1.00001, 500), (2.00001, 500)])
+    assert tenths([first, second]) == pytest.approx([1000.0] * 10, rel=1e-4)
+    assert max(tenths_of_one(0.0, [*first[1], *second[1]])) > 1e6  # what it must not be
 
 
 def test_workers_that_begin_one_after_the_other() -> None:
@@ -131,14 +131,14 @@ def test_tenths_take_the_whole_time(workers: list[tuple[float, list[Step]]], par
 
 @given(WORKERS, st.integers(1, 10))
 def test_the_parts_follow_each_other(workers: list[tuple[float, list[Step]]], parts: int) -> None:
-    """No part ends before the one before; each holds its share of what the workers settled."""
+    """No part ends before its predecessor; each holds its share of the settled jobs."""
     curves = [Curve(began, steps) for began, steps in workers]
     ends = ends_of_parts(curves, parts)
     assert ends == sorted(ends)
-    total = sum(one.total for one in curves)
+    total = sum(curve.total for curve in curves)
     for number, end in enumerate(ends, 1):
-        least = sum(one.settled(end - 1e-6, before=True) for one in curves)
-        most = sum(one.settled(end + 1e-6) for one in curves)
+        least = sum(curve.settled(end - 1e-6, before=True) for curve in curves)
+        most = sum(curve.settled(end + 1e-6) for curve in curves)
         assert least <= total * number / parts + 1e-6
         assert most >= total * number / parts - 1e-6
 
@@ -175,7 +175,7 @@ def test_growth_compares_quarters() -> None:
 
 
 def test_distribution_rises_to_all() -> None:
-    """Milliseconds and percentages both rise; the last one is 100 %."""
+    """Milliseconds and percentages both rise; the last is 100 %."""
     x, y = distribution([0.003, 0.001, 0.002])
     assert x == sorted(x)
     assert (x[0], x[-1], y[-1]) == (1.0, 3.0, 100.0)

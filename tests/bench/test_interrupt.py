@@ -44,10 +44,10 @@ class Bored(Silent):
 
 
 def interrupted(url: str, seconds: float) -> Result:
-    """A soak of an hour that somebody ends."""
-    with scratch(url, private=False) as place:
+    """A soak of an hour, to be ended."""
+    with scratch(url, private=False) as made:
         course = Course(3600.0, 100.0, 10, warm_up=0.5, every=0.5)
-        return soak(place, course, Bored(seconds))
+        return soak(made, course, Bored(seconds))
 
 
 def test_partial(store_url: str) -> None:
@@ -81,9 +81,9 @@ def begun(bench: "subprocess.Popen[str]", count: int) -> list[psutil.Process]:
 
     def workers() -> list[psutil.Process]:
         found = [
-            one
-            for one in parent.children(recursive=True)
-            if "spawn_main" in " ".join(one.cmdline())
+            child
+            for child in parent.children(recursive=True)
+            if "spawn_main" in " ".join(child.cmdline())
         ]
         return found if len(found) == count else []
 
@@ -97,7 +97,7 @@ def databases(url: str, query: LiteralString, *params: str) -> set[str]:
 
 
 def test_ctrl_c_at_a_terminal(tmp_path: Path) -> None:
-    """All processes get it; the report comes all the same, marked, with exit status 130."""
+    """All processes get Ctrl-C; the report is printed, marked as partial, with exit status 130."""
     file = tmp_path / "soak.json"
     bench = start(
         f"sqlite:///{tmp_path}/rota.db",
@@ -121,14 +121,14 @@ def test_ctrl_c_at_a_terminal(tmp_path: Path) -> None:
     assert bench.returncode == 130, said
     assert "stopped by Ctrl-C" in said
     assert "Traceback" not in said
-    assert not [one for one in workers if one.is_running()]
+    assert not [worker for worker in workers if worker.is_running()]
     assert list(tmp_path.glob("rota-bench-*")) == []
     assert json.loads(file.read_bytes())["partial"]
     assert "jobs settled" in output
 
 
 def test_ctrl_c_while_they_start(tmp_path: Path) -> None:
-    """Processes that have only just been started say nothing about it, and are not left."""
+    """Processes that have just started print nothing on Ctrl-C, and none is left."""
     bench = start(f"sqlite:///{tmp_path}/rota.db", "soak", "--seconds=3600")
     with bench:
         workers = begun(bench, 1)
@@ -136,7 +136,7 @@ def test_ctrl_c_while_they_start(tmp_path: Path) -> None:
         _, said = bench.communicate(timeout=LONG)
     assert bench.returncode == 130
     assert said == "Error: stopped by Ctrl-C\n"
-    assert not [one for one in workers if one.is_running()]
+    assert not [worker for worker in workers if worker.is_running()]
     assert list(tmp_path.glob("rota-bench-*")) == []
 
 
@@ -146,13 +146,13 @@ def named(url: str, name: str) -> str:
 
 
 def name_of(number: int) -> str:
-    """What a signal is called in what is said."""
+    """A signal's name in messages."""
     return "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_sent_to_all_processes(number: int, tmp_path: Path) -> None:
-    """As `timeout` does: the report comes all the same, and says what it was."""
+    """A signal to all processes, as from `timeout`: the report is printed, and names it."""
     file = tmp_path / "soak.json"
     bench = start(
         f"sqlite:///{tmp_path}/rota.db", "soak", "--seconds=3600", "--rate=100", "--keep",
@@ -171,7 +171,7 @@ def test_sent_to_all_processes(number: int, tmp_path: Path) -> None:
     assert bench.returncode == 130, said
     assert said.startswith(f"Error: stopped by {name_of(number)}; the report is")
     assert json.loads(file.read_bytes())["partial"]
-    assert not [one for one in workers if one.is_running()]
+    assert not [worker for worker in workers if worker.is_running()]
     assert list(tmp_path.glob("rota-bench-*")) == []
 
 
@@ -189,14 +189,14 @@ def test_nothing_is_left(postgres_url: str, number: int) -> None:
         _, said = bench.communicate(timeout=LONG)
     assert bench.returncode == 130, said
     assert said == f"Error: stopped by {name_of(number)}\n"
-    assert not [one for one in workers if one.is_running()]
+    assert not [worker for worker in workers if worker.is_running()]
     assert not databases(postgres_url, ALL) & used
 
 
 def test_stopped_while_its_database_is_made(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The moment in which it has just been made is not one in which it can be left."""
+    """Ctrl-C right after the database was made still removes it."""
     made = []
 
     def connected(url: str) -> AbstractContextManager["psycopg.Connection[Any]"]:
@@ -208,22 +208,22 @@ def test_stopped_while_its_database_is_made(
 
     real = scratches._connected
     monkeypatch.setattr(scratches, "_connected", connected)
-    with scratch(postgres_url, private=False) as place, pytest.raises(KeyboardInterrupt):
-        place.fresh().__enter__()
+    with scratch(postgres_url, private=False) as found, pytest.raises(KeyboardInterrupt):
+        found.fresh().__enter__()
     assert len(made) == 1
     assert made[0] not in databases(postgres_url, ALL)
 
 
 def test_a_running_one_is_in_use(postgres_url: str) -> None:
-    """Also in a moment in which no process has a session in the database."""
-    with scratch(postgres_url, private=False) as place, place.fresh() as url:
+    """A running benchmark's database is in use, even if no worker is connected."""
+    with scratch(postgres_url, private=False) as found, found.fresh() as url:
         [name] = re.findall("rota_bench_[0-9a-f]+", url)
         assert name in databases(postgres_url, ALL)
         assert name not in left_behind(postgres_url)
 
 
 def test_killed_ones_are_named(postgres_url: str) -> None:
-    """What a killed benchmark has left is named by the next one, with what removes it."""
+    """A killed benchmark's database is named by the next, with the statement that removes it."""
     name = f"bench-{secrets.token_hex(4)}"
     bench = start(named(postgres_url, name), "idle", "--seconds=3600")
     with bench:

@@ -28,7 +28,7 @@ def url(postgres_url: str) -> str:
 
 @pytest.fixture
 def observer(url: str) -> Iterator[Observer]:
-    """An observer who counts from another database of the server."""
+    """An observer that counts from another database of the server."""
     server = re.sub(r"^(\w+://[^/?]*)(/[^?]*)?", r"\1/postgres", url)
     with closing(Observer(url, Scratch(server=server, folder=None))) as observer:
         yield observer
@@ -42,7 +42,7 @@ def execute(url: str, *statements: str) -> None:
 
 
 def test_dead_rows_are_counted(url: str, observer: Observer) -> None:
-    """A deleted row is one that died, in the log and in all tables; an inserted one is none."""
+    """A deleted row counts as dead, in the log and in all tables; an inserted row does not."""
     before = observer.tables()
     row = (
         "INSERT INTO rota.log (id, lane, segment, max_attempts, task, args)"
@@ -86,7 +86,7 @@ def test_wal_grows_with_what_is_written(url: str, observer: Observer) -> None:
 
 @pytest.mark.parametrize("holding", [True, False])
 def test_held(url: str, observer: Observer, *, holding: bool) -> None:
-    """While it is held vacuum cannot remove what died since; without, it can."""
+    """Under a held snapshot vacuum cannot remove newer dead rows; without it, it can."""
     with held(url) if holding else nullcontext():
         execute(url, "UPDATE rota.timer_mark SET seq = seq + 1", "VACUUM rota.timer_mark")
         left = observer.tables()
@@ -105,5 +105,5 @@ def test_held(url: str, observer: Observer, *, holding: bool) -> None:
         execute(url, "UPDATE rota.timer_mark SET seq = seq + 1")
         with closing(psycopg.connect(url)) as connection:
             page = connection.execute("SELECT ctid::text FROM rota.timer_mark").fetchone()
-    # The freed place is used again, or is not free.
+    # Freed space is used again, or is not free.
     assert page == (("(0,3)",) if holding else ("(0,1)",))

@@ -27,7 +27,7 @@ def test_floats_are_found() -> None:
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999"])
 @pytest.mark.parametrize(("command", "option"), FLOATS)
 def test_no_number(command: str, option: str, number: str, tmp_path: Path) -> None:
-    """Seconds that never end, or that are none, cannot be measured with."""
+    """Infinite seconds, or no number at all, are refused."""
     result = rota("bench", command, f"{option}={number}", url=f"sqlite:///{tmp_path}/rota.db")
     assert result.exit_code == 2, result.output
     assert f"Invalid value for '{option}'" in result.stderr
@@ -35,18 +35,18 @@ def test_no_number(command: str, option: str, number: str, tmp_path: Path) -> No
 
 
 def test_what_cannot_be_run(tmp_path: Path) -> None:
-    """A wrong wish is refused, and nothing was made."""
+    """A wrong option is refused, and no database is made."""
     here = f"sqlite:///{tmp_path}/rota.db"
     refused(rota("bench", "hold", "--producer", url=here), 2, "PostgreSQL", "--private")
     refused(rota("bench", "drain", url=f"sqlite:///{tmp_path}/no/rota.db"), 2, "no folder")
     refused(rota("bench", "drain", url="oracle://x"), 2, "postgresql://")
-    refused(rota("bench", "idle", url="postgresql:///x?host=/nowhere"), 3, "not to be reached")
+    refused(rota("bench", "idle", url="postgresql:///x?host=/nowhere"), 3, "cannot be reached")
     assert rota("bench", "hold", "--producer", "--no-holder", url=here).exit_code == 2
     assert list(tmp_path.iterdir()) == []
 
 
 def test_two_places(tmp_path: Path) -> None:
-    """Of `--private` and `--url` one must go; the message says which does what."""
+    """`--private` and `--url` exclude each other; the message explains both."""
     result = rota("bench", "drain", "--private", url=f"sqlite:///{tmp_path}/rota.db")
     assert result.exit_code == 2, result.output
     assert "leave out --url" in result.stderr
@@ -65,7 +65,7 @@ def test_the_variable_is_not_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def missing(folder: Path) -> Path:
-    """A file in a folder that is not there."""
+    """A file in a missing folder."""
     return folder / "no" / "x"
 
 
@@ -113,7 +113,7 @@ def test_no_place_for_the_report(
 
 
 def test_one_file_for_two_reports(tmp_path: Path) -> None:
-    """The second one would overwrite the first."""
+    """The second file would overwrite the first."""
     file = tmp_path / "x"
     result = rota("bench", "drain", "--json", file, "--html", file, url="oracle://x")
     refused(result, 2, "the same file")
@@ -125,12 +125,12 @@ def test_looking_at_a_file_leaves_it(tmp_path: Path) -> None:
     (old := tmp_path / "old").write_text("kept", encoding="utf-8")
     for file in (old, tmp_path / "new"):
         refused(rota("bench", "drain", "--json", file, url="oracle://x"), 2, "postgresql://")
-    assert [one.name for one in tmp_path.iterdir()] == ["old"]
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
     assert old.read_text(encoding="utf-8") == "kept"
 
 
 def test_help_says_how_long() -> None:
-    """Whoever starts what takes minutes knows it before."""
+    """A benchmark that takes minutes says so before."""
     for command in ("hold", "soak", "scale"):
         said = click.unstyle(rota("bench", command, "--help").stdout)
         assert re.search(r"[Tt]akes about", " ".join(said.split())), said

@@ -31,7 +31,7 @@ def url(tmp_path: Path) -> str:
 def children() -> set[int]:
     """The processes that this one has started and that live, but for multiprocessing's own."""
     mine = psutil.Process().children(recursive=True)
-    return {one.pid for one in mine if "resource_tracker" not in " ".join(one.cmdline())}
+    return {child.pid for child in mine if "resource_tracker" not in " ".join(child.cmdline())}
 
 
 def sent(url: str) -> int:
@@ -43,7 +43,7 @@ def sent(url: str) -> int:
 
 
 def test_told_once(url: str) -> None:
-    """What a worker has told it does not tell again; together it is everything."""
+    """A worker reports each settlement once; together the reports have everything."""
     app = tasks.open_app(url)
     tasks.stamp.enqueue_many([(float(n),) for n in range(50)])
     before = children()
@@ -51,26 +51,28 @@ def test_told_once(url: str) -> None:
         crew.go()
         told: list[Told] = []
         deadline = time.monotonic() + 20
-        while sum(one.settled for one in told) < 50:
+        while sum(report.settled for report in told) < 50:
             assert time.monotonic() < deadline
             told += crew.tell()
         told += crew.stop()
     app.close()
-    assert sorted(key for one in told for key, _ in one.starts) == [float(n) for n in range(50)]
-    assert sum(one.settled for one in told) == 50
-    assert sum(count for one in told for _, count, _ in one.claims) == 50
-    assert all(one.memory > 0 and one.cpu > 0 for one in told)
+    assert sorted(key for report in told for key, _ in report.starts) == [
+        float(n) for n in range(50)
+    ]
+    assert sum(report.settled for report in told) == 50
+    assert sum(count for report in told for _, count, _ in report.claims) == 50
+    assert all(report.memory > 0 and report.cpu > 0 for report in told)
     assert children() <= before
 
 
 @pytest.mark.parametrize("keep", [True, False])
 def test_kept_or_not(url: str, *, keep: bool) -> None:
-    """Completed jobs are there afterwards if they are to be kept, else they are gone."""
+    """Completed jobs are kept only on request."""
     app = tasks.open_app(url)
     tasks.noop.enqueue_many([(n,) for n in range(20)])
     app.close()
     with Crew(Plan(url, keep=keep)) as crew:
-        assert sum(one.settled for one in run_dry(crew, 20, "drain", Silent())) == 20
+        assert sum(report.settled for report in run_dry(crew, 20, "drain", Silent())) == 20
         crew.stop()
     assert sent(url) == (20 if keep else 0)
 
@@ -88,7 +90,7 @@ def test_ctrl_c_is_the_parents(url: str) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
 def test_deaf_from_the_first_moment(url: str) -> None:
-    """A process that has only just been started does not hear a Ctrl-C either."""
+    """A process that has just started ignores Ctrl-C, too."""
     before = children()
     child: Child[Told] = Child(_work, Plan(url))
     try:
@@ -128,8 +130,8 @@ def test_one_that_dies_is_noticed(url: str) -> None:
             crew.tell()
 
 
-def test_an_answer_that_nobody_waited_for(url: str) -> None:
-    """What was asked before the stop is not lost: the answer comes with the last words."""
+def test_an_answer_not_yet_received(url: str) -> None:
+    """An answer asked for before the stop is not lost: it comes with the last report."""
     with Producers(Load(url, None)) as producers:
         producers.go()
         until(lambda: sent(url), "the first job")
@@ -138,23 +140,23 @@ def test_an_answer_that_nobody_waited_for(url: str) -> None:
         told = producers.stop()
     assert len(told) == 2
     assert told[0].jobs > 0
-    assert sum(one.jobs for one in told) == sent(url)
+    assert sum(report.jobs for report in told) == sent(url)
 
 
 def test_a_producer_ends_after_its_jobs(url: str) -> None:
-    """Whole batches until the number is reached; then it says when that was."""
+    """Whole batches until the number is reached; then the producer says when that was."""
     with Producers(Load(url, None, batch=10, jobs=25)) as producers:
         producers.go()
         told: list[Sent] = []
-        while not [one for one in told if one.ended]:
+        while not [report for report in told if report.ended]:
             told += producers.tell()
         told += producers.stop()
-    assert sum(one.jobs for one in told) == 30
+    assert sum(report.jobs for report in told) == 30
     assert sent(url) == 30
 
 
 class Growing(list[int]):
-    """A list to which somebody adds right after it was copied."""
+    """A list that grows right after it was copied."""
 
     def __getitem__(self, key: Any) -> Any:
         found = super().__getitem__(key)
@@ -163,14 +165,14 @@ class Growing(list[int]):
 
 
 def test_emptied_loses_nothing() -> None:
-    """What others add meanwhile is in the next answer."""
+    """Values added meanwhile are in the next answer."""
     values = Growing([0, 1, 2])
     assert emptied(values) == [0, 1, 2]
     assert list(values) == [3]
 
 
 def test_a_line_without_a_word_ends() -> None:
-    """A child whose parent says anything but to begin does not begin."""
+    """A child begins only on the word to begin."""
 
     class Pipe:
         def send(self, message: str) -> None:

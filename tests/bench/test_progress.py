@@ -26,7 +26,7 @@ class Stopping(Silent):
      (7200, "2 hours")],
 )  # fmt: skip
 def test_words(seconds: float, words: str) -> None:
-    """Roughly, in the unit that one thinks in."""
+    """Durations are rough, in the unit that people use."""
     assert about(seconds) == words
 
 
@@ -38,7 +38,7 @@ def test_scale_adds_its_runs() -> None:
 
 
 def test_scale_says_it_first() -> None:
-    """Before anything is made."""
+    """The estimate comes before any database is made."""
     progress = Stopping()
     with pytest.raises(KeyboardInterrupt):
         scale(
@@ -49,7 +49,7 @@ def test_scale_says_it_first() -> None:
 
 
 def test_a_steady_load_says_it_first() -> None:
-    """Before the processes are started."""
+    """The estimate comes before the processes are started."""
     progress = Stopping()
     with pytest.raises(KeyboardInterrupt):
         soak(Scratch(server=None, folder=None), Course(600.0, 100.0, 10), progress)

@@ -22,7 +22,7 @@ from tests.fixtures.workers import until
 
 
 def told(worker: int, began: float, *settlements: tuple[float, int]) -> Told:
-    """What a worker told."""
+    """A worker's report."""
     return Told(worker, began, 0.0, 1, 1, list(settlements), [], [])
 
 
@@ -53,13 +53,13 @@ def test_increases_are_spread_evenly_between_looks() -> None:
         pytest.param([(0.0, 9.0), (1.5, 2.0), (2.5, 3.0)], id="reset"),
     ],
 )
-def test_increases_that_nobody_knows(looks: list[Look]) -> None:
-    """What was not looked at is no figure."""
+def test_unknown_increases(looks: list[Look]) -> None:
+    """Without looks there is no figure."""
     assert increases(looks, 0.0, [1.0, 2.0]) is None
 
 
 def test_each_worker_has_its_own_steps() -> None:
-    """Whatever the order in which they told."""
+    """The order of the reports does not matter."""
     found = steps_of_workers([
         told(1, 0.0, (1.0, 10)), told(2, 0.5, (1.0, 20)), told(2, 0.5), told(1, 0.0, (2.0, 30)),
     ])  # fmt: skip
@@ -68,7 +68,7 @@ def test_each_worker_has_its_own_steps() -> None:
 
 @pytest.fixture
 def silent() -> Iterator[Witness]:
-    """A witness who has seen nothing yet."""
+    """A witness without a look."""
     with closing(Observer("sqlite:///x", Scratch(server=None, folder=None))) as observer:
         yield Witness(observer)
 
@@ -91,14 +91,14 @@ def test_tenths_beside_the_machine(silent: Witness) -> None:
 
 
 def test_a_tenth_without_a_look(silent: Witness) -> None:
-    """The machine's ratio is not known then."""
+    """If a tenth had no look, the machine's ratio is unknown."""
     silent.pieces.append((0.5, 0.001))
     run = _drained(1000, [told(1, 0.0, (10.0, 1000))], silent)
     assert run.figures["machine_slowest_to_fastest_tenth"] is None
 
 
 def test_blocks_of_samples() -> None:
-    """By job that was settled; one look that is missing makes all of it unknown."""
+    """Blocks per settled job; a missing look makes the figure unknown."""
     nothing = Tables(None, None, None, None, None, 0, None)
 
     def sample(blocks: int | None) -> Sample:
@@ -122,17 +122,17 @@ class Counting(Observer):
 
 
 def test_each_sample_has_its_own(tmp_path: Path) -> None:
-    """What one sample has noted is not in the next one."""
+    """The pieces of a sample are not in the next."""
     with (
         Scratch(server=None, folder=tmp_path).fresh() as url,
         closing(Counting(url, Scratch(server=None, folder=None))) as observer,
     ):
         course = Course(2.0, 50.0, 5, warm_up=1.0, every=0.5)
         samples = Steady(url, course, observer, Silent()).run().samples
-    assert [one.blocks for one in samples] == [100] * 4
+    assert [sample.blocks for sample in samples] == [100] * 4
     # One for each quarter of a second at most, and one for what was left of it.
-    assert all(len(one.pieces) <= 4 for one in samples)
-    assert any(one.pieces for one in samples)
+    assert all(len(sample.pieces) <= 4 for sample in samples)
+    assert any(sample.pieces for sample in samples)
 
 
 @pytest.fixture(scope="module", params=["", "pg_stat_statements"])

@@ -47,17 +47,17 @@ def test_no_entries(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("nightly")
 def test_listing(url: str) -> None:
-    """Due times are shown by the entry's own clock, as many as one asks for."""
+    """Due times are shown by the entry's own clock, as many as were asked for."""
     [found] = answer("cron", "list", "--next", 3, url=url)["entries"]
-    times = [datetime.fromisoformat(one) for one in found.pop("next")]
+    times = [datetime.fromisoformat(at) for at in found.pop("next")]
     assert found == {
         "name": "nightly", "expression": "0 3 * * *", "timezone": "Asia/Tokyo",
         "missed": "latest", "jitter": 0.0, "task": "shop.double", "args": {"n": 1}, "due": None,
         "queue": "default", "priority": 0, "options": None, "paused": False, "declared": False,
         "undeclared": False, "last": None,
     }  # fmt: skip
-    assert [one.hour for one in times] == [3, 3, 3]
-    assert {one.utcoffset() for one in times} == {timedelta(hours=9)}
+    assert [at.hour for at in times] == [3, 3, 3]
+    assert {at.utcoffset() for at in times} == {timedelta(hours=9)}
     assert times[2] - times[0] == timedelta(days=2)
     line = rota("cron", "list", url=url).stdout.splitlines()[1]
     assert f"{times[0]:%Y-%m-%d} 03:00:00+09:00" in line
@@ -78,12 +78,12 @@ def test_states(url: str, store: Store, connection: Connection) -> None:
     entries = [CronEntry(name, "@hourly", "t") for name in ("gone", "here", "paused")]
     connection.run(store.cron.declare(session, entries))
     connection.run(store.cron.pause("paused"))
-    listed = {one["name"]: one for one in answer("cron", "list", url=url)["entries"]}
-    assert not any(one["undeclared"] for one in listed.values())
+    listed = {entry["name"]: entry for entry in answer("cron", "list", url=url)["entries"]}
+    assert not any(entry["undeclared"] for entry in listed.values())
     connection.run(store.close_session(session))
     connection.run(store.cron.declare(open_session(store, connection), entries[1:2]))
-    listed = {one["name"]: one for one in answer("cron", "list", url=url)["entries"]}
-    assert [name for name, one in listed.items() if one["next"]] == ["here"]
+    listed = {entry["name"]: entry for entry in answer("cron", "list", url=url)["entries"]}
+    assert [name for name, entry in listed.items() if entry["next"]] == ["here"]
     lines = rota("cron", "list", url=url).stdout.splitlines()
     assert [line.split("\t")[-1] for line in lines[1:]] == ["undeclared", "", "paused"]
 
@@ -133,7 +133,7 @@ def test_adding_what_cannot_be(url: str, shop: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("nightly")
 def test_changing(url: str) -> None:
-    """What is named changes."""
+    """Only the given options change."""
     said = rota("cron", "change", "nightly", "--expression", "@weekly", "--jitter", "1m", url=url)
     assert said.stdout == "cron entry nightly is changed\n"
     [found] = answer("cron", "list", url=url)["entries"]
@@ -184,7 +184,7 @@ rota.queue("mail", timeout=5)
 
 
 def test_running_what_is_there(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a unique task the job that is there is named, and what became of it; the app's options hold."""
+    """A unique task's job is named, and whether it is new; the app's options hold."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "uniques.py").write_text(UNIQUE, encoding="utf-8")
     for task, args in (("uniques.once", "[1]"), ("latest", "[]")):
@@ -217,13 +217,13 @@ def test_running_what_is_there(url: str, tmp_path: Path, monkeypatch: pytest.Mon
     change = ["cron", "change", "uniques.once", "--args", "[2]", "--app", "uniques"]
     assert rota(*change, url=url).exit_code == 0
     assert answer("cron", "run", "uniques.once", url=url)["placing"] == "created"
-    listed = {one["name"]: one for one in answer("cron", "list", url=url)["entries"]}
+    listed = {entry["name"]: entry for entry in answer("cron", "list", url=url)["entries"]}
     assert listed["uniques.once"]["options"]["unique_key"] == "2"
 
 
 @pytest.mark.parametrize("verb", ["change", "remove", "pause", "resume", "run"])
 def test_unknown_entries(url: str, verb: str) -> None:
-    """What is not there is named, with the command that lists what is."""
+    """An error names the missing entry, and the command that lists the entries."""
     more = ["--jitter", "1s"] if verb == "change" else []
     refused(rota("cron", verb, "none", *more, url=url), 1, "'none'", "rota cron list")
 
@@ -237,7 +237,7 @@ def test_a_jitter_has_a_unit(url: str) -> None:
 
 @pytest.mark.parametrize("verb", ["list", "remove", "pause", "resume", "run"])
 def test_a_database_that_is_not_there(tmp_path: Path, verb: str) -> None:
-    """Nothing is made by looking."""
+    """A mistyped path makes no file."""
     words = ["cron", verb, *([] if verb == "list" else ["e"])]
     refused(rota(*words, url=f"sqlite:///{tmp_path}/none.db"), 4, "no database file")
     assert list(tmp_path.iterdir()) == []

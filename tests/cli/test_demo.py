@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the demo makes its temporary folder."""
+    """The folder of the demo's temporary folder."""
     path = tmp_path / "tmp"
     path.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(path))
@@ -47,7 +47,7 @@ def left_over(url: str) -> dict[str, int]:
     records = connection.run(store.queues())
     connection.close()
     store.close()
-    return {one.name: sum(one.counts.values()) for one in records}
+    return {queue.name: sum(queue.counts.values()) for queue in records}
 
 
 def test_on_a_database_of_its_own(folder: Path, temporary: Path) -> None:
@@ -56,14 +56,14 @@ def test_on_a_database_of_its_own(folder: Path, temporary: Path) -> None:
     assert result.exit_code == 0, result.output
     assert f"Checksums of {FILES} files" in result.stdout
     assert f"jobs completed: {FILES} of {FILES}" in result.stdout
-    assert f"all {FILES} checksums equal those computed directly" in result.stdout
+    assert f"all {FILES} checksums are right" in result.stdout
     assert "\x1b" not in result.stdout
     assert result.stderr == ""
     assert not list(temporary.iterdir())
 
 
 def test_json(store_url: str, folder: Path) -> None:
-    """With `--json` there is one object, and the database has none of the jobs afterwards."""
+    """`--json` prints one object; afterwards the database has none of the demo's jobs."""
     told = answer("demo", folder, "--workers", "1", url=store_url)
     assert told["ok"] is True
     assert (told["jobs"], told["workers"], told["killed"]) == (FILES, 1, None)
@@ -75,7 +75,7 @@ def test_json(store_url: str, folder: Path) -> None:
 
 
 def test_killing_a_worker(store_url: str, folder: Path) -> None:
-    """With `--kill` a worker dies with jobs in its hands, and the others finish them."""
+    """With `--kill` a worker dies while it holds jobs, and the others finish them."""
     for number in range(FILES, 10 * FILES):
         (folder / f"{number}.txt").write_text(f"file {number}\n" * 1000)
     result = rota("demo", folder, "--kill", "--json", url=store_url)
@@ -99,7 +99,7 @@ def test_what_is_said_about_a_kill(folder: Path) -> None:
 
 
 def test_a_file_that_changes(store_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A checksum that is not that of the file any more fails the demo, and names the file."""
+    """A checksum of a file that has changed fails the demo, which names the file."""
     changed = folder / "part 1" / "naïve 1.txt"
     check = course.Course._check
 
@@ -116,7 +116,7 @@ def test_a_file_that_changes(store_url: str, folder: Path, monkeypatch: pytest.M
 
 
 def test_a_job_that_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is gone makes its job fail, and the demo with it."""
+    """A removed file makes its job fail, and the demo, too."""
 
     def find(wanted: Path | None) -> Found:
         found = find_files(wanted)
@@ -144,7 +144,7 @@ def test_the_files_that_count(folder: Path) -> None:
     assert len(found.skipped) == 1
     result = rota("demo", folder)
     assert result.exit_code == 0, result.output
-    assert "Skipped 1 that cannot be read" in result.stdout
+    assert "Skipped 1 unreadable" in result.stdout
 
 
 def test_the_standard_library_is_the_default() -> None:
@@ -155,15 +155,15 @@ def test_the_standard_library_is_the_default() -> None:
 
 
 def test_a_folder_without_files(tmp_path: Path, temporary: Path) -> None:
-    """Nothing to do is an error."""
+    """A folder without files is an error."""
     empty = tmp_path / "empty"
     empty.mkdir()
-    refused(rota("demo", empty), 1, "no file")
+    refused(rota("demo", empty), 1, "no readable file")
     assert not list(temporary.iterdir())
 
 
 def test_workers_that_do_not_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the workers cannot run, the demo says what they said."""
+    """If the workers cannot run, the demo repeats their message."""
     monkeypatch.setattr("rota.cli.demo.command.SESSION_TIMEOUT", 0.5)
     refused(rota("demo", folder), 1, "worker 1 ended at its start: session_timeout")
 
@@ -228,7 +228,7 @@ def test_as_a_process(folder: Path) -> None:
 
 
 def test_a_report_in_words() -> None:
-    """What went wrong is said in words: which jobs ended how, and which files are wrong."""
+    """The report says in words how the jobs ended, and which files are wrong."""
     report = Report("/f", "sqlite", "demo-1", 2, 2.0, kill=True, jobs=10, size=2_500_000)
     report.seconds = 2.0
     report.states = {State.COMPLETED.value: 9, State.DISCARDED.value: 1}
@@ -237,11 +237,11 @@ def test_a_report_in_words() -> None:
     words = {subject: (text, good) for subject, text, good in report.words()}
     assert words["jobs"] == ("10, one for each file (2.5 MB)", True)
     assert words["ends"] == ("9 completed, 1 discarded", False)
-    assert words["attempts"] == ("8 of the jobs needed one; 2 needed more than one", True)
+    assert words["attempts"] == ("8 jobs needed one attempt; 2 needed more", True)
     assert not words["takeover"][1]
     assert "7 of 10 checksums are wrong: /f/0\\x1b, " in words["check"][0]
     assert words["check"][0].endswith(", and 2 more")
     assert not report.good
     report.takeover = Takeover(2, 4711, [JobId(1), JobId(2)], killed_at=0.0, seconds=2.31)
     told = next(text for subject, text, _ in report.words() if subject == "takeover")
-    assert told == "worker 2 was killed with 2 jobs in its hands, rescued 2.3 s later"
+    assert told == "worker 2 was killed while it held 2 jobs, rescued 2.3 s later"

@@ -21,7 +21,7 @@ from tests.store.postgres.database import Database
 
 @pytest.fixture(autouse=True)
 def a_sound_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is found must not depend on the SQLite of the machine."""
+    """The findings do not depend on the machine's SQLite."""
     monkeypatch.setattr(file, "affected", lambda _: False)
 
 
@@ -40,18 +40,20 @@ def document(url: str, *options: str) -> tuple[int, dict[str, Any]]:
 
 
 def test_in_order(url: str, store: Store, connection: Connection) -> None:
-    """A database with a worker has notes at the most, and the exit status is 0."""
+    """A database with a worker has at most notes, and the exit status is 0."""
     open_session(store, connection)
     code, said = document(url)
     assert code == 0
     assert said["severity"] in {"ok", "note"}
-    assert {one["severity"] for one in said["findings"]} <= {"ok", "note"}
-    assert {"schema", "workers", "queues", "timers"} <= {one["subject"] for one in said["findings"]}
+    assert {finding["severity"] for finding in said["findings"]} <= {"ok", "note"}
+    assert {"schema", "workers", "queues", "timers"} <= {
+        finding["subject"] for finding in said["findings"]
+    }
     assert said["facts"]["work"]["sessions"][0]["worker"] == "alpha:4711"
 
 
 def test_a_warning(url: str, store: Store, connection: Connection) -> None:
-    """A job that nobody works on is a warning: status 1."""
+    """A job without a worker is a warning: status 1."""
     enqueue(store, connection)
     code, said = document(url)
     assert (code, said["severity"]) == (1, "warning")
@@ -73,12 +75,12 @@ def test_something_critical(url: str, store: Store, connection: Connection) -> N
     assert (code, said["severity"]) == (2, "critical")
     assert "overdue by 1 h" in said["findings"][0]["title"]
     order = ["critical", "warning", "note", "ok"]
-    severities = [order.index(one["severity"]) for one in said["findings"]]
+    severities = [order.index(finding["severity"]) for finding in said["findings"]]
     assert severities == sorted(severities)
 
 
 def test_without_tables(store_url: str, tmp_path: Path) -> None:
-    """A database without tables is a finding, and stays without."""
+    """A database without tables is a finding, and gets none."""
     if store_url.startswith("sqlite"):
         with closing(sqlite3.connect(tmp_path / "rota.db")) as database:
             database.execute("CREATE TABLE orders (id)")
@@ -104,7 +106,7 @@ def test_no_server() -> None:
 
 
 def test_no_database(tmp_path: Path) -> None:
-    """A file that is none of SQLite's is as bad as it gets."""
+    """A file that is no SQLite database is critical."""
     (tmp_path / "rota.db").write_text("not a database, and long enough to be looked at " * 50)
     refused(rota("doctor", url=f"sqlite:///{tmp_path}/rota.db"), 2, "not a SQLite database")
 
@@ -119,7 +121,7 @@ def test_lines(url: str) -> None:
 
 
 def test_a_screen(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal the summary comes first, what is in order last; advice is not wrapped."""
+    """On a terminal the summary comes first, findings in order last; advice is not wrapped."""
     monkeypatch.setattr("rota.cli.doctor.on_terminal", lambda: True)
     lines = rota("doctor", url=url).stdout.splitlines()
     assert " note" in lines[0]
@@ -130,7 +132,7 @@ def test_a_screen(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_names_of_others(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What others have named cannot command the terminal, nor break a line of a pipe."""
+    """Names that other programs chose cannot command the terminal, nor break a line of a pipe."""
     monkeypatch.setattr(horizon, "OPEN_SOME_TIME", 0.0)
     gid = "evil\x1b[2J\tname\n"
     raw = db.bare()
@@ -149,11 +151,11 @@ def test_names_of_others(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_advice_of_the_environment(url: str, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no option gave the URL, the next command finds it by itself."""
+    """Without --url, the next command finds the URL by itself, too."""
     del store
     monkeypatch.setenv("ROTA_DATABASE_URL", url)
     found = json.loads(rota("doctor", "--json").stdout)["findings"]
-    assert "rota worker MODULE:APP" in [one["advice"] for one in found]
+    assert "rota worker MODULE:APP" in [finding["advice"] for finding in found]
 
 
 def test_advice_without_the_password(db: Database) -> None:
@@ -161,7 +163,7 @@ def test_advice_without_the_password(db: Database) -> None:
     url = re.sub("://[^@]*@", "://postgres:hunter2@", db.url)
     result = rota("doctor", "--json", url=url)
     assert "hunter2" not in result.output
-    advice = [one["advice"] for one in json.loads(result.stdout)["findings"]]
+    advice = [finding["advice"] for finding in json.loads(result.stdout)["findings"]]
     assert f"rota worker MODULE:APP --url {quote(shown(url))}" in advice
 
 

@@ -25,8 +25,8 @@ COMMANDS = [
 ]
 each_command = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 
-NOBODY = "postgresql://nobody:secret@127.0.0.1:1/shop"
-"""A port at which nobody listens."""
+UNREACHABLE = "postgresql://user:secret@127.0.0.1:1/shop"
+"""A port at which no server listens."""
 
 
 def record_version(url: str, version: int) -> None:
@@ -41,12 +41,12 @@ def record_version(url: str, version: int) -> None:
 
 @each_command
 def test_a_database_without_tables(store_url: str, words: tuple[str, ...]) -> None:
-    """Without tables the commands name the one that makes them."""
+    """Without tables the commands name `rota migrate`."""
     refused(rota(*words, url=store_url), 4, f"`rota migrate --url {quote(shown(store_url))}`")
 
 
 def test_advice_of_the_environment(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no option gave the URL, the advice is the command alone."""
+    """Without --url the advice is the command alone."""
     monkeypatch.setenv("ROTA_DATABASE_URL", store_url)
     if store_url.startswith("sqlite"):
         sqlite3.connect(store_url.removeprefix("sqlite:///")).close()
@@ -63,8 +63,8 @@ def test_no_command_makes_a_file(tmp_path: Path, words: tuple[str, ...]) -> None
 
 @each_command
 def test_an_unreachable_server(words: tuple[str, ...]) -> None:
-    """A server that is not there has an exit code of its own; the password stays secret."""
-    result = rota(*words, url=NOBODY)
+    """A server that cannot be reached has an exit code of its own; the password stays secret."""
+    result = rota(*words, url=UNREACHABLE)
     refused(result, 3, "127.0.0.1")
     assert "secret" not in result.output
 
@@ -94,7 +94,7 @@ def test_migrate_refuses_a_newer_schema(store_url: str) -> None:
 
 
 def test_a_database_that_is_not_there(postgres_url: str) -> None:
-    """A server that refuses counts as one that cannot be reached."""
+    """A server that refuses counts as a server that cannot be reached."""
     elsewhere = re.sub(r"rota_test_\w+", "rota_nowhere", postgres_url)
     refused(rota("jobs", "list", url=elsewhere), 3, "rota_nowhere")
 
@@ -126,7 +126,7 @@ def test_a_damaged_file(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("words", [("jobs", "list"), ("migrate",), ("demo",)], ids=" ".join)
 def test_a_url_that_is_none(words: tuple[str, ...], url: str) -> None:
-    """A URL that cannot be used is a matter of usage."""
+    """A wrong URL is a wrong command line."""
     refused(rota(*words, url=url), 2)
 
 
@@ -145,7 +145,7 @@ def test_a_url_that_is_none(words: tuple[str, ...], url: str) -> None:
     ],
 )
 def test_a_password_is_not_shown(url: str) -> None:
-    """Whatever is wrong with a URL, nothing of its password is said."""
+    """An error about a URL never shows its password."""
     result = rota("jobs", "list", url=url)
     assert result.exit_code in {2, 3}
     refused(result, result.exit_code)
@@ -159,7 +159,7 @@ def test_a_password_is_not_shown(url: str) -> None:
 def test_an_empty_url(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A URL that is empty, as of a shell's variable that is not set, is not the default."""
+    """An empty URL, as from a shell variable that is not set, is not the default."""
     monkeypatch.chdir(tmp_path)
     result = rota(*words, "--url", "")
     assert result.exit_code == 2
@@ -171,7 +171,7 @@ def test_an_empty_url(
 def test_an_empty_url_of_the_environment(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An empty variable is refused: whoever sets it wants some database, hardly a new file."""
+    """An empty variable is refused: it is set for some database, hardly for a new file."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROTA_DATABASE_URL", "")
     refused(rota(*words), 2, "ROTA_DATABASE_URL is empty", "unset")
@@ -181,7 +181,7 @@ def test_an_empty_url_of_the_environment(
 
 
 def test_the_url_of_the_environment(tmp_path: Path, store_url: str) -> None:
-    """Without `--url` the variable says which database, without that it is `rota.db` here."""
+    """Without `--url` the variable names the database, and without that it is `rota.db`."""
     make_tables(store_url)
     assert finished("queues", "list", url=store_url, cwd=tmp_path).returncode == 0
     bad = finished("queues", "list", url="nonsense", cwd=tmp_path)

@@ -56,7 +56,7 @@ def test_an_empty_list(url: str) -> None:
     """Without jobs a list has its headings, and JSON has an empty list."""
     result = rota("jobs", "list", url=url)
     assert result.exit_code == 0
-    assert result.stdout.split() == [one.title for one in HEADINGS]
+    assert result.stdout.split() == [column.title for column in HEADINGS]
     assert answer("jobs", "list", url=url) == {"jobs": []}
 
 
@@ -65,29 +65,29 @@ def test_a_list_in_a_pipe(url: str, jobs: dict[State, JobId]) -> None:
     heading, *lines = rota("jobs", "list", url=url).stdout.splitlines()
     assert heading.split("\t")[0].strip() == "id"
     fields = [[field.strip() for field in line.split("\t")] for line in lines]
-    assert {(int(one[0]), one[1]) for one in fields} == {
+    assert {(int(row[0]), row[1]) for row in fields} == {
         (job, state.value) for state, job in jobs.items()
     }
-    assert all(one[2:4] == ["default", "shop.send"] for one in fields)
+    assert all(row[2:4] == ["default", "shop.send"] for row in fields)
 
 
 def test_filters(url: str, store: Store, connection: Connection, jobs: dict[State, JobId]) -> None:
     """A list shows what was asked for, the newest first."""
     found = answer("jobs", "list", "--state", "retryable", url=url)["jobs"]
-    assert [one["id"] for one in found] == [jobs[State.RETRYABLE]]
+    assert [job["id"] for job in found] == [jobs[State.RETRYABLE]]
     mail = enqueue(store, connection, 3, queue="mail", task="shop.other")
     for option, value in (("--queue", "mail"), ("--task", "shop.other")):
         found = answer("jobs", "list", option, value, url=url)["jobs"]
-        assert [one["id"] for one in found] == mail[::-1]
+        assert [job["id"] for job in found] == mail[::-1]
     limited = rota("jobs", "list", "--queue", "mail", "--limit", "2", "--json", url=url)
-    assert [one["id"] for one in json.loads(limited.stdout)["jobs"]] == mail[:0:-1]
+    assert [job["id"] for job in json.loads(limited.stdout)["jobs"]] == mail[:0:-1]
     text = rota("jobs", "list", "--queue", "mail", "--limit", "2", url=url)
     assert "--limit" in text.stderr
     assert answer("jobs", "list", "--queue", "nobody", url=url) == {"jobs": []}
 
 
 def test_lists_hold_no_args(url: str, store: Store, connection: Connection) -> None:
-    """Args are only shown where a single job is asked for."""
+    """Only `show` shows args."""
     [job] = enqueue(store, connection)
     for result in (rota("jobs", "list", url=url), rota("jobs", "list", "--json", url=url)):
         assert "number" not in result.output
@@ -96,7 +96,7 @@ def test_lists_hold_no_args(url: str, store: Store, connection: Connection) -> N
 
 
 def test_show(url: str, store: Store, connection: Connection) -> None:
-    """All that is known is shown, with the traceback of the failure."""
+    """Everything about the job is shown, with the traceback of the failure."""
     job = discarded(store, connection, "no luck")
     result = rota("jobs", "show", job, url=url)
     assert result.exit_code == 0
@@ -124,7 +124,7 @@ def test_args_that_nobody_reads(url: str, store: Store, connection: Connection, 
 
 
 def test_a_result_is_shown(url: str, store: Store, connection: Connection) -> None:
-    """What a handler returned is JSON like its args."""
+    """A result is JSON, like args."""
     session, [job] = running(store, connection)
     settle(store, connection, session, settlement(job, Move.COMPLETE, result='{"total":[1,2]}'))
     [shown] = answer("jobs", "show", job.id, url=url)["jobs"]
@@ -152,7 +152,7 @@ def test_a_terminal_is_not_obeyed(
 
 
 def test_retry(url: str, store: Store, connection: Connection, jobs: dict[State, JobId]) -> None:
-    """Whatever waits or has finished becomes available; a running job stays where it is."""
+    """Waiting and finished jobs become available; a running job stays as it is."""
     result = rota("jobs", "retry", *jobs.values(), url=url)
     refused(result, 1, f"job {jobs[State.RUNNING]} is running")
     assert f"job {jobs[State.DISCARDED]} is available again" in result.stdout
@@ -189,7 +189,7 @@ def test_retry_all_discarded(url: str, store: Store, connection: Connection) -> 
 
 
 def test_cancel(url: str, store: Store, connection: Connection, jobs: dict[State, JobId]) -> None:
-    """Waiting jobs end at once, running ones are asked, finished ones are named."""
+    """Waiting jobs end at once, running jobs are asked to stop, finished jobs are named."""
     result = rota("jobs", "cancel", *jobs.values(), url=url)
     assert result.exit_code == 1
     assert f"job {jobs[State.AVAILABLE]} is cancelled" in result.stdout
@@ -226,17 +226,17 @@ def test_delete_as_json(url: str, store: Store, connection: Connection) -> None:
 
 @pytest.mark.parametrize("verb", ["show", "retry", "cancel", "delete"])
 def test_an_unknown_job(url: str, store: Store, connection: Connection, verb: str) -> None:
-    """An id of no job gives exit status 1, and the others are done all the same."""
+    """An unknown id gives exit status 1, and the other jobs are done all the same."""
     built = in_state(store, connection, State.SCHEDULED)
     result = rota("jobs", verb, NOBODY, built.id, url=url)
-    refused(result, 1, f"there is no job {NOBODY}")
+    refused(result, 1, f"job {NOBODY} does not exist")
     assert str(built.id) in result.stdout
 
 
 def test_a_table_on_a_terminal(
     url: str, jobs: dict[State, JobId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a terminal a list is a table, and an empty one a sentence."""
+    """On a terminal a list is a table, and an empty list a sentence."""
     monkeypatch.setattr("rota.terminal.output.on_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "200")
     shown = rota("jobs", "list", url=url).stdout

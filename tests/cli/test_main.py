@@ -24,7 +24,7 @@ def commands(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], 
 
 
 def test_help_names_the_commands_and_the_exit_codes() -> None:
-    """Everything there is to know at first is on one screen."""
+    """`rota --help` lists all commands and exit codes."""
     result = rota("--help")
     assert result.exit_code == 0
     for name in COMMANDS:
@@ -69,7 +69,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_version() -> None:
-    """`--version` says which one."""
+    """`--version` prints the version."""
     assert __version__ in rota("--version").output
 
 
@@ -104,7 +104,7 @@ def test_as_a_module() -> None:
     ids=" ".join,
 )
 def test_wrong_usage(words: tuple[str, ...]) -> None:
-    """A command line that cannot be meant gives exit status 2 and says why."""
+    """A wrong command line gives exit status 2 and says why."""
     result = rota(*words)
     assert result.exit_code == 2
     assert "Error: " in result.stderr

@@ -9,12 +9,12 @@ from tests.store.schema import make_old
 
 
 def newest(url: str) -> int:
-    """The newest version there is."""
+    """The newest version."""
     return max(open_store(url).migrations())
 
 
 def test_migrating_twice(store_url: str) -> None:
-    """The first time makes the tables, the second time says that nothing is to be done."""
+    """The first run makes the tables, the second says that they are up to date."""
     first = rota("migrate", url=store_url)
     assert first.exit_code == 0
     assert f"has Rota's tables now (version {newest(store_url)})" in first.stdout
@@ -25,7 +25,7 @@ def test_migrating_twice(store_url: str) -> None:
 
 
 def test_json(store_url: str) -> None:
-    """With `--json` it says from which version to which."""
+    """`--json` prints the versions before and after."""
     version = newest(store_url)
     first = answer("migrate", url=store_url)
     assert first.pop("url")
@@ -48,7 +48,7 @@ def test_a_dry_run_as_json(store_url: str) -> None:
     """With `--json` each migration is an object, and none is left once they ran."""
     shown = answer("migrate", "--dry-run", url=store_url)
     assert shown["version"] == 0
-    assert {one["version"]: one["sql"] for one in shown["pending"]} == dict(
+    assert {migration["version"]: migration["sql"] for migration in shown["pending"]} == dict(
         open_store(store_url).migrations()
     )
     rota("migrate", url=store_url)

@@ -24,7 +24,7 @@ from tests.cli.calling import ROTA, SHOP, environment, finished, make_tables
     ],
 )
 def test_harmless(text: str, shown: str) -> None:
-    """Whatever does not print is written as an escape."""
+    """Characters that do not print are written as escapes."""
     assert harmless(text) == shown
 
 

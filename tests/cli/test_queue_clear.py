@@ -28,13 +28,13 @@ def url(store_url: str, store: Store) -> str:
 
 
 def left(store: Store, connection: Connection, jobs: dict[State, JobId]) -> set[State]:
-    """The states of those jobs that are still there."""
+    """The states of the jobs that are left."""
     found = {job.id for job in connection.run(store.get(list(jobs.values())))}
     return {state for state, job in jobs.items() if job in found}
 
 
 def test_what_waits(url: str, store: Store, connection: Connection) -> None:
-    """Without a state all that has yet to run goes; running and finished jobs stay."""
+    """Without a state, waiting jobs are deleted; running and finished jobs stay."""
     jobs = one_of_each(store, connection)
     others = enqueue(store, connection, 2, queue="mail")
     cleared = answer("queues", "clear", "default", "--yes", url=url)
@@ -51,7 +51,7 @@ def test_what_waits(url: str, store: Store, connection: Connection) -> None:
 
 
 def test_the_states_that_are_named(url: str, store: Store, connection: Connection) -> None:
-    """Several, in any order; then all but the running one."""
+    """Several states, in any order; then all but running."""
     jobs = one_of_each(store, connection)
     said = rota("queues", "clear", "default", "--state", "discarded, completed", "--yes", url=url)
     assert said.stdout == "deleted 1 completed, 1 discarded job(s)\n1 running job(s) are left\n"
@@ -63,7 +63,7 @@ def test_the_states_that_are_named(url: str, store: Store, connection: Connectio
 
 
 def test_many(url: str, store: Store, connection: Connection) -> None:
-    """Batch after batch, to the end; what is enqueued meanwhile would stay."""
+    """Jobs are deleted batch after batch; jobs enqueued meanwhile would stay."""
     enqueue(store, connection, 2500)
     held = claim(store, connection, open_session(store, connection), 10)
     cleared = answer("queues", "clear", "default", "--yes", url=url)
@@ -71,8 +71,8 @@ def test_many(url: str, store: Store, connection: Connection) -> None:
     assert told(store, connection) == counted(store, connection)
 
 
-def test_nobody_is_there_to_ask(url: str, store: Store, connection: Connection) -> None:
-    """Without a terminal and without --yes nothing goes, and the numbers are told."""
+def test_no_user_to_ask(url: str, store: Store, connection: Connection) -> None:
+    """Without a terminal and without --yes no job is deleted, and the numbers are named."""
     enqueue(store, connection, 3)
     result = rota("queues", "clear", "default", url=url)
     refused(result, 2, "Delete 3 available job(s) of queue default?", "--yes")
@@ -82,7 +82,7 @@ def test_nobody_is_there_to_ask(url: str, store: Store, connection: Connection) 
 
 
 @pytest.mark.parametrize(("word", "code"), [("y\n", 0), ("n\n", 1), ("\n", 1), ("", 1)])
-def test_somebody_is_asked(
+def test_the_user_is_asked(
     url: str,
     store: Store,
     connection: Connection,
@@ -96,7 +96,7 @@ def test_somebody_is_asked(
 
     from rota.cli.main import cli
 
-    monkeypatch.setattr("rota.cli.queue_clear.on_terminal", lambda: True)
+    monkeypatch.setattr("rota.cli.queue_clear.can_ask", lambda: True)
     enqueue(store, connection, 3)
     result = CliRunner().invoke(cli, ["queues", "clear", "default", "--url", url], input=word)
     assert result.exit_code == code, result.output
@@ -117,10 +117,10 @@ def test_ctrl_c_at_the_question(url: str, store: Store, connection: Connection) 
         while process.stderr.read(1) != "?":
             assert process.poll() is None
         while process.poll() is None:
-            # One that comes just before Python begins to read is heeded only with the next one.
+            # A Ctrl-C just before Python begins to read is heeded only with the next Ctrl-C.
             process.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(0.5)
+                process.wait(5)
         said = process.stderr.read()
     os.close(ours)
     os.close(theirs)
@@ -133,20 +133,20 @@ def test_ctrl_c_at_the_question(url: str, store: Store, connection: Connection) 
     ("states", "words"),
     [
         ("running", "rota jobs cancel"),
-        ("waiting", "'waiting' is no state; there are scheduled, available"),
+        ("waiting", "'waiting' is no state; use scheduled, available"),
         ("available,,", "'' is no state"),
         ("", "'' is no state"),
     ],
 )
 def test_states_that_cannot_be_cleared(url: str, states: str, words: str) -> None:
-    """They are refused, with those that can."""
+    """Impossible states are refused; the message lists the possible ones."""
     result = rota("queues", "clear", "default", "--state", states, "--yes", url=url)
     assert result.exit_code == 2
     assert words in re.sub(r"\s+", " ", result.stderr)
 
 
 def test_stopped_half_way(url: str, store: Store, connection: Connection, tmp_path: Path) -> None:
-    """Ctrl-C ends it between two batches: what is left is whole, and the numbers are right."""
+    """Ctrl-C ends it between two batches: the other jobs are whole, and the numbers are right."""
     del tmp_path
     enqueue(store, connection, 30_000)
     with started("queues", "clear", "default", "--yes", url=url) as process:

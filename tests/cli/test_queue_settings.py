@@ -24,13 +24,13 @@ def url(store_url: str, store: Store) -> str:
 
 
 def test_set(url: str, store: Store, connection: Connection) -> None:
-    """It says what is set now, and that the queue is new; other settings stay."""
+    """The settings are printed, and that the queue is new; other settings stay."""
     said = rota("queues", "set", "mail", *ALL, url=url)
     assert said.exit_code == 0
     assert said.stdout == (
         "queue mail: retention of completed 6h, retention of cancelled 6h, "
         "retention of discarded 30d, max attempts 3, timeout 30s, concurrency 4; "
-        "it is new: no job was ever in it\n"
+        "it is new: it never had a job\n"
     )
     expected = QueueSettings(21_600, 21_600, 2_592_000, 3, 30, 4)
     assert connection.run(store.queue_settings()) == {"mail": expected}
@@ -57,7 +57,7 @@ def test_unset(url: str, store: Store, connection: Connection) -> None:
 
 
 def test_show(url: str, store: Store, connection: Connection) -> None:
-    """What holds, who says so, and how many jobs there are."""
+    """The settings, where each comes from, and how many jobs there are."""
     enqueue(store, connection, 3, queue="mail")
     rota("queues", "set", "mail", "--timeout", "90s", "--retention", "cancelled=0", url=url)
     shown = rota("queues", "show", "mail", url=url).stdout.splitlines()
@@ -138,13 +138,13 @@ def test_a_name_that_is_none(url: str, verb: str, name: str) -> None:
 
 @pytest.mark.parametrize("verb", ["unset", "show", "clear"])
 def test_an_unknown_queue(url: str, verb: str) -> None:
-    """Nothing can be taken from, seen of, or deleted in a queue that is not there."""
+    """A queue that does not exist cannot be unset, shown or cleared."""
     refused(rota("queues", verb, "mial", url=url), 1, "no queue named mial", "rota queues list")
     assert answer("queues", "list", url=url) == {"queues": []}
 
 
 def test_an_unknown_setting(url: str) -> None:
-    """A typing error is found, and what there is is named."""
+    """A typing error is refused, and the known settings are named."""
     result = rota("queues", "unset", "mail", "time-out", url=url)
     assert result.exit_code == 2
     assert "'time-out' is none of concurrency, max-attempts, retention" in " ".join(

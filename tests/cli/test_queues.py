@@ -30,7 +30,7 @@ def test_counts(url: str, store: Store, connection: Connection) -> None:
     """Each queue has the number of its jobs in each state."""
     one_of_each(store, connection)
     enqueue(store, connection, 3, queue="mail")
-    listed = {one["name"]: one for one in answer("queues", "list", url=url)["queues"]}
+    listed = {queue["name"]: queue for queue in answer("queues", "list", url=url)["queues"]}
     assert list(listed) == ["default", "mail"]
     expected = dict.fromkeys(map(str, State), 0)
     assert listed["mail"]["jobs"] == expected | {"available": 3}
@@ -45,7 +45,7 @@ def test_filters(url: str, store: Store, connection: Connection) -> None:
     connection.run(store.pause("zzz"))
 
     def names(*options: str) -> list[str]:
-        return [one["name"] for one in answer("queues", "list", *options, url=url)["queues"]]
+        return [queue["name"] for queue in answer("queues", "list", *options, url=url)["queues"]]
 
     assert names("--queue", "paint") == ["paint"]
     assert names("--limit", "2") == ["mail", "paint"]
@@ -63,7 +63,7 @@ def test_pause_and_resume(url: str, store: Store, connection: Connection) -> Non
     assert "\tyes" in rota("queues", "list", url=url).stdout
     assert rota("queues", "resume", "mail", url=url).stdout == "queue mail goes on\n"
     assert rota("queues", "resume", "mail", url=url).stdout == "queue mail was not paused\n"
-    assert [one.id for one in claim(store, connection, session, queues=("mail",))] == [job]
+    assert [claimed.id for claimed in claim(store, connection, session, queues=("mail",))] == [job]
 
 
 def test_pause_and_resume_as_json(url: str) -> None:
@@ -78,12 +78,12 @@ def test_pause_and_resume_as_json(url: str) -> None:
 
 
 def test_pausing_before_the_first_job(url: str) -> None:
-    """A queue without jobs may be paused; the message says that it has none, as with a typo."""
+    """A queue without jobs may be paused; the message says so, as it may be a typo."""
     assert "it had no job so far" in rota("queues", "pause", "mial", url=url).stdout
 
 
 def test_an_unknown_queue(url: str) -> None:
-    """A queue that is not there cannot be resumed."""
+    """A queue that does not exist cannot be resumed."""
     refused(rota("queues", "resume", "mial", url=url), 1, "no queue named mial")
     assert answer("queues", "list", url=url) == {"queues": []}
 
@@ -104,5 +104,5 @@ def test_a_name_that_is_none(url: str, verb: str, name: str) -> None:
     ids=" ".join,
 )  # fmt: skip
 def test_a_filter_that_is_no_name(words: tuple[str, ...], tmp_path: Path) -> None:
-    """What nothing can be called is refused, and not looked for in vain."""
+    """An impossible name is refused before the database is asked."""
     refused(rota(*words, " ", url=f"sqlite:///{tmp_path}/none.db"), 2, "name", "' '")

@@ -12,7 +12,7 @@ from tests.store.factories import claim, open_session, settle, settlement, spec_
 
 
 def test_a_subject(store_url: str, store: Store, connection: Connection) -> None:
-    """Its rounds, its last run and its next one are shown; a finished one gives way by hand."""
+    """A job's rounds, its last and its next run are shown; a finished job can be retried."""
     spec = spec_of(unique=Unique())
     session = open_session(store, connection)
     for key in ("site:a", "site:b"):
@@ -27,7 +27,7 @@ def test_a_subject(store_url: str, store: Store, connection: Connection) -> None
     assert listed.stdout.splitlines()[0].split("\t")[4].strip() == "rounds"
     assert len(listed.stdout.splitlines()) == 2
     many = rota("jobs", "list", "--subject", "site:*", "--json", url=store_url)
-    found = {one["unique_key"]: one for one in json.loads(many.stdout)["jobs"]}
+    found = {job["unique_key"]: job for job in json.loads(many.stdout)["jobs"]}
     assert found.keys() == {"site:a", "site:b"}
     assert found["site:a"]["iteration"] == 1
     assert found["site:a"]["last_run"]

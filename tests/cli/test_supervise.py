@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from rota.store.postgres.supervise import end_transaction, open_transactions
+from rota.store.postgres.supervise import end, open_transactions
 from tests.cli.calling import read_until, refused, rota, started
 from tests.store.factories import until
 from tests.store.postgres.database import Database, Raw
@@ -47,7 +47,7 @@ def lives(raw: Raw) -> bool:
 
 
 def said(db: Database, *options: object) -> list[dict[str, Any]]:
-    """What one round tells of this test's database."""
+    """The lines of one round about this test's database."""
     database = db.one("SELECT current_database()")
     result = rota(
         "supervise", "--once", "--older-than", "0", "--json", "--database", database, *options,
@@ -58,7 +58,7 @@ def said(db: Database, *options: object) -> list[dict[str, Any]]:
 
 
 def test_a_dry_run(db: Database, name: str) -> None:
-    """Without --end nobody is ended; what would be is told, without the query."""
+    """Without --end no session is ended; those that would be are named, without the query."""
     raw = opened(db, name)
     [line] = said(db, "--application", name)
     assert (line["action"], line["pid"]) == ("would_end", raw.info.backend_pid)
@@ -70,8 +70,8 @@ def test_a_dry_run(db: Database, name: str) -> None:
     assert lives(raw)
 
 
-def test_exactly_the_right_one_is_ended(db: Database, name: str) -> None:
-    """Others of the same user and database are spared."""
+def test_only_the_named_transaction_is_ended(db: Database, name: str) -> None:
+    """Other transactions of the same user and database are spared."""
     right, other = opened(db, name), opened(db, f"{name}-other")
     [line] = said(db, "--application", name, "--end")
     assert (line["action"], line["pid"]) == ("ended", right.info.backend_pid)
@@ -80,7 +80,7 @@ def test_exactly_the_right_one_is_ended(db: Database, name: str) -> None:
 
 
 def test_rules(db: Database, name: str) -> None:
-    """User, database, age and idleness each spare those they do not fit."""
+    """User, database, age and idleness each spare what they do not fit."""
     raw = opened(db, name)
     user = db.one("SELECT current_user::text")
     assert said(db, "--application", name, "--user", "nobody-of-this-name") == []
@@ -104,7 +104,7 @@ def test_only_idle_ones(db: Database, name: str) -> None:
         busy.pgconn.send_query(b"SELECT * FROM rota.queue")
         until(lambda: db.waits_for(pid, holder.info.backend_pid) or None)
         assert said(db, "--application", name, "--idle-only") == []
-        assert [one["pid"] for one in said(db, "--application", name)] == [pid]
+        assert [line["pid"] for line in said(db, "--application", name)] == [pid]
         busy.pgconn.finish()
     holder.rollback()
 
@@ -128,8 +128,8 @@ def test_rota_itself_is_spared(db: Database) -> None:
     )
 
 
-def test_a_name_of_ones_own(db: Database, name: str) -> None:
-    """Where the URL gives Rota's connections a name, that name is spared."""
+def test_a_name_in_the_url(db: Database, name: str) -> None:
+    """An application name that the URL gives Rota's connections is spared."""
     raw = opened(db, name)
     url = f"{db.url}{'&' if '?' in db.url else '?'}application_name={name}"
     database = db.one("SELECT current_database()")
@@ -141,7 +141,7 @@ def test_a_name_of_ones_own(db: Database, name: str) -> None:
 
 
 def test_prepared_transactions_are_reported(db: Database) -> None:
-    """They are told with what to do, and stay."""
+    """They are reported with what to do, and stay."""
     gid = f"it's {secrets.token_hex(4)}"
     raw = db.bare()
     raw.tpc_begin(gid)
@@ -162,16 +162,17 @@ def test_prepared_transactions_are_reported(db: Database) -> None:
 def test_a_transaction_that_is_over(db: Database, name: str) -> None:
     """Between the look and the end a session may have gone on; then it is left alone."""
     raw = opened(db, name)
-    seen = db.own.run(open_transactions(0.0))
-    [one] = [one for one in seen.open if one.application == name]
+    [forgotten] = [
+        seen for seen in db.own.run(open_transactions(0.0)).open if seen.application == name
+    ]
     raw.commit()
     raw.execute("SELECT 1")
-    assert db.own.run(end_transaction(one)) is None
+    assert db.own.run(end(forgotten)) is None
     assert lives(raw)
 
 
 def test_without_a_rule(db: Database, name: str) -> None:
-    """--end alone would mean everybody, and is refused."""
+    """--end alone would mean all transactions, and is refused."""
     raw = opened(db, name)
     for options in ([], ["--idle-only"]):
         result = rota("supervise", "--once", "--end", *options, url=db.url)
@@ -180,7 +181,7 @@ def test_without_a_rule(db: Database, name: str) -> None:
 
 
 def test_without_rights(db: Database, name: str) -> None:
-    """A role that may not look says so, and one that may not end others fails with 1."""
+    """A role that may not look says so; a role that may not end others fails with 1."""
     raw = opened(db, name)
     role = f"rota_test_{secrets.token_hex(6)}"
     db.sql(f"CREATE ROLE {role}")
@@ -201,7 +202,7 @@ def test_without_rights(db: Database, name: str) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_signals(db: Database, name: str, how: signal.Signals) -> None:
-    """It looks again and again, tells each transaction once, and a signal ends it in order."""
+    """It looks again and again, names each transaction once, and stops in order on a signal."""
     words = ["supervise", "--older-than", "0", "--every", "1s", "--application", name]
     first = opened(db, name)
     with started(*words, url=db.url) as process:
@@ -232,7 +233,7 @@ def test_sqlite() -> None:
     ],
 )
 def test_bad_durations(words: list[str]) -> None:
-    """A duration that is none is refused."""
+    """Wrong durations are refused."""
     result = rota("supervise", *words, url="postgresql:///none")
     assert result.exit_code == 2
     assert words[0] in result.stderr

@@ -22,29 +22,29 @@ TEXTS = [["4711", "newsletter-weekly", "0", "1/5", "", "ValueError: no such addr
 
 def titles(width: int, texts: list[list[str]] = TEXTS) -> list[str]:
     """The headings that are shown in so many characters."""
-    return [one.title for one in fitted(COLUMNS, texts, width)]
+    return [column.title for column in fitted(COLUMNS, texts, width)]
 
 
 def test_room_for_all() -> None:
-    """Wide enough, everything is there but what says nothing; prose gets what is left."""
+    """With room enough every column is there but the empty ones; prose gets what is left."""
     assert titles(100) == ["id", "queue", "completed", "attempt", "note"]
-    assert [one.width for one in fitted(COLUMNS, TEXTS, 75)] == [4, 17, 9, 7, 30]
+    assert [column.width for column in fitted(COLUMNS, TEXTS, 75)] == [4, 17, 9, 7, 30]
     assert "paused" in titles(100, [["1", "mail", "0", "1/5", "yes", ""]])
 
 
 def test_little_room() -> None:
-    """First headings become short, then columns go by their rank, and names stay whole."""
+    """First headings become short, then columns go by their rank; names stay whole."""
     assert titles(68) == ["id", "queue", "compl.", "attempt", "note"]
     assert titles(65) == ["id", "queue", "attempt", "note"]
     assert titles(55) == titles(5) == ["id", "queue", "note"]
-    assert [one.width for one in fitted(COLUMNS, TEXTS, 5)] == [4, 17, 24]
+    assert [column.width for column in fitted(COLUMNS, TEXTS, 5)] == [4, 17, 24]
 
 
 @pytest.mark.parametrize("width", range(40, 120))
 def test_never_wider_than_it_must(width: int) -> None:
-    """What is shown fits, as soon as the columns that stay do."""
-    placed = fitted(COLUMNS, TEXTS, width)
-    assert sum(one.width for one in placed) + 2 * (len(placed) - 1) <= max(width, 49)
+    """The columns fit, as soon as those that always stay do."""
+    shown = fitted(COLUMNS, TEXTS, width)
+    assert sum(column.width for column in shown) + 2 * (len(shown) - 1) <= max(width, 49)
 
 
 @pytest.mark.parametrize(

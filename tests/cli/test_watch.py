@@ -81,8 +81,8 @@ def test_json(url: str, store: Store, connection: Connection) -> None:
         assert process.stdout.read() == ""
         assert process.wait(20) == 0
     assert (first["state"], first["progress"]["fraction"]) == ("running", 0.4)
-    assert [one["message"] for one in first["log"]] == ["line four"]
-    assert [one["message"] for one in second["log"]] == ["line five"]
+    assert [line["message"] for line in first["log"]] == ["line four"]
+    assert [line["message"] for line in second["log"]] == ["line five"]
     assert (last["state"], last["result"], last["log"]) == ("completed", [1], [])
     assert "args" not in first
 
@@ -101,7 +101,7 @@ def test_a_job_that_has_not_ended_well(
 
 def test_no_such_job(url: str) -> None:
     """There is nothing to watch."""
-    refused(rota("jobs", "watch", NOBODY, url=url), 1, f"no job {NOBODY}")
+    refused(rota("jobs", "watch", NOBODY, url=url), 1, f"job {NOBODY} does not exist")
     assert rota("jobs", "watch", "x", url=url).exit_code == 2
     assert rota("jobs", "watch", url=url).exit_code == 2
 
@@ -114,7 +114,7 @@ def test_a_job_that_is_deleted_meanwhile(url: str, store: Store, connection: Con
         connection.run(store.delete([job]))
         assert process.wait(20) == 1
         assert process.stderr is not None
-        assert "not any more" in process.stderr.read()
+        assert "does not exist" in process.stderr.read()
 
 
 def test_control_c(url: str, store: Store, connection: Connection) -> None:
@@ -186,5 +186,5 @@ def test_show(url: str, store: Store, connection: Connection) -> None:
     assert "warning line four" in said
     [shown] = json.loads(rota("jobs", "show", job.id, "--json", url=url).stdout)["jobs"]
     assert shown["progress"]["fraction"] == 0.4
-    assert [one["message"] for one in shown["log"]] == ["line four"]
+    assert [line["message"] for line in shown["log"]] == ["line four"]
     assert "line four" not in rota("jobs", "list", "--json", url=url).stdout

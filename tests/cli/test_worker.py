@@ -127,7 +127,7 @@ def test_a_handler_that_does_not_stop(shop: Shop, tmp_path: Path) -> None:
     assert shop.state(job) is State.AVAILABLE
 
 
-def test_tied_to_whoever_started_it(shop: Shop) -> None:
+def test_tied_to_the_program_that_started_it(shop: Shop) -> None:
     """A tied worker says when it claims, and stops when its standard input ends."""
     with started("worker", "shop", "--tied", url=shop.url, cwd=shop.folder) as worker:
         read_until(worker.stdout, "ready")
@@ -167,8 +167,8 @@ def refusal(folder: Path, target: str, code: int, *options: str) -> str:
     [
         ("nowhere:rota", 1, "no module 'nowhere'"),
         ("shop.nowhere:rota", 1, "no module 'shop.nowhere'"),
-        ("shop:nothing", 1, "has no 'nothing'; there is shop:rota"),
-        ("shop:double", 1, "shop:double is a Task, and a rota.Rota is needed"),
+        ("shop:nothing", 1, "has no 'nothing'; its apps are shop:rota"),
+        ("shop:double", 1, "shop:double is a Task, not a rota.Rota"),
         (":rota", 2, "is not MODULE:APP"),
         ("shop:", 2, "is not MODULE:APP"),
         (".shop:rota", 2, "is not MODULE:APP"),
@@ -185,10 +185,10 @@ def test_an_app_that_is_not_there(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("import rota", "shop has no Rota"),
+        ("import rota", "shop has no app"),
         (
             "from rota import Rota\na, b = Rota(), Rota()",
-            "several apps: say which one; there is shop:a, shop:b",
+            "several apps: say which; its apps are shop:a, shop:b",
         ),
         ("1 / 0", "ZeroDivisionError: division by zero"),
         ("x = (", "SyntaxError"),
@@ -234,6 +234,6 @@ def test_a_server_that_is_not_there(tmp_path: Path, write: Write) -> None:
 
 
 def test_a_server_without_tables(postgres_url: str, tmp_path: Path, write: Write) -> None:
-    """On PostgreSQL the tables are somebody's decision, so a worker does not make them."""
+    """On PostgreSQL the user decides about tables, so a worker does not make them."""
     write(SHOP)
     assert "rota migrate" in refusal(tmp_path, "shop", 4, "--url", postgres_url)

@@ -74,7 +74,7 @@ def session(**changes: Any) -> SessionFacts:
 
 
 def lane(**changes: Any) -> LaneFacts:
-    """A lane in which nothing waits."""
+    """A lane without jobs."""
     empty: dict[str, Any] = {"queue": "mail", "priority": 0, "paused": False, "oldest": None}
     return LaneFacts(**empty | changes)
 
@@ -86,7 +86,7 @@ def work(**changes: Any) -> WorkFacts:
 
 
 def table(name: str, **changes: Any) -> TableFacts:
-    """An empty table; a ring's segment by its name."""
+    """An empty table; names such as log_0 are segments of a ring."""
     ring, _, number = name.rpartition("_")
     empty: dict[str, Any] = {
         "ring": ring if number.isdigit() else "",
@@ -133,11 +133,11 @@ def sqlite(**changes: Any) -> SqliteFacts:
 
 
 def wrong(facts: PostgresFacts | SqliteFacts, *, hears: bool | None = True) -> list[Finding]:
-    """Everything that is not in order."""
-    return [one for one in judge(facts, hears=hears) if one.severity > Severity.OK]
+    """The findings that are not in order."""
+    return [found for found in judge(facts, hears=hears) if found.severity > Severity.OK]
 
 
 def only(facts: PostgresFacts | SqliteFacts, *, hears: bool | None = True) -> Finding:
-    """The one thing that is not in order."""
-    [one] = wrong(facts, hears=hears)
-    return one
+    """The only finding that is not in order."""
+    [found] = wrong(facts, hears=hears)
+    return found

@@ -1,4 +1,4 @@
-"""What is made of facts: pure, without a database."""
+"""From facts to findings: pure, without a database."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ MIB = 1024**2
 
 
 def test_health() -> None:
-    """Of healthy facts nothing is said but that they are in order."""
+    """Healthy facts make only findings that are in order."""
     assert given.wrong(given.postgres()) == []
     assert given.wrong(given.sqlite(), hears=None) == []
 
@@ -27,7 +27,7 @@ COMMANDS = (
 
 
 def test_every_step_is_worth_copying() -> None:
-    """Whatever is a warning or worse says what to do: a command, without remarks in its line."""
+    """Each warning and worse says what to do: a command, without remarks in its line."""
     bad = [
         *given.wrong(given.postgres(holders=(given.holder(),), work=given.work(schema=0))),
         *given.wrong(given.postgres({"standby": True, "version": 130000, "ahead": 60.0,
@@ -38,7 +38,7 @@ def test_every_step_is_worth_copying() -> None:
                                   damage=("row 3 missing",))),
     ]  # fmt: skip
     assert len(bad) >= 15
-    assert [one.title for one in bad if one.severity >= WARNING and not one.advice] == []
+    assert [found.title for found in bad if found.severity >= WARNING and not found.advice] == []
     slots = (given.holder(kind="slot", active=False), given.holder(kind="slot"),
              given.holder(kind="standby"), given.holder(kind="prepared"))  # fmt: skip
     bad += given.wrong(given.postgres(holders=slots))
@@ -46,11 +46,11 @@ def test_every_step_is_worth_copying() -> None:
     sessions = (given.session(), given.session(silent=300.0), given.session(oldest_lease=9e9))
     bad += given.wrong(given.postgres(work=given.work(lanes=lanes, sessions=sessions)))
     bad += given.wrong(given.sqlite(page_size=1024**2, pages=100, free_pages=99))
-    said = [one.advice for one in bad if one.advice]
-    assert [one for one in said if not one.startswith(COMMANDS) or "  " in one] == []
+    said = [found.advice for found in bad if found.advice]
+    assert [found for found in said if not found.startswith(COMMANDS) or "  " in found] == []
 
 
-# Who holds the oldest snapshot --------------------------------------------------------------------
+# Holders of the oldest snapshot -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -59,40 +59,42 @@ def test_every_step_is_worth_copying() -> None:
      (1.0, 1_000_000, WARNING), (1.0, 200_000_000, CRITICAL), (None, 9, OK)],
 )  # fmt: skip
 def test_how_long(seconds: float | None, age: int, severity: Severity) -> None:
-    """A transaction is worse the longer it is open, or the more have begun since."""
+    """A transaction is worse the longer it is open, or the more others have begun since."""
     found = given.wrong(given.postgres(holders=(given.holder(seconds=seconds, age=age),)))
     assert worst(found) is severity
 
 
 def test_a_session() -> None:
-    """Whose it is, since when, what it costs, and how to end it."""
+    """The finding says the role, since when, the cost, and how to end it."""
     tables = (*given.TABLES, given.table("session", dead_rows=70))
-    one = given.only(given.postgres(dead_rows=1_000_070, holders=(given.holder(),), tables=tables))
-    assert one.title == (
+    found = given.only(
+        given.postgres(dead_rows=1_000_070, holders=(given.holder(),), tables=tables)
+    )
+    assert found.title == (
         "Session 4711 of ann (psql), idle in transaction, has a transaction open for 1 h"
     )
-    assert "5,000 transactions since its snapshot" in one.detail
-    assert "up to 70 in Rota's tables" in one.detail
-    assert "up to 1,000,000 in the others" in one.detail
-    assert "locked none of Rota's segments" in one.detail
-    assert one.advice == "SELECT pg_terminate_backend(4711);"
+    assert "5,000 transactions since its snapshot" in found.detail
+    assert "up to 70 in Rota's tables" in found.detail
+    assert "up to 1,000,000 in the others" in found.detail
+    assert "does not keep Rota from freeing space" in found.detail
+    assert found.advice == "SELECT pg_terminate_backend(4711);"
 
 
 def test_a_session_that_touches() -> None:
-    """A holder that has locked segments keeps their space, snapshot or not."""
-    one = given.only(given.postgres(holders=(given.holder(age=None, touches=("log_0",)),)))
-    assert "It has locked log_0: no space comes back there" in one.detail
-    assert "dead rows" not in one.detail
+    """A holder of locks on Rota's tables keeps their space, snapshot or not."""
+    found = given.only(given.postgres(holders=(given.holder(age=None, touches=("log_0",)),)))
+    assert "It has locked log_0: no space is freed there" in found.detail
+    assert "dead rows" not in found.detail
 
 
 def test_a_prepared_transaction() -> None:
-    """It is named with both ways out; its name is quoted as SQL has it."""
+    """It is named with both ways to end it; its name is quoted for SQL."""
     left = given.holder(kind="prepared", pid=None, name="it's", state="prepared")
-    one = given.only(given.postgres(holders=(left,)))
-    assert one.title == "Prepared transaction 'it''s' of ann has been left for 1 h"
-    assert one.advice == "ROLLBACK PREPARED 'it''s';"
-    assert "COMMIT PREPARED 'it''s' is the other way" in one.detail
-    assert "in database shop" in one.detail
+    found = given.only(given.postgres(holders=(left,)))
+    assert found.title == "Prepared transaction 'it''s' of ann has been left for 1 h"
+    assert found.advice == "ROLLBACK PREPARED 'it''s';"
+    assert "may want COMMIT PREPARED 'it''s' instead" in found.detail
+    assert "in database shop" in found.detail
 
 
 @pytest.mark.parametrize(
@@ -105,18 +107,18 @@ def test_a_prepared_transaction() -> None:
     ],
 )
 def test_a_prepared_transaction_of_jobs(seconds: float, severity: Severity) -> None:
-    """One that has touched Rota's tables is told of at once: jobs depend on it."""
+    """A prepared transaction that has touched Rota's tables is named at once: jobs depend on it."""
     left = given.holder(
         kind="prepared", pid=None, name="g", state="prepared", seconds=seconds, touches=("lease_0",)
     )
-    one = given.only(given.postgres(holders=(left,)))
-    assert one.severity is severity
-    assert "Jobs that it completes stay running" in one.detail
-    assert one.advice == "ROLLBACK PREPARED 'g';"
+    found = given.only(given.postgres(holders=(left,)))
+    assert found.severity is severity
+    assert "jobs that it completes stay running" in found.detail
+    assert found.advice == "ROLLBACK PREPARED 'g';"
 
 
 def test_slots() -> None:
-    """A slot that nobody reads is named at once, and worse with what it keeps."""
+    """A slot without a reader is named at once; the more it keeps, the worse."""
     slot = {
         "kind": "slot",
         "pid": None,
@@ -126,7 +128,7 @@ def test_slots() -> None:
     }
     unread = given.only(given.postgres(holders=(given.holder(**slot, active=False),)))
     assert unread.severity is NOTE
-    assert "slot old_standby that nobody reads holds back vacuum" in unread.title
+    assert "slot old_standby, which has no reader, holds back vacuum" in unread.title
     assert "pg_drop_replication_slot('old_standby')" in unread.advice
     large = given.holder(**slot, active=False, kept_log=2 * 1024**3)
     assert given.only(given.postgres(holders=(large,))).severity is WARNING
@@ -135,61 +137,61 @@ def test_slots() -> None:
     catalogs = {"age": None, "catalog_age": 2_000_000}
     logical = given.only(given.postgres(holders=(given.holder(**slot | catalogs, active=True),)))
     assert logical.severity is WARNING
-    assert "Rota does not feel it" in logical.detail
+    assert "Rota is not affected" in logical.detail
 
 
 def test_a_standby() -> None:
-    """Feedback of a standby is told from a session: it cannot be ended here."""
+    """A standby's feedback is no session: it cannot be ended here."""
     feedback = given.holder(kind="standby", name="walreceiver", seconds=None, age=1_000_000)
-    one = given.only(given.postgres(holders=(feedback,)))
-    assert "Standby walreceiver" in one.title
-    assert "hot_standby_feedback" in one.advice
+    found = given.only(given.postgres(holders=(feedback,)))
+    assert "Standby walreceiver" in found.title
+    assert "hot_standby_feedback" in found.advice
 
 
 def test_the_oldest_comes_first() -> None:
-    """Holders of the same severity stand by age; a few are shown, the others counted."""
+    """Holders of the same severity are ordered by age; a few are shown, the others counted."""
     holders = tuple(given.holder(pid=n, seconds=1000.0 + n) for n in range(10))
     found = given.wrong(given.postgres(holders=holders))
-    assert [one.title.split()[1] for one in found[: horizon.SHOWN]] == ["9", "8", "7", "6"]
+    assert [found.title.split()[1] for found in found[: horizon.SHOWN]] == ["9", "8", "7", "6"]
     assert found[-1].title == "and 6 more holders of old snapshots"
 
 
 def test_what_may_not_be_seen() -> None:
-    """A role that does not see others' sessions is told which right it lacks."""
-    one = given.only(given.postgres({"sees_all": False}))
-    assert one.severity is NOTE
-    assert one.advice == 'GRANT pg_read_all_stats TO "rota";'
+    """A role that does not see other roles' sessions learns which right it lacks."""
+    found = given.only(given.postgres({"sees_all": False}))
+    assert found.severity is NOTE
+    assert found.advice == 'GRANT pg_read_all_stats TO "rota";'
 
 
 def test_rights() -> None:
-    """Named are the rights and the tables, a few of each, and the statements that give them."""
+    """A few rights and tables are named, and the statements that grant them."""
     lacks = (
         MissingRights("schema", "rota", ("USAGE",)),
         *(MissingRights("table", f"log_{n}", ("DELETE", "TRUNCATE")) for n in range(6)),
     )
-    one = given.only(given.postgres(rights=lacks))
-    assert one.severity is WARNING
-    assert "USAGE on schema rota; DELETE, TRUNCATE on table log_0" in one.detail
-    assert "log_3 and 2 more." in one.detail
-    assert one.advice.startswith('GRANT USAGE ON SCHEMA rota TO "rota"; GRANT SELECT, INSERT')
+    found = given.only(given.postgres(rights=lacks))
+    assert found.severity is WARNING
+    assert "USAGE on schema rota; DELETE, TRUNCATE on table log_0" in found.detail
+    assert "log_3 and 2 more." in found.detail
+    assert found.advice.startswith('GRANT USAGE ON SCHEMA rota TO "rota"; GRANT SELECT, INSERT')
     assert (
         given.wrong(given.postgres(rights=lacks, unseen={"rights": "denied"}))[0].subject
         != "rights"
     )
     bare = given.wrong(given.postgres(rights=lacks, work=given.work(schema=0)))
-    assert [one.subject for one in bare] == ["schema"]
+    assert [found.subject for found in bare] == ["schema"]
 
 
 # Locks --------------------------------------------------------------------------------------------
 
 
 def test_waits() -> None:
-    """Named is who is in front, and not those who themselves wait."""
+    """The session in front is named, not those that wait themselves."""
     waits = (WaitFacts(11, "rota", 70.0, (10,)), WaitFacts(12, "rota", 8.0, (11, 10)))
-    one = given.only(given.postgres(waits=waits))
-    assert one.severity is CRITICAL
-    assert "In front: session 10." in one.detail
-    assert one.advice == "SELECT pg_terminate_backend(10);"
+    found = given.only(given.postgres(waits=waits))
+    assert found.severity is CRITICAL
+    assert "In front: session 10." in found.detail
+    assert found.advice == "SELECT pg_terminate_backend(10);"
     alone = given.only(given.postgres(waits=waits[1:]))
     assert (alone.severity, alone.title.split(", ")[0]) == (
         WARNING, "1 session using Rota's tables waits for locks"
@@ -198,41 +200,41 @@ def test_waits() -> None:
 
 
 def test_waiting_for_a_prepared_transaction() -> None:
-    """Where no session is in front, the list of prepared transactions is."""
-    one = given.only(given.postgres(waits=(WaitFacts(11, "rota", 8.0, (0,)),)))
-    assert "a prepared transaction" in one.detail
-    assert "pg_prepared_xacts" in one.advice
+    """Where no session is in front, the step lists prepared transactions."""
+    found = given.only(given.postgres(waits=(WaitFacts(11, "rota", 8.0, (0,)),)))
+    assert "a prepared transaction" in found.detail
+    assert "pg_prepared_xacts" in found.advice
 
 
-# Rings and rows -----------------------------------------------------------------------------------
+# Space and rows -----------------------------------------------------------------------------------
 
 
 def full(**changes: Any) -> Any:
-    """A log of which every segment is in use, and the current one far too large."""
+    """A log with all segments in use, and the current segment far too large."""
     log = [given.table(f"log_{n}", size=33 * MIB, unclaimed=False) for n in range(1, 4)]
     current = given.table("log_0", size=65 * MIB, total=130 * MIB)
     return given.postgres(**{"tables": (current, *log)} | changes)
 
 
-def test_a_full_ring() -> None:
-    """It says who keeps a segment: a lock, a missing worker, a backlog, or many long jobs."""
+def test_space_that_is_not_freed() -> None:
+    """The finding says why: a lock, a missing worker, a backlog, or many long jobs."""
     touching = given.holder(seconds=1.0, touches=("log_2",))
     by_lock = given.only(full(holders=(touching,)))
     assert by_lock.severity is WARNING
-    assert "ring log is full" in by_lock.title
+    assert "has not freed space for rota.log" in by_lock.title
     assert "130 MB" in by_lock.title
     assert "Session 4711 has locked log_2" in by_lock.detail
     assert by_lock.advice == "SELECT pg_terminate_backend(4711);"
     alone = given.wrong(full(work=given.work(sessions=())))
-    assert any("they turn the rings" in one.detail for one in alone)
-    assert "running jobs" in given.only(full()).detail
+    assert any("Workers remove old rows, and none is alive" in found.detail for found in alone)
+    assert "still running" in given.only(full()).detail
     waiting = tuple(given.table(f"log_{n}", size=65 * MIB, unclaimed=True) for n in range(4))
     backlog = given.only(full(tables=waiting))
     assert (backlog.severity, "a backlog" in backlog.detail) == (NOTE, True)
 
 
-def test_a_ring_that_turns() -> None:
-    """An empty segment, or a current one that is still small, is nothing to speak of."""
+def test_space_that_is_freed() -> None:
+    """With an empty segment, or a small current segment, all is in order."""
     one_empty = (
         given.table("log_0", size=65 * MIB),
         *(given.table(f"log_{n}", size=33 * MIB) for n in (1, 2)),
@@ -243,18 +245,18 @@ def test_a_ring_that_turns() -> None:
     assert given.wrong(given.postgres(tables=small)) == []
 
 
-def test_a_ring_that_nobody_has_heard_of() -> None:
-    """Rings come from the catalog; a new one is judged like the others."""
+def test_a_new_ring() -> None:
+    """Rings come from the catalog; a new ring is judged like the others."""
     tally = tuple(given.table(f"tally_{n}", size=100 * MIB) for n in range(2))
-    assert "ring tally is full" in given.only(given.postgres(tables=tally)).title
+    assert "freed space for rota.tally" in given.only(given.postgres(tables=tally)).title
 
 
 def test_dead_rows() -> None:
     """Many dead rows are named, with the reason that vacuum leaves them."""
     tables = (given.table("lease", dead_rows=100_000, total=50 * MIB),)
-    one = given.only(given.postgres(tables=tables))
-    assert one.title == "rota.lease has 100,000 dead rows in 50 MB"
-    assert "Autovacuum" in one.detail
+    found = given.only(given.postgres(tables=tables))
+    assert found.title == "rota.lease has 100,000 dead rows in 50 MB"
+    assert "Autovacuum" in found.detail
     young = given.holder(seconds=10.0)
     assert "old snapshot" in given.only(given.postgres(tables=tables, holders=(young,))).detail
 
@@ -263,16 +265,16 @@ def test_dead_rows() -> None:
 
 
 def test_a_dead_worker() -> None:
-    """One whose jobs nobody takes over is critical; one that is just being taken over is not."""
+    """A dead worker is critical, unless its jobs are just being taken over."""
     dead = given.session(silent=300.0, leased=17, worker="web2:1")
-    one = next(
-        one
-        for one in given.wrong(given.postgres(work=given.work(sessions=(dead,))))
-        if one.subject == "sessions"
+    found = next(
+        found
+        for found in given.wrong(given.postgres(work=given.work(sessions=(dead,))))
+        if found.subject == "sessions"
     )
-    assert one.severity is CRITICAL
-    assert "web2:1 has been silent for 5 min and still holds 17 jobs" in one.title
-    assert "no other worker" in one.detail
+    assert found.severity is CRITICAL
+    assert "web2:1 has been silent for 5 min and still holds 17 jobs" in found.title
+    assert "no other worker" in found.detail
     both = given.only(given.postgres(work=given.work(sessions=(given.session(), dead))))
     assert "Other workers are alive and do not" in both.detail
     fresh = given.session(silent=20.0)
@@ -286,7 +288,7 @@ def test_a_dead_worker() -> None:
 
 @pytest.mark.parametrize("silent", [17.0, 300.0])
 def test_others_get_the_time_they_need(silent: float) -> None:
-    """Nobody is accused of not taking jobs over who has just started, or has just been asked to."""
+    """Workers that have just started, or just learnt of the jobs, are not blamed."""
     dead = given.session(silent=silent, leased=17)
     young = given.session(open=2.0)
     found = given.only(given.postgres(work=given.work(sessions=(young, dead))))
@@ -298,42 +300,42 @@ def test_others_get_the_time_they_need(silent: float) -> None:
 
 
 def test_a_dead_worker_and_no_other() -> None:
-    """Where nobody is left to take jobs over, nobody is said to do so."""
+    """Without another worker the finding does not promise that jobs are taken over."""
     dead = given.session(silent=17.0, leased=1)
-    found = given.wrong(given.postgres(work=given.work(sessions=(dead,))))
-    [one] = [one for one in found if one.subject == "sessions"]
-    assert (one.severity, one.advice) == (NOTE, "rota worker MODULE:APP")
-    assert "still holds 1 job" in one.title
-    assert "There is no other worker" in one.detail
+    wrong = given.wrong(given.postgres(work=given.work(sessions=(dead,))))
+    [found] = [finding for finding in wrong if finding.subject == "sessions"]
+    assert (found.severity, found.advice) == (NOTE, "rota worker MODULE:APP")
+    assert "still holds 1 job" in found.title
+    assert "There is no other worker" in found.detail
 
 
 def test_a_long_job() -> None:
-    """A worker that is alive and holds a job for hours is named, and is no alarm."""
-    one = given.only(given.postgres(work=given.work(sessions=(given.session(oldest_lease=9e4),))))
-    assert one.severity is NOTE
-    assert "held a job for 1 d 1 h" in one.title
+    """A living worker that holds a job for hours is named as a note."""
+    found = given.only(given.postgres(work=given.work(sessions=(given.session(oldest_lease=9e4),))))
+    assert found.severity is NOTE
+    assert "held a job for 1 d 1 h" in found.title
 
 
 def test_many_keys() -> None:
-    """Queues with more keys than are good for them are named, the others are not."""
+    """Only queues with too many keys are named."""
     keys = (("mail", 9_999), ("orders", 250_000))
-    one = given.only(given.postgres(work=given.work(keys=keys)))
-    assert (one.severity, one.subject) == (Severity.WARNING, "keys")
-    assert "orders" in one.title
-    assert "250,000" in one.title
+    found = given.only(given.postgres(work=given.work(keys=keys)))
+    assert (found.severity, found.subject) == (Severity.WARNING, "keys")
+    assert "orders" in found.title
+    assert "250,000" in found.title
 
 
 @pytest.mark.parametrize(
     ("jobs", "severity"), [(1, NOTE), (4, NOTE), (5, WARNING)]
 )  # fmt: skip
 def test_rescued(jobs: int, severity: Severity) -> None:
-    """Several jobs of a task that lost their worker are no accident any more."""
+    """Several jobs of a task that lost their worker are a warning."""
     rescued = (RescueFacts("shop.render", jobs, 60.0),)
-    one = given.only(given.postgres(work=given.work(rescued=rescued)))
-    assert one.severity is severity
-    assert one.advice == "rota jobs list --task shop.render"
-    assert ("1 job of shop.render lost its worker" in one.title) is (jobs == 1)
-    assert ("kill its worker?" in one.detail) is (jobs == 1)
+    found = given.only(given.postgres(work=given.work(rescued=rescued)))
+    assert found.severity is severity
+    assert found.advice == "rota jobs list --task shop.render"
+    assert ("1 job of shop.render lost its worker" in found.title) is (jobs == 1)
+    assert ("kill its worker?" in found.detail) is (jobs == 1)
 
 
 @pytest.mark.parametrize(
@@ -342,22 +344,22 @@ def test_rescued(jobs: int, severity: Severity) -> None:
         ({"oldest": 299.0}, OK, ""),
         ({"oldest": 301.0}, WARNING, "Queue mail is behind"),
         ({"oldest": 29.0, "queue": "video"}, OK, ""),
-        ({"oldest": 31.0, "queue": "video"}, WARNING, "Nobody works on queue video"),
-        ({"oldest": 601.0, "queue": "video"}, CRITICAL, "Nobody works on queue video"),
+        ({"oldest": 31.0, "queue": "video"}, WARNING, "No worker takes jobs from queue video"),
+        ({"oldest": 601.0, "queue": "video"}, CRITICAL, "No worker takes jobs from queue video"),
         ({"oldest": 1.0, "paused": True}, NOTE, "Queue mail is paused"),
         ({"oldest": 3601.0, "paused": True}, WARNING, "Queue mail is paused"),
         ({"oldest": None, "paused": True}, OK, ""),
     ],
 )
 def test_queues(changes: dict[str, Any], severity: Severity, title: str) -> None:
-    """A queue is judged by its oldest job, by whether somebody works on it, and by its pause."""
+    """A queue is judged by its oldest job, by whether it has a worker, and by its pause."""
     found = given.wrong(given.postgres(work=given.work(lanes=(given.lane(**changes),))))
     assert worst(found) is severity
-    assert [one.title[: len(title)] for one in found] == ([title] if title else [])
+    assert [found.title[: len(title)] for found in found] == ([title] if title else [])
 
 
 def test_the_worst_priority_counts() -> None:
-    """Of several priorities of a queue the one that waits longest is shown."""
+    """Of a queue's priorities the one with the longest wait is shown."""
     lanes = (given.lane(oldest=400.0), given.lane(priority=9, oldest=4000.0))
     assert "priority 9" in given.only(given.postgres(work=given.work(lanes=lanes))).detail
 
@@ -371,9 +373,9 @@ def test_timers(overdue: float, severity: Severity) -> None:
 
 
 def test_no_worker() -> None:
-    """Without a worker an empty queue is a note, and one with jobs a warning."""
-    nobody = given.work(sessions=())
-    assert given.only(given.postgres(work=nobody)).severity is NOTE
+    """Without a worker an empty queue is a note, and a queue with jobs a warning."""
+    idle = given.work(sessions=())
+    assert given.only(given.postgres(work=idle)).severity is NOTE
     busy = given.work(sessions=(), lanes=(given.lane(oldest=1.0),))
     assert given.only(given.postgres(work=busy)).severity is WARNING
 
@@ -383,8 +385,8 @@ def test_unseen_is_not_judged() -> None:
     unseen = {"sessions": "permission denied for table session", "queues": "permission denied"}
     facts = given.postgres(work=given.work(sessions=(), overdue=None), unseen=unseen)
     found = given.wrong(facts)
-    assert {one.subject for one in found} == {"unseen"}
-    assert all("GRANT" in one.advice for one in found)
+    assert {found.subject for found in found} == {"unseen"}
+    assert all("GRANT" in found.advice for found in found)
     late = given.postgres(unseen={"waits": "canceling statement due to statement timeout"})
     assert given.only(late).severity is WARNING
 
@@ -412,7 +414,7 @@ def test_server(changes: dict[str, Any], severity: Severity, words: str) -> None
     """The server itself."""
     found = given.wrong(given.postgres(changes))
     assert worst(found) is severity
-    assert all(words in one.title for one in found)
+    assert all(words in found.title for found in found)
 
 
 @pytest.mark.parametrize(
@@ -437,10 +439,10 @@ def test_notify(hears: bool | None, severity: Severity) -> None:  # noqa: FBT001
 )
 def test_settings(setting: str, value: str, severity: Severity) -> None:
     """Each setting that hurts is named, with the statement that changes it."""
-    one = given.only(given.postgres(settings=given.SETTINGS | {setting: value}))
-    assert one.severity is severity
-    assert one.title.startswith(setting)
-    assert one.advice.startswith(f"ALTER SYSTEM SET {setting} = ")
+    found = given.only(given.postgres(settings=given.SETTINGS | {setting: value}))
+    assert found.severity is severity
+    assert found.title.startswith(setting)
+    assert found.advice.startswith(f"ALTER SYSTEM SET {setting} = ")
 
 
 @pytest.mark.parametrize(
@@ -448,9 +450,9 @@ def test_settings(setting: str, value: str, severity: Severity) -> None:
 )
 def test_schema(schema: int, advice: str) -> None:
     """Missing, older and newer tables are critical findings."""
-    one = given.only(given.postgres(work=given.work(schema=schema, newest=2)))
-    assert one.severity is CRITICAL
-    assert one.advice.startswith(advice)
+    found = given.only(given.postgres(work=given.work(schema=schema, newest=2)))
+    assert found.severity is CRITICAL
+    assert found.advice.startswith(advice)
 
 
 def test_a_restored_dump() -> None:
@@ -464,7 +466,7 @@ def test_a_restored_dump() -> None:
 def test_amounts() -> None:
     """Durations and sizes as people read them."""
     seconds = [0.0124, 1, 59.6, 61, 3600, 11_520, 90_000, None]
-    assert [duration(one) for one in seconds] == [
+    assert [duration(found) for found in seconds] == [
         "12 ms", "1 s", "1 min", "1 min 1 s", "1 h", "3 h 12 min", "1 d 1 h", "an unknown time"
     ]  # fmt: skip
     assert [size(n) for n in (0, 1023, 1024, 15_360, 1536 * MIB, 5 * 1024**5)] == [
@@ -473,8 +475,8 @@ def test_amounts() -> None:
 
 
 def test_few() -> None:
-    """One more than the limit is shown all the same: a line is a line."""
+    """One finding above the limit is shown: a line that counts it would be no shorter."""
     three = [Finding(NOTE, "x", str(n)) for n in range(3)]
     assert few(three, 2, "things") == three
     four = [*three, Finding(WARNING, "x", "worst")]
-    assert [one.title for one in few(four, 2, "things")] == ["worst", "0", "and 2 more things"]
+    assert [found.title for found in few(four, 2, "things")] == ["worst", "0", "and 2 more things"]

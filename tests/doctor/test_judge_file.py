@@ -1,4 +1,4 @@
-"""What is made of the facts of a SQLite file: pure, without one."""
+"""From the facts of a SQLite file to findings: pure, without a file."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def test_the_wal_reset_bug(version: str, bad: bool) -> None:  # noqa: FBT001 - a
     for shared, severity in ((False, NOTE), (True, WARNING)):
         found = given.wrong(given.sqlite(version=version, shared=shared))
         assert worst(found) is (severity if bad else OK)
-        assert all("WAL-reset bug" in one.title for one in found)
+        assert all("WAL-reset bug" in finding.title for finding in found)
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_file(changes: dict[str, Any], severity: Severity, words: str) -> None:
     """The file, its disk and its locks."""
     found = given.wrong(given.sqlite(**changes))
     assert worst(found) is severity
-    assert all(words in one.title for one in found)
+    assert all(words in finding.title for finding in found)

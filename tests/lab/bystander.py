@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, LiteralString, Self
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Queue
 from rota_lab.shift import Shift
 from rota_lab.work import nothing
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 WAITING: Mapping[Database, LiteralString] = {
     Database.POSTGRES: "select count(*) from pg_stat_activity"
     " where datname = current_database() and wait_event_type = 'Lock'",
-    # Of the whole server; innodb_trx is not renewed for who asks it often.
+    # Of the whole server; innodb_trx is not renewed when it is asked often.
     Database.MARIADB: "select variable_value from information_schema.global_status"
     " where variable_name = 'INNODB_ROW_LOCK_CURRENT_WAITS'",
 }
@@ -38,10 +38,10 @@ class Bystander:
     """Looks at the queue's database from outside."""
 
     def __init__(self, queue: Queue) -> None:
-        self._kind = queue.place.database
-        self._connection: Connection = queue.place.connect()
+        self._kind = queue.location.database
+        self._connection: Connection = queue.location.connect()
         # In a transaction that holds something PostgreSQL would always give its first answer.
-        self._looking: Connection = queue.place.connect()
+        self._looking: Connection = queue.location.connect()
 
     def waiting(self) -> int:
         """How many sessions wait for a lock; SQLite does not tell."""
@@ -88,7 +88,7 @@ class Hand:
         self.released = threading.Event()
         if not holds:
             self.released.set()
-        self._strategy = type(queue.strategy)(queue.place, queue.strategy.settings)
+        self._strategy = type(queue.strategy)(queue.location, queue.strategy.settings)
         self.shift = Shift(self._work, drain=True)
         self._thread = threading.Thread(target=self._run)
         self._errors: list[BaseException] = []
@@ -132,7 +132,7 @@ def attended(queue: Queue) -> Iterator[None]:
     if not queue.strategy.attended:
         yield
         return
-    attending = type(queue.strategy)(queue.place, queue.strategy.settings)
+    attending = type(queue.strategy)(queue.location, queue.strategy.settings)
     shift = Shift(nothing)
     # Now, so that a test that counts sessions counts this one.
     attending.open()

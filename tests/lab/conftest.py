@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Trial
 from rota_lab.servers import Servers
 from rota_lab.strategy import strategy
@@ -30,8 +30,8 @@ def trial(server_url: Callable[[str], str]) -> Callable[..., Trial]:
     """A strategy on a database, ready to be tried."""
 
     def make(name: str, database: Database, **settings: float) -> Trial:
-        one = strategy(name)
-        kinds = [database.value, *(["redis"] if one.redis else [])]
-        return Trial(one, database, settings, Servers([server_url(kind) for kind in kinds]))
+        design = strategy(name)
+        kinds = [database.value, *(["redis"] if design.redis else [])]
+        return Trial(design, database, settings, Servers([server_url(kind) for kind in kinds]))
 
     return make

@@ -6,7 +6,7 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Trial
 from rota_lab.strategy import Job
 from tests.fixtures.workers import LONG
@@ -47,7 +47,7 @@ def test_who_refers_to_a_job_at_work(
         own.db.execute("insert into queue values ('1', 1, now())")
         hand = Hand(queue, holds=True).start()
         assert hand.at_work.wait(LONG)
-        with closing(queue.place.connect()) as other:
+        with closing(queue.location.connect()) as other:
             other.execute("set lock_timeout = 200")
             if waits:
                 with pytest.raises(psycopg.errors.LockNotAvailable):

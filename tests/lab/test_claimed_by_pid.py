@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Trial
 from rota_lab.shift import Failed, Shift
 from rota_lab.strategy import Job
@@ -23,7 +23,7 @@ def test_a_backend_that_has_just_come(
     with (
         trial("claimed-by-pid", Database.POSTGRES).fresh() as queue,
         closing(Bystander(queue)) as bystander,
-        closing(queue.place.connect()) as holding,
+        closing(queue.location.connect()) as holding,
     ):
         queue.strategy.enqueue([Job("1"), Job("2"), Job("3")])
         # The claim looks at the backends for the first row, and waits for the second one.
@@ -31,10 +31,10 @@ def test_a_backend_that_has_just_come(
         holding.begin()
         holding.execute("delete from queue where job = '2'")
         if not late:
-            early = queue.place.connect()
+            early = queue.location.connect()
         hand = Hand(queue).start()
         until(lambda: bystander.waiting() == 1, "the claim to wait for the second row")
-        with closing(queue.place.connect() if late else early) as other:
+        with closing(queue.location.connect() if late else early) as other:
             other.begin()
             other.rows("select from queue where job = '3' for update")
             [pid] = other.rows("select pg_backend_pid() as own")

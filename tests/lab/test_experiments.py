@@ -17,7 +17,7 @@ def runs(*args: Any, **options: Any) -> Any:
 
 
 def test_exactly_once(postgres_url: str, server_url: Callable[[str], str], tmp_path: Path) -> None:
-    """Whoever hands out without a lock repeats jobs in races; Rota does not, and loses none."""
+    """A design without a lock repeats jobs in races; Rota does not, and loses none."""
     found = runs(
         tmp_path, "exactly-once", databases=[postgres_url, server_url("sqlite")],
         strategies=("select-delete", "skip-locked", "rota"),
@@ -37,7 +37,7 @@ def test_exactly_once(postgres_url: str, server_url: Callable[[str], str], tmp_p
 
 
 def test_ordering(postgres_url: str, server_url: Callable[[str], str], tmp_path: Path) -> None:
-    """One worker of Rota's keeps the order; who repeats jobs has more entries than jobs."""
+    """One worker of Rota's keeps the order; a design that repeats jobs has more entries than jobs."""
     found = runs(
         tmp_path, "ordering", "--set", "workers=1", databases=[postgres_url, server_url("sqlite")],
         strategies=("skip-locked", "rota"),
@@ -94,5 +94,5 @@ def test_what_an_experiment_names_is_there(asked: Experiment[Any]) -> None:
     assert all(known[name].variant for name in asked.variants)
     own = {"jobs", "rows", "rate", "workers", "processes", "seconds", "every", "patience",
            "failing_every", "killing_every"}  # fmt: skip
-    of_strategies = {name for one in known.values() for name in one.defaults}
+    of_strategies = {name for experiment in known.values() for name in experiment.defaults}
     assert {*asked.full, *asked.quick} - own <= of_strategies

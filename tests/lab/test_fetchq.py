@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, LiteralString
 import psycopg
 import pytest
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Queue, Trial
 from rota_lab.strategies.fetchq import PICK, RESCHEDULE
 from rota_lab.strategy import Job
@@ -107,7 +107,7 @@ def test_the_counters_as_printed_do_not_add_up(queue: Queue, db: "Connection") -
 
 
 def test_the_counters_drift_when_a_worker_dies(queue: Queue, db: "Connection") -> None:
-    """Nobody counts that a lock expires; the next pick counts the task a second time."""
+    """No counter follows when a lock expires; the next pick counts the task a second time."""
     queue.strategy.enqueue([Job("1")])
     for _ in range(2):
         assert db.row(PICK, 300.0) is not None

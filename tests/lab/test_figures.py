@@ -1,10 +1,11 @@
 """What experiments make of their samples: pure functions on made samples."""
 
-from itertools import product
+from itertools import chain, product
 
 import pytest
 
 from rota.measure.reports.report import Bars, Lines
+from rota_lab.databases import Database
 from rota_lab.experiments.counting import Count, Counting, growth, sizes
 from rota_lab.experiments.exactly_once import (
     DONE,
@@ -17,7 +18,6 @@ from rota_lab.experiments.exactly_once import (
 )
 from rota_lab.experiments.ordering import Ordering, Protocol, classes, diffs, runs
 from rota_lab.experiments.throughput import PUBLISHED, Run, Throughput, over_time, rate
-from rota_lab.place import Database
 from rota_lab.protocol import BEGUN, Entry
 
 
@@ -145,8 +145,8 @@ def test_throughput_result() -> None:
 
 def test_the_published_figures_are_quoted() -> None:
     """Each figure of the table stands in the paragraph, too."""
-    for one in (figure for both in PUBLISHED.values() for figure in both):
-        assert f"{one:g}" in Throughput.said or f"{one:.2f}" in Throughput.said
+    for figure in chain.from_iterable(PUBLISHED.values()):
+        assert f"{figure:g}" in Throughput.said or f"{figure:.2f}" in Throughput.said
 
 
 @pytest.mark.parametrize(

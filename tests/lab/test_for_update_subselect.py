@@ -6,7 +6,7 @@ from typing import Any, LiteralString
 
 import pytest
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Queue, Trial
 from rota_lab.strategies.for_update_subselect import ForUpdateSubselect, UnlockedSubselect
 from rota_lab.strategy import Job, Strategy
@@ -50,10 +50,10 @@ def test_who_has_waited(
 ) -> None:
     """What a worker gets that has waited for another one's first row."""
     with trial("for-update-subselect", Database.POSTGRES).fresh() as made:
-        queue = Queue(design(made.place))
+        queue = Queue(design(made.location))
         with closing(queue), closing(Bystander(queue)) as bystander:
             queue.strategy.enqueue([Job("1"), Job("2")])
-            with closing(queue.place.connect()) as other:
+            with closing(queue.location.connect()) as other:
                 other.begin()
                 other.execute("update queue set is_done = 't' where itemid = 1")
                 hand = Hand(queue).start()

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Trial
 from rota_lab.shift import Shift
 from rota_lab.strategies.laravel_optimistic import LaravelOptimistic
@@ -24,7 +24,7 @@ LUCKY = 4
 
 @pytest.mark.parametrize("database", [Database.POSTGRES, Database.MARIADB])
 @pytest.mark.parametrize("window", [1, WORKERS])
-def test_workers_that_pick_differently_preempt_nobody(
+def test_workers_that_pick_differently_do_not_preempt(
     trial: Callable[..., Trial], database: Database, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All have selected before the first one claims. With a window of one all want the first job."""
@@ -36,9 +36,9 @@ def test_workers_that_pick_differently_preempt_nobody(
     ):
         queue.strategy.enqueue([Job(str(number)) for number in range(WORKERS)])
         bystander.hold("select * from jobs for update")
-        workers = [LaravelOptimistic(queue.place, settings) for _ in range(WORKERS)]
+        workers = [LaravelOptimistic(queue.location, settings) for _ in range(WORKERS)]
         shift = Shift(nothing)
-        threads = [threading.Thread(target=one.step, args=(shift,)) for one in workers]
+        threads = [threading.Thread(target=worker.step, args=(shift,)) for worker in workers]
         for thread in threads:
             thread.start()
         until(lambda: bystander.waiting() == WORKERS, "all workers to claim")
@@ -61,7 +61,7 @@ def test_the_window_is_as_wide_as_there_are_workers(
     with trial("laravel-optimistic", Database.SQLITE).fresh() as queue:
         queue.strategy.enqueue([Job(str(number)) for number in range(60)])
         shift = Shift(nothing)
-        with closing(LaravelOptimistic(queue.place, settings)) as worker:
+        with closing(LaravelOptimistic(queue.location, settings)) as worker:
             worker.run(shift)
         worked = [int(text) for _, text in shift.told().worked]
         early = max(text - turn for turn, text in enumerate(worked))

@@ -10,7 +10,7 @@ from typing import LiteralString
 import pytest
 
 from rota.measure.processes import ProcessEnded
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Queue, Trial
 from rota_lab.strategy import Job, strategies, strategy
 from tests.fixtures.workers import LONG, until
@@ -100,9 +100,9 @@ def queue(row: Row, database: Database, trial: Callable[..., Trial]) -> Iterator
 
 @pytest.fixture
 def bystander(queue: Queue) -> Iterator[Bystander]:
-    """Somebody who looks at it."""
-    with closing(Bystander(queue)) as one:
-        yield one
+    """A bystander who looks at the queue."""
+    with closing(Bystander(queue)) as made:
+        yield made
 
 
 def test_the_table_is_complete() -> None:
@@ -112,7 +112,7 @@ def test_the_table_is_complete() -> None:
 
 @pytest.mark.parametrize(("row", "database"), CASES)
 def test_two_workers(row: Row, queue: Queue, bystander: Bystander) -> None:
-    """Who comes second gets the same job, or waits, or gets another one, as the table says."""
+    """The second worker gets the same job, or waits, or gets another job, as the table says."""
     queue.strategy.enqueue([Job("1"), Job("2")])
     if row.race is not None:
         bystander.hold(row.race)

@@ -6,7 +6,7 @@ from typing import Any, LiteralString
 
 import pytest
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Queue, Trial
 from rota_lab.shift import Failed, Shift
 from rota_lab.strategy import Job, Strategy
@@ -103,10 +103,10 @@ def test_jitter(trial: Callable[..., Trial]) -> None:
     with trial("que-last-id", Database.POSTGRES).fresh() as queue:
         own, worked = queue.strategy, list[str]()
         own.enqueue([Job("1"), Job("2")])
-        with closing(queue.place.connect()) as other:
+        with closing(queue.location.connect()) as other:
             other.rows("select pg_advisory_lock(1)")
             assert stepped(own, worked)
-        with closing(queue.place.connect()) as db:
+        with closing(queue.location.connect()) as db:
             until(lambda: not db.rows("select from pg_locks where locktype = 'advisory'"), "unlock")
         assert not stepped(own, worked)
         assert own.left() == 1
@@ -116,7 +116,7 @@ def test_jitter(trial: Callable[..., Trial]) -> None:
 
 
 def test_jobs_are_stuck_behind_one_of_their_batch(trial: Callable[..., Trial]) -> None:
-    """Nobody else gets them, although others have nothing to do."""
+    """No other worker gets the locked jobs, although others have nothing to do."""
     with trial("que-many", Database.POSTGRES, batch=2).fresh() as queue:
         queue.strategy.enqueue([Job("1"), Job("2"), Job("3")])
         first = Hand(queue, holds=True).start()

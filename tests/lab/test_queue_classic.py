@@ -6,7 +6,7 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Queue, Trial
 from rota_lab.shift import Failed, Shift
 from rota_lab.strategy import Job
@@ -42,7 +42,7 @@ def test_all_claims_meet_at_the_first_row(
     """Whatever the offset: PostgreSQL locks the rows that it skips. Claims do not wait, they spin."""
     with trial("queue-classic", Database.POSTGRES).fresh() as queue:
         enqueued(queue, 20)
-        with closing(queue.place.connect()) as holding:
+        with closing(queue.location.connect()) as holding:
             holding.begin()
             holding.rows("select from queue_classic_jobs where id = %s for update", held)
             own = queue.strategy

@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 import pytest
 
 from rota.errors import StoreUnavailable
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Queue, Trial
 from rota_lab.shift import Shift
 from rota_lab.strategies.redis_drain import RedisDrain
@@ -28,7 +28,7 @@ REFUSED = (
 
 @pytest.fixture
 def queue(trial: Callable[..., Trial]) -> Iterator[Queue]:
-    """An empty queue, which nobody drains."""
+    """An empty queue without a drainer."""
     with trial("redis-drain", Database.POSTGRES).fresh() as queue:
         yield queue
 
@@ -42,7 +42,7 @@ def listed(queue: Queue) -> list[str]:
 
 def drain(queue: Queue) -> None:
     """A drainer that may lose its database."""
-    with closing(RedisDrain(queue.place)) as drainer, suppress(StoreUnavailable):
+    with closing(RedisDrain(queue.location)) as drainer, suppress(StoreUnavailable):
         drainer.attend(Shift(nothing))
 
 
@@ -104,6 +104,8 @@ def test_there_is_one_drainer(queue: Queue) -> None:
 
 def test_without_redis_it_says_so(queue: Queue) -> None:
     """An error of the kind that ends an experiment with what was measured by then."""
-    gone = RedisDrain(type(queue.place)(Database.POSTGRES, queue.place.url, "redis://localhost:1"))
+    gone = RedisDrain(
+        type(queue.location)(Database.POSTGRES, queue.location.url, "redis://localhost:1")
+    )
     with closing(gone), pytest.raises(StoreUnavailable, match="Redis"):
         gone.open()

@@ -1,4 +1,4 @@
-"""`rota lab`: its reports, what it refuses, and that nothing is left when it ends before its time."""
+"""`rota lab`: its reports, what it refuses, and that nothing is left when it ends early."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def lab(
     """The report of an experiment's quick form, checked for what all of them have."""
     report = answer(
         "lab", "run", name, "--quick", "--out", out, *options,
-        *(f"--database={url}" for url in databases), *(f"--strategy={one}" for one in strategies),
+        *(f"--database={url}" for url in databases), *(f"--strategy={name}" for name in strategies),
     )  # fmt: skip
     assert report == json.loads((out / "result.json").read_bytes())
     assert report["name"] == name
@@ -54,7 +54,7 @@ def test_each_experiment_in_its_quick_form(name: str, postgres_url: str, tmp_pat
     """Of a design that is Rota's and of another one, where they suit: a complete report."""
     asked = experiments()[name]
     some = tuple(
-        one for one in ("skip-locked", "rota") if asked.suits(strategies()[one])
+        name for name in ("skip-locked", "rota") if asked.suits(strategies()[name])
     )  # fmt: skip
     folder = tmp_path / "reports" / name
     report = lab(folder, name, databases=[postgres_url], strategies=some)
@@ -90,7 +90,7 @@ def test_mvcc(postgres_url: str, tmp_path: Path) -> None:
     for how in ("alone", "beside a long transaction"):
         name = f"skip-locked, PostgreSQL, {how}"
         series = {key: report["series"][f"{name}: {key}"]["y"] for key in KEYS}
-        assert {len(one) for one in series.values()} == {2}
+        assert {len(points) for points in series.values()} == {2}
         assert sum(series["enqueued"]) == pytest.approx(50, abs=25)
         assert sum(series["enqueued"]) - sum(series["worked"]) == series["depth"][-1]
         assert series["claim p95"][-1] >= series["claim p50"][-1] > 0
@@ -115,12 +115,12 @@ KEYS = (
 def test_list() -> None:
     """Each strategy and each experiment is explained in two sentences."""
     listed = answer("lab", "list")
-    assert [one["name"] for one in listed["strategies"]] == list(strategies())
-    assert [one["name"] for one in listed["experiments"]] == NAMES
-    for one in (*listed["strategies"], *listed["experiments"]):
-        assert one["summary"].count(". ") == 1, one["name"]
-        assert one["summary"].endswith("."), one["name"]
-        assert one["databases"]
+    assert [listing["name"] for listing in listed["strategies"]] == list(strategies())
+    assert [listing["name"] for listing in listed["experiments"]] == NAMES
+    for listing in (*listed["strategies"], *listed["experiments"]):
+        assert listing["summary"].count(". ") == 1, listing["name"]
+        assert listing["summary"].endswith("."), listing["name"]
+        assert listing["databases"]
     shown = rota("lab", "list").stdout
     for name in (*strategies(), *NAMES):
         assert name in shown
@@ -210,7 +210,7 @@ def ends(process: "subprocess.Popen[str]", end: Callable[[], None]) -> tuple[int
     _, said = process.communicate(timeout=LONG)
     assert "Traceback" not in said
     psutil.wait_procs(children, timeout=LONG)
-    assert not [one for one in children if one.is_running()]
+    assert not [child for child in children if child.is_running()]
     return process.returncode, said
 
 
@@ -244,7 +244,7 @@ def test_a_server_that_goes_away(server: PostgresServer, tmp_path: Path) -> None
     assert len(said.splitlines()) == 1
     assert said.startswith("Error: ")
     report = partial(tmp_path, "alone")
-    assert "The run ended before its time" in report["notes"][-1]
+    assert "The run ended early" in report["notes"][-1]
 
 
 def until_samples(process: "subprocess.Popen[str]") -> None:
@@ -271,5 +271,5 @@ def test_the_list_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     said = CliRunner().invoke(lab_commands, ["list"]).output
     assert all(len(line) <= 80 for line in said.splitlines())
     assert "for-update  (articles 4, 2; PostgreSQL, MariaDB)" in said
-    for one in strategies().values():
-        assert one.summary in " ".join(said.split())
+    for strategy in strategies().values():
+        assert strategy.summary in " ".join(said.split())

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from rota.errors import StoreUnavailable
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Queue, Trial
 from rota_lab.strategy import Job
 from tests.fixtures.workers import until
@@ -26,7 +26,7 @@ def alone(queue: Queue) -> list[str]:
 
 @pytest.mark.parametrize(("name", "lost"), DESIGNS)
 def test_a_claim_that_is_rolled_back(name: str, trial: Callable[..., Trial], *, lost: bool) -> None:
-    """The sequence does not go back, so that nobody gets the number again."""
+    """The sequence does not go back, so that no worker gets the number again."""
     with (
         trial(name, Database.POSTGRES, too_long=0.5).fresh() as queue,
         closing(Bystander(queue)) as bystander,
@@ -35,7 +35,7 @@ def test_a_claim_that_is_rolled_back(name: str, trial: Callable[..., Trial], *, 
         bystander.hold("select from queue where job = '1' for update")
         hand = Hand(queue).start()
         until(lambda: bystander.waiting() == 1, "the claim to wait")
-        with closing(queue.place.connect()) as db:
+        with closing(queue.location.connect()) as db:
             db.rows(
                 "select pg_terminate_backend(pid) from pg_stat_activity"
                 " where datname = current_database() and wait_event_type = 'Lock'"
@@ -54,7 +54,7 @@ def test_an_enqueue_that_is_not_committed(
 ) -> None:
     """Its number comes up before anybody can see it."""
     with trial(name, Database.POSTGRES, too_long=0.5).fresh() as queue:
-        with closing(queue.place.connect()) as other:
+        with closing(queue.location.connect()) as other:
             other.begin()
             other.execute(
                 "insert into queue (itemid, initialitemid, job)"

@@ -8,8 +8,7 @@ import pytest
 import redis
 
 from rota.errors import StoreUnavailable
-from rota_lab.databases import kind
-from rota_lab.place import Database
+from rota_lab.databases import Database, kind
 from rota_lab.servers import Servers, _check
 
 NAMES: dict[Database, LiteralString] = {
@@ -20,18 +19,18 @@ NAMES: dict[Database, LiteralString] = {
 
 @pytest.mark.parametrize("database", Database)
 def test_databases_are_removed(database: Database, server_url: Callable[[str], str]) -> None:
-    """Also while somebody is connected."""
+    """Also with open connections."""
     url = server_url(database)
     with Servers([url]) as servers:
-        with servers.fresh(database) as place:
-            left_open = place.connect()
+        with servers.fresh(database) as location:
+            left_open = location.connect()
             left_open.execute("create table queue (job int)")
         left_open.close()
-        with servers.fresh(database) as place, closing(place.connect()) as connection:
+        with servers.fresh(database) as location, closing(location.connect()) as connection:
             # Another one, and empty.
             connection.execute("create table queue (job int)")
     if database in NAMES:
-        name = place.url.partition("?")[0].rpartition("/")[2]
+        name = location.url.partition("?")[0].rpartition("/")[2]
         with closing(kind(database).connect(url)) as connection:
             names = [row[0] for row in connection.rows(NAMES[database])]
         assert name not in names
@@ -42,10 +41,10 @@ def test_keys_are_removed(redis_url: str, server_url: Callable[[str], str]) -> N
     client = redis.Redis.from_url(redis_url)
     with closing(client), Servers([server_url("sqlite"), redis_url]) as servers:
         client.set("theirs", 1)
-        with servers.fresh(Database.SQLITE, redis=True) as place:
-            assert place.redis == redis_url
-            assert place.prefix
-            client.set(f"{place.prefix}queue", 1)
+        with servers.fresh(Database.SQLITE, redis=True) as location:
+            assert location.redis == redis_url
+            assert location.prefix
+            client.set(f"{location.prefix}queue", 1)
             assert {"redis", "sqlite"} <= set(servers.facts()[0])
         assert client.keys("*") == [b"theirs"]
         client.delete("theirs")

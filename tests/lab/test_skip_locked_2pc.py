@@ -1,4 +1,4 @@
-"""`skip-locked-2pc`: what is prepared outlives its worker, and who decides about it."""
+"""`skip-locked-2pc`: a prepared transaction outlives its worker, until it is ended by hand."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -9,7 +9,7 @@ import pytest
 
 from rota.measure.processes import ProcessEnded
 from rota.measure.servers import PostgresServer
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Queue, Trial
 from rota_lab.shift import Failed, Shift
 from rota_lab.strategy import Job
@@ -39,7 +39,7 @@ def killed(trial: Callable[..., Trial], *, recover: int) -> Iterator[Queue]:
 
 
 def test_a_job_of_a_dead_worker_waits_for_a_decision(trial: Callable[..., Trial]) -> None:
-    """No session has it, and still it is locked, until somebody rolls back or commits."""
+    """No session has the row, and still it is locked, until the transaction is ended by hand."""
     with killed(trial, recover=0) as queue:
         first = Hand(queue).start()
         first.join()

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Queue, Trial
 from rota_lab.strategy import Job
 from tests.fixtures.workers import LONG, until
@@ -31,19 +31,19 @@ GATE = """
 
 def make_gates(queue: Queue) -> None:
     """Set gates between the snapshot of a claim and its advisory lock."""
-    with closing(queue.place.connect()) as db:
+    with closing(queue.location.connect()) as db:
         xact = {"name": "pg_try_advisory_xact_lock", "types": "int, int", "arguments": "$1, $2"}
         session = {"name": "pg_try_advisory_lock", "types": "bigint", "arguments": "$1"}
-        for one in (xact, session):
-            db.execute(GATE.format(**one))
+        for lock in (xact, session):
+            db.execute(GATE.format(**lock))
         [name] = db.rows("select current_database() as own")
         db.execute(f"alter database {name.own} set search_path = public, pg_catalog")
 
 
 @contextmanager
 def closed(queue: Queue) -> Iterator[None]:
-    """Nobody gets through the gates in the block."""
-    with closing(queue.place.connect()) as db:
+    """No worker gets through the gates in the block."""
+    with closing(queue.location.connect()) as db:
         db.rows("select pg_advisory_lock(-1)")
         yield
 
@@ -62,7 +62,7 @@ def closed(queue: Queue) -> Iterator[None]:
 def test_gone_when_the_lock_is_had(
     name: str, again: list[str], trial: Callable[..., Trial]
 ) -> None:
-    """Whoever looks again before the work, or locks the row too, does not work it again."""
+    """A worker that looks again before the work, or locks the row too, does not repeat it."""
     with trial(name, Database.POSTGRES).fresh() as queue, closing(Bystander(queue)) as bystander:
         make_gates(queue)
         queue.strategy.enqueue([Job("1")])

@@ -7,8 +7,8 @@ import psycopg
 import pytest
 
 from rota.errors import StoreUnavailable
+from rota_lab.databases import Database
 from rota_lab.experiments.exactly_once import CRASHES, Accident, tally
-from rota_lab.place import Database
 from rota_lab.protocol import Noting, make_protocol, read_protocol, until_done
 from rota_lab.queue import Queue, Trial
 from rota_lab.strategy import Job
@@ -18,7 +18,7 @@ from tests.lab.bystander import Bystander
 
 def cut_off(queue: Queue) -> None:
     """End all sessions in the queue's database that are not idle observers of this process."""
-    with closing(psycopg.connect(queue.place.url, autocommit=True)) as connection:
+    with closing(psycopg.connect(queue.location.url, autocommit=True)) as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -31,7 +31,7 @@ def test_workers_that_are_cut_off(name: str, trial: Callable[..., Trial]) -> Non
     with trial(name, Database.POSTGRES).fresh() as queue, queue.workers(1) as workers:
         workers.go()
         queue.strategy.enqueue([Job("1")])
-        until(lambda: any(one.worked for one in workers.tell()), "the first job")
+        until(lambda: any(report.worked for report in workers.tell()), "the first job")
         cut_off(queue)
         with pytest.raises(StoreUnavailable, match=f"^{name}: "):
             until(lambda: workers.tell() is None, "the error")
@@ -59,32 +59,32 @@ def test_workers_stop_when_they_are_told(trial: Callable[..., Trial]) -> None:
             queue.strategy.enqueue([Job(str(number)) for number in range(20)])
             until(lambda: queue.strategy.left() == 0, "all jobs")
             told = workers.stop()
-            assert sum(len(one.worked) for one in told) == 20
-            assert sum(len(one.claims) for one in told) == 20
-            assert all(one.ended for one in told)
+            assert sum(len(report.worked) for report in told) == 20
+            assert sum(len(report.claims) for report in told) == 20
+            assert all(report.ended for report in told)
             until(lambda: bystander.sessions() == before, "the workers' sessions to end")
 
 
 def test_killed_workers_are_replaced(trial: Callable[..., Trial]) -> None:
     """One alone that is killed at each job: the next one does what it has left."""
     with trial("skip-locked", Database.POSTGRES).fresh() as queue:
-        make_protocol(queue.place)
+        make_protocol(queue.location)
         queue.strategy.enqueue([Job("1"), Job("2")])
-        with queue.workers(1, Accident(Noting(queue.place), CRASHES, 1)) as workers:
+        with queue.workers(1, Accident(Noting(queue.location), CRASHES, 1)) as workers:
             workers.go()
             assert until(workers.replace, "the first death") == 1
             assert until(workers.replace, "the second death") == 1
             for _ in until_done(queue.strategy, LONG):
                 assert workers.replace() == 0
             workers.stop()
-        found = tally(["1", "2"], read_protocol(queue.place))
+        found = tally(["1", "2"], read_protocol(queue.location))
     assert (found.killed, found.lost, found.again) == (2, 0, 0)
 
 
-def test_jobs_that_nobody_does(trial: Callable[..., Trial]) -> None:
-    """One gives up on them when nothing has happened for as long as one has patience."""
+def test_jobs_that_no_worker_does(trial: Callable[..., Trial]) -> None:
+    """The experiment gives up on them when nothing has happened for `patience` seconds."""
     with trial("skip-locked", Database.POSTGRES).fresh() as queue:
-        make_protocol(queue.place)
+        make_protocol(queue.location)
         queue.strategy.enqueue([Job("1")])
         looks = sum(1 for _ in until_done(queue.strategy, 0.3))
         assert queue.strategy.left() == 1
@@ -94,9 +94,9 @@ def test_jobs_that_nobody_does(trial: Callable[..., Trial]) -> None:
 def test_patience_begins_again_with_each_entry(trial: Callable[..., Trial]) -> None:
     """As long as something happens one waits, however long it takes in all."""
     with trial("skip-locked", Database.POSTGRES).fresh() as queue:
-        make_protocol(queue.place)
+        make_protocol(queue.location)
         queue.strategy.enqueue([Job("1")])
-        with closing(Noting(queue.place)) as noting:
+        with closing(Noting(queue.location)) as noting:
             looks = 0
             for _ in until_done(queue.strategy, 0.35):
                 looks += 1

@@ -1,4 +1,4 @@
-"""Charts that many lines and long bars are in."""
+"""Charts, also with many lines and long bars."""
 
 import re
 
@@ -11,7 +11,7 @@ from rota.measure.reports.report import Bars, Lines, Series
 def lines(
     count: int, *, spread: bool = False, factor: float = 1.0
 ) -> tuple[Lines, dict[str, Series]]:
-    """So many lines, each that many times as high as the one before."""
+    """So many lines, each `factor` times as high as the line before."""
     series = {
         f"design {n}": Series("ms", (1.0, 2.0, 3.0), (1.0 * factor**n,) * 3) for n in range(count)
     }
@@ -19,14 +19,14 @@ def lines(
 
 
 def test_few_lines_have_a_legend() -> None:
-    """And their names do not stand in the chart."""
+    """The chart itself does not name its lines."""
     chart, series = lines(4)
     assert [key.name for key in legend(chart)] == list(series)
     assert "design 1" not in draw(chart, series, 0)
 
 
 def test_many_lines_are_named_at_their_ends() -> None:
-    """Each once, and there is no legend besides."""
+    """Each name stands there once, and there is no legend."""
     chart, series = lines(17)
     assert legend(chart) == []
     svg = draw(chart, series, 0)
@@ -42,7 +42,7 @@ def test_no_two_lines_look_alike() -> None:
 
 
 def test_names_do_not_meet() -> None:
-    """They lie a gap apart, within the chart, in the lines' order, and near their lines."""
+    """Names lie a gap apart, within the chart, in the lines' order, and near their lines."""
     found = _apart([0.0, 0.0, 0.0, 0.5, 0.51, 1.0], 0.1)
     assert found == pytest.approx([0.0, 0.1, 0.2, 0.455, 0.555, 1.0])
     crowded = _apart([0.9] * 8, 0.1)
@@ -58,12 +58,12 @@ def test_many_names_have_room() -> None:
 
 
 def scale(chart: Lines, series: dict[str, Series]) -> list[str]:
-    """What stands at the axes."""
+    """The numbers at the axes."""
     return re.findall(r">([\d.,]+)</text>", draw(chart, series, 0))
 
 
 def test_lines_that_are_far_apart() -> None:
-    """A logarithmic axis, where that is asked for and needed; zero keeps its place."""
+    """The axis is logarithmic where that is wanted and needed; zero is still shown."""
     far = lines(4, spread=True, factor=10)
     assert {"1", "10", "100"} <= set(scale(*far))
     assert "10" not in scale(*lines(4, factor=10))
@@ -76,7 +76,7 @@ def test_lines_that_are_far_apart() -> None:
 
 
 def test_parts_are_stacked() -> None:
-    """A label's parts are one bar, which ends at their sum; what only it holds is named."""
+    """A label's parts are one bar, which ends with their sum; a single part is named, too."""
     parts = Bars("T", "jobs", {"a": {"x": 1.0, "y": 2.0}, "b": {"x": 37.0}}, stacked=True)
     svg = draw(parts, {}, 0)
     assert ">38<" in svg
@@ -89,15 +89,15 @@ def test_parts_are_stacked() -> None:
 
 
 def test_parts_of_a_whole_need_no_sum() -> None:
-    """All bars end at 100."""
+    """Where all bars end at 100, only the axis says so."""
     shares = {"a": {"x": 40.0, "y": 10.0}, "b": {"x": 60.0, "y": 90.0}}
     svg = draw(Bars("T", "percent", shares, stacked=True), {}, 0)
-    assert svg.count(">100<") == 1  # the axis
+    assert svg.count(">100<") == 1
 
 
 @pytest.mark.parametrize("label", ["x", "a name that is too long to stand beside others " * 2])
-def test_each_part_begins_where_the_one_before_ends(label: str) -> None:
-    """In bars that stand and in bars that lie."""
+def test_each_part_begins_where_the_part_before_ends(label: str) -> None:
+    """Upright bars and lying bars are stacked without gaps."""
     chart = Bars("T", "jobs", {"a": {label: 2.0}, "b": {label: 3.0}, "c": {label: 4.0}}, True)
     [axes] = _figure(chart, {}).axes
     boxes = [patch.get_extents().transformed(axes.transData.inverted()) for patch in axes.patches]
@@ -106,8 +106,8 @@ def test_each_part_begins_where_the_one_before_ends(label: str) -> None:
     assert edges == pytest.approx([0, 2, 2, 5, 5, 9], abs=1e-6)
 
 
-def test_numbers_of_jobs_that_are_to_be_far_apart() -> None:
-    """Both axes are logarithmic, also where there are few sizes."""
+def test_numbers_of_jobs_that_are_far_apart() -> None:
+    """Both axes are logarithmic where that is wanted, also with few sizes."""
     series = {"a": Series("ms", (10_000.0, 100_000.0), (1.0, 300.0), "jobs")}
     said = scale(Lines("T", "jobs", "ms", ("a",), spread=True), series)
     assert {"10,000", "100,000", "1", "10", "100"} <= set(said)

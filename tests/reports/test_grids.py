@@ -25,7 +25,7 @@ def test_groups_that_differ_are_tables_of_their_own() -> None:
 
 
 def test_every_value_is_shown() -> None:
-    """What there is not, is a dash, not a zero."""
-    assert [shown(one) for one in (None, True, 0, 1234.5, "wal")] == [
+    """A missing value is a dash, not a zero."""
+    assert [shown(value) for value in (None, True, 0, 1234.5, "wal")] == [
         "-", "yes", "0", "1,234.5", "wal",
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The page: complete, and in need of nothing else."""
+"""The page: complete, and it loads nothing."""
 
 import builtins
 import re
@@ -63,7 +63,7 @@ def test_needs_nothing_else(page: str) -> None:
     assert found.loads == []
     assert not {"script", "link", "img", "iframe", "object", "embed"} & set(found.tags)
     assert "@import" not in page
-    assert [one for one in re.findall(r"url\(([^)]*)\)", page) if not one.startswith("#")] == []
+    assert [url for url in re.findall(r"url\(([^)]*)\)", page) if not url.startswith("#")] == []
     # Namespaces are names, not addresses to be loaded.
     addresses = set(re.findall(r"https?://[^\s\"'<]+", page))
     assert addresses == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
@@ -80,7 +80,7 @@ def test_says_everything(page: str) -> None:
 
 
 def test_charts_do_not_share_names(page: str) -> None:
-    """An id stands once in a page, and what refers to one finds it."""
+    """An id stands once in a page, and each reference finds its id."""
     ids = Page(page).ids
     assert len(ids) == len(set(ids))
     referred = set(re.findall(r"(?:url\(|href=\")#([^\")]+)", page))
@@ -88,7 +88,7 @@ def test_charts_do_not_share_names(page: str) -> None:
 
 
 def test_charts_fit_light_and_dark_pages(page: str) -> None:
-    """What is written and what is behind it takes the page's colours."""
+    """Text, lines and background take the page's colours."""
     assert "prefers-color-scheme: dark" in page
     for chart in (LINES, BARS):
         svg = draw(chart, RESULT.series, 0)
@@ -120,6 +120,12 @@ def test_an_empty_series_can_be_drawn() -> None:
     assert draw(LINES, series, 0).startswith("<svg")
 
 
+def test_the_commit() -> None:
+    """A report of a checkout names its commit."""
+    checkout = (Path(__file__).parents[2] / ".git").exists()
+    assert (rota_surroundings("sqlite").commit is not None) is checkout
+
+
 def test_written_by_a_command(tmp_path: Path) -> None:
     """`--html` writes the page, and the tables are printed all the same."""
     file = tmp_path / "counts.html"
@@ -135,7 +141,7 @@ def test_written_by_a_command(tmp_path: Path) -> None:
 
 
 def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it is not installed, the command says so before it measures."""
+    """Without matplotlib the command says so before it measures."""
     real = builtins.__import__
 
     def without(name: str, *args: Any, **kwargs: Any) -> Any:

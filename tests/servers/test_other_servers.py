@@ -15,7 +15,8 @@ import pytest
 
 from rota.errors import ConfigError, StoreUnavailable
 from rota.measure.servers import MariaDBServer, RedisServer
-from rota_lab.place import Database, Place
+from rota_lab.databases import Database
+from rota_lab.location import Location
 from tests.fixtures.required import required
 from tests.fixtures.workers import LONG, until
 
@@ -54,7 +55,7 @@ def socket_of(url: str) -> Path:
 
 
 def accepts(path: Path) -> bool:
-    """Whether somebody listens there."""
+    """Whether a server listens there."""
     with socket.socket(socket.AF_UNIX) as trying:
         try:
             trying.connect(str(path))
@@ -71,7 +72,9 @@ def test_life(kind: str) -> None:
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         process = psutil.Process(server.pid)
         assert [
-            one for one in process.net_connections() if one.status == "LISTEN" and one.laddr.port
+            connection
+            for connection in process.net_connections()
+            if connection.status == "LISTEN" and connection.laddr.port
         ] == []
         if os.geteuid() == 0:
             assert process.username() == "nobody"
@@ -121,7 +124,7 @@ def test_a_setting_that_it_refuses() -> None:
 
 def test_settings(mariadb_url: str) -> None:
     """Nothing is measured without durability."""
-    with closing(Place(Database.MARIADB, mariadb_url).connect()) as connection:
+    with closing(Location(Database.MARIADB, mariadb_url).connect()) as connection:
         [row] = connection.rows(
             "select @@innodb_flush_log_at_trx_commit as flush, @@skip_networking as alone"
         )

@@ -108,7 +108,7 @@ def open_folder() -> Iterator[Path]:
 
 
 def home_of(url: str) -> Path:
-    """The folder that the supervisor made, from the socket's."""
+    """The folder that the watchdog made, from the socket's."""
     return Path(parse_qs(urlsplit(url).query)["host"][0]).parent
 
 
@@ -186,13 +186,13 @@ def test_a_dead_or_frozen_postmaster_does_not_stop_a_restart(
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_outlives_a_killed_owner(binaries: Path, end: signal.Signals) -> None:
     with owner_of_a_server(binaries) as owner, closing(psycopg.connect(owner.url)):
-        supervisor = owner.postmaster.parent()
-        assert supervisor is not None
+        watchdog = owner.postmaster.parent()
+        assert watchdog is not None
         backends = owner.postmaster.children(recursive=True)
         assert backends
         owner.process.send_signal(end)
         # It ends last: when it is gone, so must everything else be.
-        supervisor.wait(timeout=30)
+        watchdog.wait(timeout=30)
         _, alive = psutil.wait_procs([owner.postmaster, *backends], timeout=0)
     # Where process 1 does not reap, as in many containers, an ended process stays as a zombie.
     assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
@@ -203,11 +203,11 @@ def test_nothing_outlives_a_killed_owner(binaries: Path, end: signal.Signals) ->
 def test_a_forked_child_does_not_keep_the_server_of_a_killed_owner(binaries: Path) -> None:
     # The child holds a copy of the pipe's write end, so that the pipe alone does not tell.
     with owner_of_a_server(binaries, "fork") as owner:
-        supervisor = owner.postmaster.parent()
-        assert supervisor is not None
+        watchdog = owner.postmaster.parent()
+        assert watchdog is not None
         try:
             owner.process.kill()
-            psutil.wait_procs([supervisor], timeout=30)
+            psutil.wait_procs([watchdog], timeout=30)
             assert not home_of(owner.url).exists()
         finally:
             os.kill(owner.child, signal.SIGKILL)

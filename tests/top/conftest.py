@@ -32,7 +32,7 @@ def outage(store: Store, store_url: str) -> Iterator[Outage]:
     found = re.search(r"/(rota_test_\w+)", store_url)
     assert found is not None
     name = found[1]
-    # From another database: this one will let nobody in.
+    # From another database: this one refuses connections.
     with closing(psycopg.connect(store_url.replace(name, "postgres"), autocommit=True)) as admin:
 
         def allow(word: str) -> None:

@@ -55,5 +55,5 @@ def holder(**changes: Any) -> HolderFacts:
 
 
 def horizon(*holders: HolderFacts, **rest: Any) -> HorizonFacts:
-    """These, as far as one may see."""
+    """These holders, as far as the role may see."""
     return HorizonFacts(holders, **rest)

@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 from rota.model.states import State
-from rota.top.columns import QUEUES, WORKERS, Cell, Column, fitted, placed
+from rota.top.columns import QUEUES, WORKERS, Cell, Column, fitted, padded
 from rota.top.history import History
 from rota.top.queues import queue_rows
 from tests.top.made import lane, queue, snapshot, worker
@@ -14,7 +14,7 @@ from tests.top.made import lane, queue, snapshot, worker
 
 def titles(width: int) -> list[str]:
     """The headings in so many characters."""
-    return [place.title for place in placed(QUEUES, width)]
+    return [column.title for column in fitted(QUEUES, width)]
 
 
 def test_wide() -> None:
@@ -53,16 +53,16 @@ def test_narrow(width: int, kept: str) -> None:
 @pytest.mark.parametrize("columns", [QUEUES, WORKERS])
 def test_it_always_fits(columns: tuple[Column[Any], ...], width: int) -> None:
     """No line is longer than the screen, headings and figures fit into their columns."""
-    places = placed(columns, width)
-    names = sum(not place.column.figures for place in places)
-    assert sum(place.width for place in places) <= max(width, names)
-    for place in places:
-        if place.column.figures:
-            assert cell_len(place.title) < place.width
+    shown = fitted(columns, width)
+    names = sum(not fit.column.figures for fit in shown)
+    assert sum(fit.width for fit in shown) <= max(width, names)
+    for fit in shown:
+        if fit.column.figures:
+            assert cell_len(fit.title) < fit.width
 
 
 def test_cells() -> None:
-    """Zeros step back, what is wrong stands out, a paused queue says so in words."""
+    """Zeros are dim, what is wrong stands out, a paused queue says so in words."""
     history = History()
     history.add(0.0, [queue()])
     looked = queue("mail", 10, 20, available=123_456, discarded=2)
@@ -97,9 +97,9 @@ def test_silent_workers() -> None:
         ("[bold]", "[bold]    "),
     ],
 )
-def test_fitted(text: str, shown: str) -> None:
+def test_padded(text: str, shown: str) -> None:
     """Exactly as wide as asked for, and nothing in it that a terminal obeys."""
-    assert fitted(text, 10) == shown
+    assert padded(text, 10) == shown
     assert cell_len(shown) == 10
-    assert fitted(text, 0) == ""
-    assert fitted("7", 3, right=True) == "  7"
+    assert padded(text, 0) == ""
+    assert padded("7", 3, right=True) == "  7"

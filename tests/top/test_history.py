@@ -23,14 +23,14 @@ def test_one_look_is_no_rate() -> None:
 
 
 def test_rates_are_those_of_the_last_two_looks() -> None:
-    """Differences by the time between them, whatever was before."""
+    """Rates are differences by the time between two looks."""
     history = looked((0.0, 0, 0), (1.0, 1000, 900), (3.0, 1010, 904))
     assert history.rates("mail") == Rates(5.0, 2.0)
     assert history.rates("nobody") is None
 
 
 def test_a_new_queue_had_nothing_before() -> None:
-    """What a queue has at its first appearance came since the look before."""
+    """A new queue's jobs came since the look before."""
     history = looked((0.0, 0, 0))
     history.add(2.0, [queue("mail"), queue("new", 10, 4)])
     assert history.rates("new") == Rates(5.0, 2.0)
@@ -43,7 +43,7 @@ def test_two_looks_at_one_moment() -> None:
 
 @pytest.mark.parametrize("after", [(2.0, 90, 50), (2.0, 100, 40)])
 def test_another_database(after: tuple[float, int, int]) -> None:
-    """Totals that shrink are another database's: no negative rates, and nothing of before."""
+    """Totals that shrink are another database's: no negative rates, and the history is forgotten."""
     history = looked((0.0, 0, 0), (1.0, 100, 50), after)
     assert history.rates("mail") is None
     assert history.course("mail", 2) == [None, None]
@@ -67,7 +67,7 @@ def test_the_course() -> None:
 
 
 def test_it_forgets() -> None:
-    """What is older than the span is not kept, but for the look before it."""
+    """Looks before the span are dropped, but for the last."""
     history = looked(*((float(second), second, second) for second in range(1000)))
     assert len(history._looks) == SPAN + 1
     assert history.course("mail", 12) == [pytest.approx(1.0)] * 12

@@ -9,8 +9,8 @@ from tests.top.made import holder, horizon
 GIB = 1024**3
 
 
-def test_nobody() -> None:
-    """Where nobody holds anything, it says so."""
+def test_no_holder() -> None:
+    """Without a holder the line says so."""
     assert notice(horizon()) == (Severity.OK, "Oldest transaction: none")
 
 
@@ -32,7 +32,7 @@ def test_severity(changes: dict[str, float], severity: Severity) -> None:
 
 
 def test_words() -> None:
-    """Who, since when, and what it costs."""
+    """The line has the holder, since when, and the cost."""
     said = notice(horizon(holder(seconds=750.0))).text
     assert said == (
         "Oldest transaction: 12 min 30 s, pid 4711, report (psql), idle in transaction, "
@@ -46,13 +46,13 @@ def test_words() -> None:
 
 
 def test_what_may_not_be_seen() -> None:
-    """A role that does not see all learns what would let it."""
+    """A role that does not see all sessions learns which right it lacks."""
     assert "2 sessions of other roles not seen" in notice(horizon(hidden=2)).text
     assert "GRANT pg_read_all_stats" in notice(horizon(holder(), hidden=2)).text
 
 
 def test_the_oldest() -> None:
-    """What holds back the most; among equals, what is open for longest."""
+    """The holder that holds back the most; among equals, the longest open."""
     short = holder(pid=1, seconds=5.0, age=900)
     idle = holder(pid=2, seconds=500.0, age=3)
     longer = holder(pid=3, seconds=6.0, age=900)

@@ -23,7 +23,7 @@ NEVER = 1000.0
 
 
 class Told:
-    """What a looker tells, in order."""
+    """The news of a looker, in order."""
 
     def __init__(self) -> None:
         self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
@@ -31,20 +31,20 @@ class Told:
 
     def next(self, kind: type[N]) -> N:
         """The next one of that kind; others are passed over."""
-        while not isinstance(one := self._news.get(timeout=20), kind):
+        while not isinstance(snapshot := self._news.get(timeout=20), kind):
             pass
-        return one
+        return snapshot
 
     def until(self, wanted: Callable[[Snapshot], bool]) -> Snapshot:
         """The next look that is like that."""
-        while not wanted(one := self.next(Snapshot)):
+        while not wanted(snapshot := self.next(Snapshot)):
             pass
-        return one
+        return snapshot
 
 
 @pytest.fixture
 def told() -> Told:
-    """Somebody who listens."""
+    """Collects what the looker reports."""
     return Told()
 
 
@@ -56,26 +56,26 @@ def test_a_look(store: Store, connection: Connection, told: Told) -> None:
     looker.start(told.tell)
     seen = told.next(Snapshot)
     looker.stop()
-    assert [one.name for one in seen.queues] == ["default"]
-    assert [one.queue for one in seen.lanes] == ["default"]
-    assert [one.worker for one in seen.workers] == ["alpha:4711"]
+    assert [queue.name for queue in seen.queues] == ["default"]
+    assert [lane.queue for lane in seen.lanes] == ["default"]
+    assert [worker.worker for worker in seen.workers] == ["alpha:4711"]
     assert seen.product.split()[0] == {"sqlite": "SQLite", "postgres": "PostgreSQL"}[store.name]
     assert (seen.horizon.log_size is None) == (store.name == "postgres")
     assert 0 < seen.took < 20
 
 
 def test_it_looks_on(store: Store, connection: Connection, told: Told) -> None:
-    """It looks again by itself, and sees what is new."""
+    """It looks again by itself, and sees new jobs."""
     looker = Looker(store, 0.01)
     looker.start(told.tell)
     assert told.next(Snapshot).queues == ()
     enqueue(store, connection)
-    told.until(lambda one: len(one.queues) == 1)
+    told.until(lambda snapshot: len(snapshot.queues) == 1)
     looker.stop()
 
 
 def test_pausing(store: Store, connection: Connection, told: Told) -> None:
-    """A request is done at once, and looked at at once."""
+    """A request is done at once, and a look follows at once."""
     enqueue(store, connection)
     looker = Looker(store, NEVER)
     looker.start(told.tell)
@@ -90,7 +90,7 @@ def test_pausing(store: Store, connection: Connection, told: Told) -> None:
 
 
 def test_an_outage(store: Store, connection: Connection, told: Told, outage: Outage) -> None:
-    """A database that is away is told, is not made anew, and is found again."""
+    """A missing database is reported, is not made anew, and is found again."""
     enqueue(store, connection)
     connection.close()
     looker = Looker(store, 0.01)
@@ -103,12 +103,12 @@ def test_an_outage(store: Store, connection: Connection, told: Told, outage: Out
     assert not failed.changed
     assert failed.failure
     outage.end()
-    assert told.until(lambda one: bool(one.queues)).product
+    assert told.until(lambda snapshot: bool(snapshot.queues)).product
     looker.stop()
 
 
 def test_another_file(told: Told, tmp_path: Path) -> None:
-    """A file in the place of the one that was read is read instead."""
+    """A file that replaces the database file is read instead."""
     path = tmp_path / "rota.db"
     store = open_store(f"sqlite:///{path}")
     first = store.connect()
@@ -123,12 +123,12 @@ def test_another_file(told: Told, tmp_path: Path) -> None:
     enqueue(other, made)
     made.close()
     Path(f"{path}.new").replace(path)
-    told.until(lambda one: len(one.queues) == 1)
+    told.until(lambda snapshot: len(snapshot.queues) == 1)
     looker.stop()
 
 
 def test_it_does_not_wait_for_one_that_hangs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever stops it does not wait long for a database that does not answer."""
+    """`stop` does not wait long for a database that does not answer."""
     hangs, go_on = threading.Event(), threading.Event()
 
     def hang(_: News) -> None:
@@ -147,10 +147,8 @@ def test_it_does_not_wait_for_one_that_hangs(store: Store, monkeypatch: pytest.M
     assert not looker._thread.is_alive()
 
 
-def test_errors_that_nobody_foresaw(
-    store: Store, told: Told, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A defect is told, not hidden behind a screen that stands still."""
+def test_unforeseen_errors(store: Store, told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A defect is reported, instead of freezing the screen."""
     monkeypatch.setattr("rota.top.looker.look", lambda *_: 1 / 0)
     looker = Looker(store, NEVER)
     looker.start(told.tell)
@@ -159,5 +157,5 @@ def test_errors_that_nobody_foresaw(
 
 
 def test_stopping_one_that_never_began(store: Store) -> None:
-    """It has nothing to wait for."""
+    """Stopping a looker that never started does not wait."""
     Looker(store, NEVER).stop()

@@ -30,7 +30,7 @@ class Screen:
 
     Attributes:
         app: The view.
-        pilot: Who presses the keys.
+        pilot: Presses the keys.
     """
 
     def __init__(self, app: Top, pilot: Pilot[None]) -> None:
@@ -38,7 +38,7 @@ class Screen:
         self.pilot = pilot
 
     def line(self, name: str) -> str:
-        """What a line shows; "" if it is not there."""
+        """What a line shows; "" if it is hidden."""
         line = self.app.screen_stack[0].query_one(f"#{name}", Static)
         return str(line.visual) if line.display else ""
 
@@ -138,7 +138,7 @@ async def test_it_is_alive(store: Store, store_url: str) -> None:
             # Its session ends with it.
             await screen.until(lambda: screen.line("workers-head") == NO_WORKERS)
             history = screen.app._history
-            assert max(one or 0.0 for one in history.course("default", 6000)) > 0
+            assert max(rate or 0.0 for rate in history.course("default", 6000)) > 0
 
 
 async def test_pausing(store: Store, store_url: str, connection: Connection) -> None:
@@ -147,7 +147,7 @@ async def test_pausing(store: Store, store_url: str, connection: Connection) -> 
         enqueue(store, connection, queue=name)
 
     def paused() -> list[bool]:
-        return [one.paused for one in connection.run(store.queues())]
+        return [queue.paused for queue in connection.run(store.queues())]
 
     async with watching(store_url) as screen:
         await screen.press("down", "p")
@@ -191,7 +191,7 @@ async def test_filtering(store: Store, store_url: str, connection: Connection) -
         assert screen.names() == ["squash"]
         await screen.press("x")
         assert screen.names() == []
-        assert "No queue has that" in screen.line("empty")
+        assert "No queue's name has this part" in screen.line("empty")
         await screen.press("backspace", "enter", "p")
         assert isinstance(screen.app.screen, Sure)
         await screen.press("n", "escape")
@@ -215,7 +215,7 @@ async def test_help_and_quit(store: Store, store_url: str) -> None:
 async def test_an_outage(
     store: Store, store_url: str, connection: Connection, outage: Outage
 ) -> None:
-    """A lost database is said, what was seen stays, and it goes on by itself."""
+    """A lost database is shown, the last look stays, and the view goes on by itself."""
     enqueue(store, connection)
     connection.close()
     async with watching(store_url) as screen:
@@ -233,7 +233,7 @@ async def test_an_outage(
 
 
 async def test_no_answer(store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A database that is silent is said as well: figures do not grow old unseen."""
+    """A silent database is shown as well: figures do not grow old unseen."""
     assert store.name in store_url
     async with watching(store_url, every=1000.0) as screen:
         assert screen.line("lost") == ""

@@ -50,14 +50,14 @@ def list_(*, as_json: bool) -> None:
             {
                 "strategies": [
                     {
-                        "name": one.name,
-                        "summary": one.summary,
-                        "articles": one.articles,
-                        "databases": [*one.databases, *(["redis"] if one.redis else [])],
-                        "variant": one.variant,
-                        "settings": one.defaults,
+                        "name": strategy.name,
+                        "summary": strategy.summary,
+                        "articles": strategy.articles,
+                        "databases": [*strategy.databases, *(["redis"] if strategy.redis else [])],
+                        "variant": strategy.variant,
+                        "settings": strategy.defaults,
                     }
-                    for one in strategies().values()
+                    for strategy in strategies().values()
                 ],
                 "experiments": [
                     {
@@ -75,23 +75,23 @@ def list_(*, as_json: bool) -> None:
         )
         return
     rows = [
-        [one.name, _articles(one.articles),
-         ", ".join([*(each.title for each in one.databases), *(["Redis"] if one.redis else [])]),
-         one.summary]
-        for one in strategies().values()
+        [strategy.name, _articles(strategy.articles),
+         ", ".join([*(kind.title for kind in strategy.databases), *(["Redis"] if strategy.redis else [])]),
+         strategy.summary]
+        for strategy in strategies().values()
     ]  # fmt: skip
     _explain(["strategy", "article", "databases", "what it does"], rows)
     say()
     rows = [
         [asked.name, _articles((asked.article,)),
-         ", ".join(each.title for each in asked.databases), f"{asked.question} {asked.summary}"]
+         ", ".join(kind.title for kind in asked.databases), f"{asked.question} {asked.summary}"]
         for asked in experiments().values()
     ]  # fmt: skip
     _explain(["experiment", "article", "databases", "what it asks"], rows)
 
 
 def _explain(headings: list[str], rows: list[list[str]]) -> None:
-    """A table in a pipe; on a terminal, which is too narrow for sentences in a column, a glossary."""
+    """A table in a pipe; on a terminal, where columns are too narrow for sentences, a glossary."""
     if not on_terminal():
         table(headings, rows, nothing="nothing")
         return
@@ -106,11 +106,11 @@ def _explain(headings: list[str], rows: list[list[str]]) -> None:
 @lab.command()
 @click.argument("experiment")
 @click.option("--strategy", "strategies", metavar="NAME", multiple=True,
-              help="Only this one; may be repeated.  [default: all that suit]")  # fmt: skip
+              help="Only this strategy; may be repeated.  [default: all that suit]")  # fmt: skip
 @click.option(
     "--database", "--url", "databases", metavar="URL", multiple=True,
     help="A server to make databases on, or the SQLite file's folder; or postgres, mariadb, sqlite, "
-    "redis for a private one. One of each kind.  [default: private ones, as far as they are needed]",
+    "redis for a private server. One of each kind.  [default: private servers, as needed]",
 )  # fmt: skip
 @click.option("--quick/--full", default=False, help="Seconds for each strategy, or minutes.  "
               "[default: --full]")  # fmt: skip
@@ -131,8 +131,8 @@ def run(
 ) -> None:
     """Ask an EXPERIMENT's question of strategies, and write result.json and report.html.
 
-    Everything happens in databases that are made for it and removed at the end. Ctrl-C ends it
-    early with a report of what was measured by then.
+    It makes databases of its own and removes them at the end. Ctrl-C ends it early with a report of
+    what was measured by then.
 
     \b
     Examples:
@@ -163,7 +163,7 @@ def run(
         say(f"The report is {folder / 'report.html'}", fg="green")
     if outcome.error is not None:
         complain(
-            f"stopped by {outcome.result.stopped_by}; the report is of what was measured by then"
+            f"stopped by {outcome.result.stopped_by}; the report has what was measured by then"
         )
         error = outcome.error
         code = exit_code(error) if isinstance(error, RotaError) else INTERRUPTED
@@ -183,9 +183,9 @@ def _setting(given: str) -> tuple[str, float]:
 
 @contextlib.contextmanager
 def _folder(folder: Path) -> Iterator[Path]:
-    """Make it now, so that a place that cannot be written to is known before the measurement.
+    """Make the folder now, to fail before the measurement if it cannot be made.
 
-    Where nothing was written in the end, it is removed again.
+    It is removed again if it stays empty.
     """
     made = not folder.exists()
     try:

@@ -1,8 +1,8 @@
 """What an experiment is: one question, asked of every strategy that suits.
 
 An experiment is a class in a file of its own in `experiments/`. `measure` runs one strategy on one
-database and gives samples as it takes them, so that what was measured until an interruption is
-kept; `result` makes figures and charts of the samples of all.
+database and gives samples as it takes them, so that an interruption loses none; `result` makes
+figures and charts of all samples.
 """
 
 import importlib
@@ -11,11 +11,12 @@ import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Any, ClassVar, Generic, TypeVar
 
 from rota.errors import ConfigError
 from rota.measure.reports.report import Result
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.queue import Trial
 from rota_lab.strategy import Strategy
 
@@ -27,7 +28,7 @@ class Experiment(ABC, Generic[S]):
     """One question."""
 
     name: ClassVar[str]
-    """What one types for it."""
+    """Its name on the command line."""
 
     question: ClassVar[str]
 
@@ -35,7 +36,7 @@ class Experiment(ABC, Generic[S]):
     """Two sentences: what is done, and what is drawn."""
 
     see: ClassVar[str]
-    """A paragraph: what one should see in the charts, and why."""
+    """A paragraph: what to see in the charts, and why."""
 
     article: ClassVar[int]
 
@@ -45,23 +46,23 @@ class Experiment(ABC, Generic[S]):
     databases: ClassVar[tuple[Database, ...]] = tuple(Database)
 
     variants: ClassVar[tuple[str, ...]] = ()
-    """The variants of strategies that take part without being asked for."""
+    """The variants of strategies that take part by default."""
 
     usual: ClassVar[tuple[str, ...]] = ()
-    """The strategies that take part without being asked for; where there are none, all that suit."""
+    """The strategies that take part by default; if empty, all that suit."""
 
     full: ClassVar[Mapping[str, float]]
     """The settings of the full form."""
 
     quick: ClassVar[Mapping[str, float]]
-    """Those of the quick form, where they differ; it takes a few seconds for each strategy."""
+    """The quick form's settings, where they differ; it takes a few seconds for each strategy."""
 
     def suits(self, strategy: type[Strategy]) -> bool:
-        """Whether the question makes sense for a strategy, on some database of both."""
+        """Whether the question makes sense for a strategy, on a database that both know."""
         return not set(self.databases).isdisjoint(strategy.databases)
 
     def beforehand(self, settings: Mapping[str, float]) -> str | None:
-        """What one should know before it begins, such as how long it takes."""
+        """A warning before it begins, such as how long it takes."""
         del settings
         return None
 
@@ -87,12 +88,12 @@ def experiments() -> Mapping[str, Experiment[Any]]:
     for module in pkgutil.iter_modules(folder.__path__):
         inside = importlib.import_module(f"{folder.__name__}.{module.name}")
         found += [
-            one()
-            for _, one in inspect.getmembers(inside, inspect.isclass)
-            if one.__module__ == inside.__name__ and issubclass(one, Experiment)
+            member()
+            for _, member in inspect.getmembers(inside, inspect.isclass)
+            if member.__module__ == inside.__name__ and issubclass(member, Experiment)
         ]
-    found.sort(key=lambda one: (one.article, one.name))
-    return {one.name: one for one in found}
+    found.sort(key=attrgetter("article", "name"))
+    return {experiment.name: experiment for experiment in found}
 
 
 def experiment(name: str) -> Experiment[Any]:

@@ -1,7 +1,7 @@
-"""How long designs wait until they take a job away from its worker, in experiments that wait for it.
+"""After how long designs take a job away from its worker, in experiments that wait for that.
 
-Names are the settings of strategies, in seconds; an experiment has the shorter times among its own
-settings, so that nobody waits for minutes, and `--set` has others.
+Names are the settings of strategies, in seconds. These times are shorter than the designs' own, so
+that experiments do not take minutes; `--set` changes them.
 """
 
 from collections.abc import Mapping

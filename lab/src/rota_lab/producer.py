@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from rota.errors import RotaError, StoreUnavailable
 from rota.measure.processes import Group, Line
-from rota_lab.place import Place
+from rota_lab.location import Location
 from rota_lab.strategy import Job, strategy
 
 
@@ -17,7 +17,7 @@ from rota_lab.strategy import Job, strategy
 class Load:
     """How jobs arrive: evenly, one by one; their texts are 1, 2, 3 and so on."""
 
-    place: Place
+    location: Location
     strategy: str
     settings: Mapping[str, float]
     rate: float
@@ -25,14 +25,14 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """How many jobs were enqueued since the last time, and what has ended it."""
+    """How many jobs were enqueued since the last time, and the error that ended it."""
 
     jobs: int
     error: str | None
 
 
 class Producer(Group[Sent]):
-    """The process, to be used in a `with` block."""
+    """The process; use in a `with` block."""
 
     def __init__(self, load: Load) -> None:
         super().__init__(_produce, load, 1)
@@ -41,7 +41,7 @@ class Producer(Group[Sent]):
         """How many jobs it has enqueued since the last time.
 
         Raises:
-            StoreUnavailable: It has lost the database.
+            StoreUnavailable: The producer has lost the database.
         """
         [told] = self.tell()
         if told.error is not None:
@@ -50,7 +50,7 @@ class Producer(Group[Sent]):
 
 
 def _produce(line: Line[Sent], load: Load) -> None:
-    one = strategy(load.strategy)(load.place, load.settings)
+    queue = strategy(load.strategy)(load.location, load.settings)
     stopping = threading.Event()
     sent, told, error = 0, 0, None
 
@@ -59,9 +59,9 @@ def _produce(line: Line[Sent], load: Load) -> None:
         jobs, told = sent - told, sent
         return Sent(jobs, error)
 
-    with contextlib.closing(one):
+    with contextlib.closing(queue):
         try:
-            one.open()
+            queue.open()
         except RotaError as lost:
             error = str(lost)
             stopping.set()
@@ -72,7 +72,7 @@ def _produce(line: Line[Sent], load: Load) -> None:
             if stopping.is_set():
                 break
             try:
-                one.enqueue([Job(str(number))])
+                queue.enqueue([Job(str(number))])
             except RotaError as lost:
                 error = str(lost)
                 break
@@ -81,6 +81,6 @@ def _produce(line: Line[Sent], load: Load) -> None:
             # One that has fallen behind does not pause: it tries to catch up.
             if (pause := due - time.monotonic()) > 0:
                 stopping.wait(pause)
-        # Whoever asks until then shall hear of everything.
+        # The parent may still ask.
         stopping.wait()
     line.end(take())

@@ -1,8 +1,8 @@
-"""Who worked which job when, in a table of the queue's own database: article 5's protocol.
+"""Which worker worked which job when, in a table of the queue's own database: article 5's protocol.
 
 "When a worker fetches the job it inserts a new entry to the protocol table corresponding to the
-job." An entry commits by itself, on a connection of its own, so that it outlives whatever becomes
-of the worker and of the design's transaction. Experiments may note more than that a job was begun.
+job." An entry commits by itself, on a connection of its own, so that it outlives the worker and
+the design's transaction. Experiments may note more than the beginning of a job.
 """
 
 import contextlib
@@ -12,21 +12,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rota_lab.databases import Connection
-from rota_lab.place import Database, Place
+from rota_lab.databases import Connection, Database
+from rota_lab.location import Location
 from rota_lab.shift import Work
 from rota_lab.strategy import Strategy
 from rota_lab.work import nothing
 
 BEGUN = "begun"
-"""What an entry says that was made because a worker has fetched a job."""
+"""The text of an entry for a job that a worker has fetched."""
 
 LOOK = 0.1
-"""Seconds between two looks at whether anything is left to do."""
+"""Seconds between two looks at whether jobs are left."""
 
 
 class Entry(NamedTuple):
-    """One entry: in the order of `id`, when by the database's clock, in which process, and what."""
+    """One entry, ordered by `id`: when, by the database's clock, in which process, and what."""
 
     id: int
     at: float
@@ -37,9 +37,9 @@ class Entry(NamedTuple):
 
 @dataclass
 class Noting:
-    """Work that makes an entry and then does something else; `make_protocol` comes first."""
+    """Work that makes an entry before other work; needs `make_protocol`."""
 
-    place: Place
+    location: Location
     then: Work = nothing
     _connection: Connection | None = field(default=None, init=False, repr=False)
 
@@ -55,7 +55,7 @@ class Noting:
         )
 
     def times(self, text: str) -> int:
-        """How often this job was begun by now, in all processes."""
+        """How often this job was begun so far, in all processes."""
         return int(
             self._db.rows(
                 "select count(*) from protocol where job = %s and what = %s", text, BEGUN
@@ -65,20 +65,20 @@ class Noting:
     @property
     def _db(self) -> Connection:
         if self._connection is None:
-            self._connection = self.place.connect()
+            self._connection = self.location.connect()
         return self._connection
 
     def close(self) -> None:
-        """Close the connection, where it is not closed by the end of its process."""
+        """Close the connection, if the process goes on."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
 
-def make_protocol(place: Place) -> None:
+def make_protocol(location: Location) -> None:
     """Make the table."""
-    with contextlib.closing(place.connect()) as connection:
-        match place.database:
+    with contextlib.closing(location.connect()) as connection:
+        match location.database:
             case Database.POSTGRES:
                 connection.execute(
                     "create table protocol (id bigint primary key generated always as identity,"
@@ -97,10 +97,10 @@ def make_protocol(place: Place) -> None:
                 )
 
 
-def read_protocol(place: Place) -> list[Entry]:
+def read_protocol(location: Location) -> list[Entry]:
     """All entries, in their order."""
-    with contextlib.closing(place.connect()) as connection:
-        match place.database:
+    with contextlib.closing(location.connect()) as connection:
+        match location.database:
             case Database.POSTGRES:
                 rows = connection.rows(
                     "select id, extract(epoch from at)::float8 as at, job, worker, what"
@@ -119,16 +119,16 @@ def read_protocol(place: Place) -> list[Entry]:
 def until_done(strategy: Strategy, patience: float) -> Iterator[None]:
     """Look again and again, until no job is left, or none was begun or ended for `patience` seconds.
 
-    Workers may still be at a job that is left no more: they say so when they are stopped.
+    Workers may still be at work on a job that counts as done: they report it when they stop.
     """
-    with contextlib.closing(strategy.place.connect()) as connection:
+    with contextlib.closing(strategy.location.connect()) as connection:
         before, since = -1, time.monotonic()
         while True:
             yield
             last = connection.rows("select coalesce(max(id), 0) from protocol")[0][0]
             if last != before:
                 before, since = last, time.monotonic()
-            # Asking for what is left may cost a process; while work goes on, something is.
+            # Counting may cost a process; while work goes on, jobs are left.
             elif strategy.left() == 0 or time.monotonic() - since > patience:
                 return
             time.sleep(LOOK)

@@ -1,12 +1,11 @@
-"""One strategy's queue in a database of its own, and who works on it."""
+"""One strategy's queue in a database of its own, and its workers."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from rota_lab import work as works
-from rota_lab.databases import Look, kind
-from rota_lab.place import Database
+from rota_lab.databases import Database, Look, kind
 from rota_lab.producer import Load, Producer
 from rota_lab.servers import Servers
 from rota_lab.shift import Work
@@ -23,9 +22,9 @@ class Queue:
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
-        self.place = strategy.place
-        self._kind = kind(strategy.place.database)
-        self._observing = self.place.connect()
+        self.location = strategy.location
+        self._kind = kind(strategy.location.database)
+        self._observing = self.location.connect()
 
     def close(self) -> None:
         """Close the connections."""
@@ -33,17 +32,17 @@ class Queue:
         self._observing.close()
 
     def workers(self, count: int, work: Work = works.nothing, *, drain: bool = False) -> Workers:
-        """Worker processes; with `drain` they end when there is nothing left to claim."""
+        """Worker processes; with `drain` they end when no job is left to claim."""
         settings = {**self.strategy.settings, "workers": float(count)}
-        return Workers(Plan(self.place, self.strategy.name, settings, work, drain), count)
+        return Workers(Plan(self.location, self.strategy.name, settings, work, drain), count)
 
     def producer(self, rate: float) -> Producer:
         """A process that enqueues so many jobs a second."""
-        return Producer(Load(self.place, self.strategy.name, self.strategy.settings, rate))
+        return Producer(Load(self.location, self.strategy.name, self.strategy.settings, rate))
 
     def long_transaction(self) -> contextlib.AbstractContextManager[None]:
         """A transaction that idles until the end of the block."""
-        return self._kind.long_transaction(self.place.url)
+        return self._kind.long_transaction(self.location.url)
 
     def look(self) -> Look:
         """Dead rows, and the oldest transaction."""
@@ -55,7 +54,7 @@ class Trial:
     """One strategy on one kind of database, with the settings of the run.
 
     Attributes:
-        settings: The experiment's, with everything that was asked for; also for the strategy.
+        settings: The experiment's settings, with those of the command line; also the strategy's.
     """
 
     strategy: type[Strategy]
@@ -65,7 +64,7 @@ class Trial:
 
     @property
     def label(self) -> str:
-        """What it is called in reports."""
+        """Its name in reports."""
         several = len(self.strategy.databases) > 1
         return f"{self.strategy.name}, {self.database.title}" if several else self.strategy.name
 
@@ -77,13 +76,13 @@ class Trial:
             ConfigError: There is no server, or it refuses.
             StoreUnavailable: The server is gone.
         """
-        with self.servers.fresh(self.database, redis=self.strategy.redis) as place:
+        with self.servers.fresh(self.database, redis=self.strategy.redis) as location:
             own = {
                 name: value
                 for name, value in self.settings.items()
                 if name in self.strategy.defaults
             }
-            made = self.strategy(place, own)
+            made = self.strategy(location, own)
             with contextlib.closing(Queue(made)) as queue:
                 made.make()
                 yield queue

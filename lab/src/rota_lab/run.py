@@ -11,8 +11,8 @@ from rota.measure.processes import ProcessEnded
 from rota.measure.reports.report import Report, Result, report
 from rota.measure.reports.surroundings import surroundings
 from rota.terminal.progress import Progress
+from rota_lab.databases import Database
 from rota_lab.experiment import Experiment
-from rota_lab.place import Database
 from rota_lab.queue import Trial
 from rota_lab.servers import Servers
 from rota_lab.strategy import Strategy, strategies, strategy
@@ -20,13 +20,13 @@ from rota_lab.strategy import Strategy, strategies, strategy
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a run.
+    """The outcome of a run.
 
     Attributes:
         result: Figures, series and charts.
-        report: The same with its surroundings.
+        report: The result with its surroundings.
         left_out: Strategies that could not take part, and why.
-        error: What has ended the run before its time; nothing if it is complete.
+        error: What ended the run early; None if it is complete.
     """
 
     result: Result
@@ -53,13 +53,13 @@ def form(
     """The form of a run; `given` are settings of the experiment, or of strategies in it.
 
     Raises:
-        ConfigError: A strategy is unknown, or nobody has such a setting.
+        ConfigError: A strategy or a setting is unknown.
     """
     chosen = [strategy(name) for name in names] or list(strategies().values())
-    known = {*experiment.full, *(name for one in chosen for name in one.defaults)}
+    known = {*experiment.full, *(name for design in chosen for name in design.defaults)}
     if unknown := sorted(given.keys() - known):
         raise ConfigError(
-            f"nobody has a setting {unknown[0]!r} here; --set knows: {', '.join(sorted(known))}"
+            f"there is no setting {unknown[0]!r} here; --set knows: {', '.join(sorted(known))}"
         )
     settings = {**experiment.full, **(experiment.quick if quick else {}), **given}
     return Form("quick" if quick else "full", settings)
@@ -72,7 +72,7 @@ def choose(
 
     Args:
         experiment: The question.
-        names: The strategies that were asked for; none for all that suit.
+        names: The strategies of the command line; empty for all that suit.
         databases: The kinds that may be used.
 
     Raises:
@@ -82,30 +82,32 @@ def choose(
         chosen = [strategy(name) for name in dict.fromkeys(names)]
     else:
         chosen = [
-            one
-            for one in strategies().values()
-            if experiment.suits(one)
-            and (not one.variant or one.name in experiment.variants)
-            and (not experiment.usual or one.name in experiment.usual)
+            design
+            for design in strategies().values()
+            if experiment.suits(design)
+            and (not design.variant or design.name in experiment.variants)
+            and (not experiment.usual or design.name in experiment.usual)
         ]
     found = []
-    for one in chosen:
-        common = [kind for kind in one.databases if kind in experiment.databases]
+    for design in chosen:
+        common = [kind for kind in design.databases if kind in experiment.databases]
         usable = [kind for kind in common if kind in databases]
-        if names and not (usable and experiment.suits(one)):
-            raise ConfigError(_unsuited(experiment, one, common))
-        found += [(one, kind) for kind in usable]
+        if names and not (usable and experiment.suits(design)):
+            raise ConfigError(_unsuited(experiment, design, common))
+        found += [(design, kind) for kind in usable]
     if not found:
         kinds = " or ".join(kind.title for kind in experiment.databases)
         raise ConfigError(f"no strategy is left: {experiment.name} runs on {kinds}; see --database")
     return found
 
 
-def _unsuited(experiment: Experiment[Any], one: type[Strategy], common: Sequence[Database]) -> str:
-    if not common or not experiment.suits(one):
-        return f"the experiment {experiment.name} has no use for {one.name}; leave it out"
+def _unsuited(
+    experiment: Experiment[Any], design: type[Strategy], common: Sequence[Database]
+) -> str:
+    if not common or not experiment.suits(design):
+        return f"the experiment {experiment.name} does not suit {design.name}; leave it out"
     kinds = " or ".join(kind.title for kind in common)
-    return f"{one.name} runs on {kinds} in {experiment.name}; name such a --database"
+    return f"{design.name} runs on {kinds} in {experiment.name}; name such a --database"
 
 
 def run(
@@ -115,10 +117,10 @@ def run(
     form: Form,
     progress: Progress,
 ) -> Outcome:
-    """Run it. An interruption, or a server that goes away, ends it with what was measured by then.
+    """Run an experiment. An interruption, or the loss of a server, keeps what was measured by then.
 
     Raises:
-        ConfigError: It cannot be run as asked for.
+        ConfigError: It cannot be run in this form.
         StoreUnavailable: A server cannot be reached at the beginning.
     """
     settings = form.settings
@@ -138,7 +140,7 @@ def run(
     result = experiment.result(taken, settings)
     notes = [*result.notes, *(f"{name} is left out: {why}" for name, why in left_out.items())]
     if isinstance(error, RotaError):
-        notes.append(f"The run ended before its time: {error}")
+        notes.append(f"The run ended early: {error}")
     stopped_by = None if error is None else str(error) or "Ctrl-C"
     result = replace(result, notes=tuple(notes), stopped_by=stopped_by)
     made = report(
@@ -157,12 +159,12 @@ def _trials(
     servers: Servers,
     settings: Mapping[str, float],
 ) -> tuple[list[Trial], dict[str, str]]:
-    """What is to be run, and what cannot be run and why; starts the private servers."""
+    """The trials, and the strategies that cannot run, with the reason; starts private servers."""
     trials: list[Trial] = []
     left_out: dict[str, str] = {}
-    for one, database in choose(experiment, names, servers.databases):
-        trial = Trial(one, database, settings, servers)
-        missing = servers.missing(database, redis=one.redis) or one.lacking(
+    for design, database in choose(experiment, names, servers.databases):
+        trial = Trial(design, database, settings, servers)
+        missing = servers.missing(database, redis=design.redis) or design.lacking(
             partial(servers.connect, database)
         )
         if missing is None:

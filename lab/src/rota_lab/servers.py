@@ -1,4 +1,4 @@
-"""Where databases are made: on servers that are given, or on private ones."""
+"""Where databases are made: on given servers, or on private ones."""
 
 import contextlib
 import re
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rota.errors import ConfigError, StoreUnavailable
 from rota.measure.servers import MariaDBServer, PostgresServer, RedisServer
-from rota_lab.databases import Connection, kind
-from rota_lab.place import Database, Place
+from rota_lab.databases import Connection, Database, kind
+from rota_lab.location import Location
 
 if TYPE_CHECKING:
     from rota.measure.servers.owner import PrivateServer
@@ -34,17 +34,17 @@ class Servers:
     """Servers by kind; use in a `with` block, which ends the private ones.
 
     Args:
-        given: URLs, or names of kinds for private servers. Where there are none, every kind has a
-            private one, which is started when it is first needed.
+        given: URLs, or names of kinds for private servers. If empty, every kind has a private
+            server, which is started when it is first needed.
 
     Raises:
-        ConfigError: A URL is none that the lab knows, or there are two of a kind.
+        ConfigError: The lab does not know a URL, or there are two of a kind.
     """
 
     def __init__(self, given: Sequence[str] = ()) -> None:
         self._urls: dict[str, str | None] = {}
-        for one in given:
-            name, url = _read(one)
+        for text in given:
+            name, url = _read(text)
             if name in self._urls:
                 raise ConfigError(f"--database names two of {name}; one of each kind is enough")
             self._urls[name] = url
@@ -66,15 +66,15 @@ class Servers:
     @property
     def databases(self) -> frozenset[Database]:
         """The kinds that may be used."""
-        named = {one for one in Database if one in self._urls}
+        named = {database for database in Database if database in self._urls}
         return frozenset(named or Database)
 
     def missing(self, database: Database, *, redis: bool) -> str | None:
-        """Why a database of that kind cannot be had; starts what must be started.
+        """Why there is no database of that kind; starts private servers.
 
         Raises:
-            ConfigError: A server that was given cannot be used.
-            StoreUnavailable: It cannot be reached.
+            ConfigError: A given server cannot be used.
+            StoreUnavailable: A given server cannot be reached.
         """
         for name in (database.value, *([REDIS] if redis else [])):
             try:
@@ -89,27 +89,27 @@ class Servers:
         """Connect to the server itself, to ask what it can do.
 
         Raises:
-            ConfigError: It cannot be had.
+            ConfigError: There is no such server.
             StoreUnavailable: The server is gone.
         """
         return kind(database).connect(self._url(database.value))
 
     @contextlib.contextmanager
-    def fresh(self, database: Database, *, redis: bool = False) -> Iterator[Place]:
-        """An empty database for as long as the block lasts.
+    def fresh(self, database: Database, *, redis: bool = False) -> Iterator[Location]:
+        """An empty database until the end of the block.
 
         Raises:
-            ConfigError: It cannot be had.
+            ConfigError: There is no server, or it refuses.
             StoreUnavailable: The server is gone.
         """
         with contextlib.ExitStack() as stack:
             url = stack.enter_context(kind(database).fresh(self._url(database.value)))
             if not redis:
-                yield Place(database, url)
+                yield Location(database, url)
                 return
             prefix = f"rota-lab-{secrets.token_hex(4)}:"
             stack.callback(_remove_keys, self._url(REDIS), prefix)
-            yield Place(database, url, self._url(REDIS), prefix)
+            yield Location(database, url, self._url(REDIS), prefix)
 
     def facts(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
         """Versions and settings of all servers that were used."""
@@ -117,7 +117,7 @@ class Servers:
         settings: dict[str, str] = {}
         several = len(self.used) > 1
         for name, url in self.used.items():
-            # A server that went away in the middle leaves a report without its settings.
+            # A server that was lost meanwhile is left out.
             with contextlib.suppress(StoreUnavailable):
                 found, its = _redis_facts(url) if name == REDIS else kind(Database(name)).facts(url)
                 versions |= found
@@ -160,14 +160,14 @@ def _read(given: str) -> tuple[str, str | None]:
     if "://" not in given or scheme not in SCHEMES:
         shown = re.sub(r"//.*@", "//…@", given)
         raise ConfigError(
-            f"{shown!r} is no database that the lab knows; use postgresql://…, mariadb://…, "
-            "sqlite:///file.db or redis://…, or one of postgres, mariadb, sqlite, redis for a private one"
+            f"the lab does not know the database {shown!r}; use postgresql://…, mariadb://…, "
+            "sqlite:///file.db or redis://…; or postgres, mariadb, sqlite, redis for a private server"
         )
     return SCHEMES[scheme], given
 
 
 def _check(name: str, url: str) -> None:
-    """Say now, and not in the middle, that a server cannot be reached."""
+    """Fail now, and not in the middle, where a server cannot be reached."""
     if name == REDIS:
         _redis(url).close()
     elif name != Database.SQLITE:
@@ -181,7 +181,7 @@ def _redis(url: str) -> Any:
     try:
         client.ping()
     except redis.RedisError as error:
-        raise StoreUnavailable(f"Redis is not to be reached: {error}") from error
+        raise StoreUnavailable(f"Redis cannot be reached: {error}") from error
     return client
 
 

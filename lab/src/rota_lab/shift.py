@@ -1,4 +1,4 @@
-"""A worker's shift: what it does with its jobs, and what is told of it."""
+"""A worker's shift: what it does with its jobs, and what it reports."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ from rota.errors import RotaError
 from rota.measure.processes import emptied
 
 REST = 0.01
-"""Seconds until a worker that has found nothing looks again."""
+"""Seconds until a worker that has found no job looks again."""
 
 
 class Failed(RotaError):
@@ -18,23 +18,23 @@ class Failed(RotaError):
 
 
 Work = Callable[[str], None]
-"""What is done with a job's text; it may raise `Failed`. To be sent to processes: a function of a
-module, or an object of a class of one."""
+"""What is done with a job's text; it may raise `Failed`. Processes get it, so it is a function of a
+module, or an object of a module's class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What has happened in a shift since the last time it was asked.
+    """What has happened in a shift since the last report.
 
     Moments are in seconds since the epoch, durations in seconds.
 
     Attributes:
-        worked: When work began on which job; those that failed are not among them.
+        worked: When work began on which job, without failed jobs.
         claims: How long each claim took that gave jobs.
         failed: When work began on which job that has failed.
         deadlocks: When the worker was a deadlock's victim.
-        ended: When the shift ended; nothing while it goes on.
-        error: What ended it before its time.
+        ended: When the shift ended; None while it goes on.
+        error: What ended it early.
     """
 
     worked: list[tuple[float, str]]
@@ -46,13 +46,13 @@ class Told:
 
 
 class Shift:
-    """One worker's.
+    """One worker's shift.
 
     Attributes:
-        drain: Whether the worker ends when there is nothing to claim; else it looks again.
+        drain: Whether the worker ends when there is no job to claim; else it looks again.
         over: Set when the worker shall end.
         ended: When it ended, in seconds since the epoch.
-        error: What ended it before its time.
+        error: What ended it early.
     """
 
     def __init__(self, work: Work, *, drain: bool = True) -> None:
@@ -70,13 +70,13 @@ class Shift:
 
     @contextmanager
     def claiming(self) -> Iterator[None]:
-        """Around the statements of a claim. It counts if the step finds something."""
+        """Around the statements of a claim, which counts if the step finds a job."""
         began = time.perf_counter()
         yield
         self._claiming = time.perf_counter() - began
 
     def claimed(self, seconds: float | None = None) -> None:
-        """A claim gave jobs: the last one that `claiming` timed, or one that took `seconds`."""
+        """A claim gave jobs: the last that `claiming` timed, or a claim that took `seconds`."""
         seconds = self._claiming if seconds is None else seconds
         if seconds is not None:
             self._claims.append(seconds)
@@ -86,7 +86,7 @@ class Shift:
         """Do the work of a job.
 
         Raises:
-            Failed: It has failed; the strategy does about it what its design does.
+            Failed: The work has failed; the strategy acts on it as its design does.
         """
         began = time.time()
         try:
@@ -97,15 +97,15 @@ class Shift:
         self._worked.append((began, text))
 
     def deadlock(self) -> None:
-        """The worker was a deadlock's victim; for designs that deal with that themselves."""
+        """Count a deadlock; for designs that deal with deadlocks themselves."""
         self._deadlocks.append(time.time())
 
     def rest(self) -> None:
-        """Wait a little, because there was nothing to do."""
+        """Wait a little, because there was no job."""
         self.over.wait(REST)
 
     def at_the_end(self, stop: Callable[[], None]) -> None:
-        """Have `stop` called when the worker shall end: for designs with a loop of their own."""
+        """Call `stop` when the worker shall end: for designs with a loop of their own."""
         self._at_the_end = stop
         if self.over.is_set():
             stop()
@@ -117,7 +117,7 @@ class Shift:
 
     def told(self) -> Told:
         """What has happened since the last time."""
-        # The end first: whoever sees it has all that came before.
+        # The end first: a report with it has everything that came before.
         ended = self.ended
         return Told(
             worked=emptied(self._worked),

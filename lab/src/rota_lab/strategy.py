@@ -13,8 +13,8 @@ from functools import cache, cached_property
 from typing import ClassVar, NamedTuple
 
 from rota.errors import ConfigError
-from rota_lab.databases import Connection, Deadlock
-from rota_lab.place import Database, Place
+from rota_lab.databases import Connection, Database, Deadlock
+from rota_lab.location import Location
 from rota_lab.shift import Failed, Shift
 
 
@@ -32,56 +32,56 @@ class Strategy(ABC):
     """One design. Parents and workers have an object each; its connection opens when first used.
 
     Attributes:
-        place: Where the queue is.
-        settings: The settings of the class, or what the run has instead of them. Besides those,
-            `workers` says how many workers there are.
+        location: The database of the queue.
+        settings: The settings of the class, or the run's instead; and `workers`, the number of
+            workers.
     """
 
     name: ClassVar[str]
-    """What one types for it."""
+    """Its name on the command line."""
 
     summary: ClassVar[str]
     """Two sentences: what it does, and what comes of it."""
 
     articles: ClassVar[tuple[int, ...]] = ()
-    """Numbers of the articles it is from, the main one first; none for Rota."""
+    """Numbers of its articles, the main article first; none for Rota."""
 
     databases: ClassVar[tuple[Database, ...]]
 
     redis: ClassVar[bool] = False
-    """Whether it needs a Redis besides: `place.redis`, with keys that begin with `place.prefix`."""
+    """Whether it needs a Redis besides: `location.redis`, with keys that begin with `location.prefix`."""
 
     variant: ClassVar[bool] = False
-    """Whether it is a variant of another one, and takes part only where it is asked for."""
+    """Whether it is a variant of another strategy, and takes part only on request."""
 
     attended: ClassVar[bool] = False
     """Whether a process of its own calls `attend` while there are workers."""
 
     patient: ClassVar[bool] = False
-    """Whether a job may be claimed later that cannot be now, without anybody enqueueing: because
-    a claim of it expires, or because it is on its way. Workers that drain wait for those."""
+    """Whether jobs can become claimable without an enqueue: because a claim expires, or because
+    they are on their way. Workers that drain wait for such jobs."""
 
     defaults: ClassVar[Mapping[str, float]] = {}
     """Its settings."""
 
     @classmethod
     def lacking(cls, server: Callable[[], Connection]) -> str | None:
-        """What a server lacks that the design needs, and what to do; nothing if it lacks nothing.
+        """What a server lacks that the design needs, and what to do; None if it lacks nothing.
 
         Args:
-            server: Connects to it.
+            server: Connects to the server.
         """
         del server
         return None
 
-    def __init__(self, place: Place, settings: Mapping[str, float] | None = None) -> None:
-        self.place = place
+    def __init__(self, location: Location, settings: Mapping[str, float] | None = None) -> None:
+        self.location = location
         self.settings = {"workers": 1.0, **self.defaults, **(settings or {})}
 
     @cached_property
     def db(self) -> Connection:
         """The connection of this process."""
-        return self.place.connect()
+        return self.location.connect()
 
     def open(self) -> None:
         """Connect, before a shift begins, so that it is not measured."""
@@ -103,10 +103,10 @@ class Strategy(ABC):
 
     @abstractmethod
     def left(self) -> int:
-        """How many jobs are there that no worker has finished, those at work among them."""
+        """How many jobs no worker has finished, jobs at work included."""
 
     def counts(self) -> Mapping[str, Callable[[], object]]:
-        """How one finds out how many jobs there are, by the names of the ways; for `counting`."""
+        """The ways to count the jobs, by their names; for `counting`."""
         return {"SELECT COUNT(*)": self.left}
 
     def step(self, shift: Shift) -> bool:
@@ -116,10 +116,10 @@ class Strategy(ABC):
         left open when it returns or raises: the next step uses the same connection.
 
         Returns:
-            False if there was nothing to claim.
+            False if there was no job to claim.
 
         Raises:
-            Failed: The work has failed, and the design has done about it what it does.
+            Failed: The work has failed, and the design has dealt with it.
             Deadlock: The database has undone the claim or what came after it.
         """
         raise NotImplementedError
@@ -148,21 +148,21 @@ class Strategy(ABC):
 
 @cache
 def strategies() -> Mapping[str, type[Strategy]]:
-    """All strategies by their names: those of the first article first, Rota last."""
+    """All strategies by their names, in the order of the articles, Rota last."""
     from rota_lab import strategies as folder
 
     found: list[type[Strategy]] = []
     for module in pkgutil.iter_modules(folder.__path__):
         inside = importlib.import_module(f"{folder.__name__}.{module.name}")
         found += [
-            one
-            for _, one in inspect.getmembers(inside, inspect.isclass)
-            if one.__module__ == inside.__name__
-            and issubclass(one, Strategy)
-            and "name" in vars(one)
+            design
+            for _, design in inspect.getmembers(inside, inspect.isclass)
+            if design.__module__ == inside.__name__
+            and issubclass(design, Strategy)
+            and "name" in vars(design)
         ]
-    found.sort(key=lambda one: (one.articles[:1] or (9,), one.name))
-    return {one.name: one for one in found}
+    found.sort(key=lambda design: (design.articles[:1] or (9,), design.name))
+    return {design.name: design for design in found}
 
 
 def strategy(name: str) -> type[Strategy]:

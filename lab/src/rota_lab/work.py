@@ -1,4 +1,4 @@
-"""What workers do with jobs."""
+"""The work that workers do with a job."""
 
 import hashlib
 
@@ -9,5 +9,5 @@ def nothing(text: str) -> None:
 
 
 def md5(text: str) -> None:
-    """What article 4 does: the MD5 of the text, which nobody wants."""
+    """Article 4's work: compute the MD5 of the text, and drop it."""
     hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()

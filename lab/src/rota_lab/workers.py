@@ -1,4 +1,4 @@
-"""Worker processes, and the one that attends to the queue where the design has it."""
+"""Worker processes, and the process that attends to the queue where a design has it."""
 
 import contextlib
 import logging
@@ -10,7 +10,7 @@ from typing import Self
 
 from rota.errors import RotaError, StoreUnavailable
 from rota.measure.processes import Group, Line
-from rota_lab.place import Place
+from rota_lab.location import Location
 from rota_lab.shift import Shift, Told, Work
 from rota_lab.strategy import strategy
 
@@ -22,7 +22,7 @@ LOOK = 0.05
 class Plan:
     """What a process shall do."""
 
-    place: Place
+    location: Location
     strategy: str
     settings: Mapping[str, float]
     work: Work
@@ -31,11 +31,11 @@ class Plan:
 
 
 class Workers:
-    """Some worker processes, to be used in a `with` block; none is left after it."""
+    """Worker processes; leaving the `with` block ends them all."""
 
     def __init__(self, plan: Plan, count: int) -> None:
         attended = strategy(plan.strategy).attended
-        attending = Plan(plan.place, plan.strategy, plan.settings, plan.work, attend=True)
+        attending = Plan(plan.location, plan.strategy, plan.settings, plan.work, attend=True)
         self._name = plan.strategy
         self._attendants = Group[Told](_work, attending, 1 if attended else 0)
         self._workers = Group[Told](_work, plan, count)
@@ -67,7 +67,7 @@ class Workers:
         """What each worker has done since the last time.
 
         Raises:
-            StoreUnavailable: One of the processes has lost the database.
+            StoreUnavailable: A process has lost the database.
         """
         self._check(self._attendants.tell())
         return self._check(self._workers.tell())
@@ -77,52 +77,52 @@ class Workers:
         while True:
             told = self.tell()
             yield told
-            if all(one.ended is not None for one in told):
+            if all(report.ended is not None for report in told):
                 return
             time.sleep(LOOK)
 
     def replace(self) -> int:
-        """Start another worker in place of each that was killed; how many there were.
+        """Replace the workers that were killed; returns their number.
 
-        What a killed one has not told by then is lost.
+        What a killed worker has not reported is lost.
         """
         return self._workers.replace()
 
     def stop(self) -> list[Told]:
-        """Let all end in order; what each worker has done since the last time."""
+        """Let all end in order; returns what each worker has done since the last time."""
         told = self._workers.stop()
         self._attendants.stop()
         return told
 
     def _check(self, told: list[Told]) -> list[Told]:
-        for one in told:
-            if one.error is not None:
-                raise StoreUnavailable(f"{self._name}: {one.error}")
+        for report in told:
+            if report.error is not None:
+                raise StoreUnavailable(f"{self._name}: {report.error}")
         return told
 
 
 def _work(line: Line[Told], plan: Plan) -> None:
-    # What fails on purpose is no news, and what is lost is told.
+    # Failures on purpose are not logged, and other errors are reported.
     logging.getLogger("rota").setLevel(logging.CRITICAL)
-    one = strategy(plan.strategy)(plan.place, plan.settings)
+    design = strategy(plan.strategy)(plan.location, plan.settings)
     shift = Shift(plan.work, drain=plan.drain)
-    with contextlib.closing(one):
+    with contextlib.closing(design):
         with _telling(shift):
-            one.open()
+            design.open()
         line.ready()
         line.begin(shift.told, shift.end)
         with _telling(shift):
             if shift.error is None:
-                (one.attend if plan.attend else one.run)(shift)
+                (design.attend if plan.attend else design.run)(shift)
     shift.ended = time.time()
-    # Whoever asks until then shall hear of everything.
+    # The parent may still ask.
     shift.over.wait()
     line.end(shift.told())
 
 
 @contextlib.contextmanager
 def _telling(shift: Shift) -> Iterator[None]:
-    """An error ends the shift, and whoever asks is told of it."""
+    """An error ends the shift, and is reported."""
     try:
         yield
     except RotaError as error:

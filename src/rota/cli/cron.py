@@ -23,12 +23,12 @@ APP = click.option(
 )
 TIMES: list[Any] = [
     click.option(
-        "--timezone", metavar="ZONE", help="Whose wall clock is meant, such as Europe/Rome."
+        "--timezone", metavar="ZONE", help="The time zone of the times, such as Europe/Rome."
     ),
     click.option(
         "--missed",
         type=click.Choice(["skip", "latest", "all"]),
-        help="What becomes of due times at which no worker was there.",
+        help="What to do about due times at which no worker ran.",
     ),
     click.option(
         "--jitter", type=Duration(), metavar="DURATION", help="Jobs start up to so much later."
@@ -38,7 +38,7 @@ TIMES: list[Any] = [
 
 
 def times(function: Any) -> Any:
-    """What `add` and `change` have in common."""
+    """The options that `add` and `change` share."""
     for option in reversed(TIMES):
         function = option(function)
     return function
@@ -64,7 +64,7 @@ def cron() -> None:
     type=click.IntRange(1, 100),
     default=1,
     show_default=True,
-    help="So many due times of each.",
+    help="How many due times to show of each.",
 )
 @url_option
 @json_option
@@ -81,7 +81,7 @@ def list_(*, count: int, url: str | None, as_json: bool) -> None:
     with database(url) as rota:
         records = rota.run(rota.store.cron.entries())
     if as_json:
-        say_json({"entries": [cron_text.details(one, count) for one in records]})
+        say_json({"entries": [cron_text.details(record, count) for record in records]})
         return
     headings: list[str | Column] = [
         "name",
@@ -92,7 +92,7 @@ def list_(*, count: int, url: str | None, as_json: bool) -> None:
         Column("task", rank=1),
         Column("state"),
     ]
-    rows = [cron_text.row(one, count) for one in records]
+    rows = [cron_text.row(record, count) for record in records]
     table(headings, rows, nothing="There are no cron entries yet.")
 
 
@@ -156,9 +156,9 @@ def change(
     url: str | None,
     as_json: bool,
 ) -> None:
-    """Change an entry; what is not named stays as it is.
+    """Change an entry; options that are not given stay as they are.
 
-    One that comes from code keeps the change until its declaration changes. --args needs --app.
+    An entry from code keeps the change until its declaration changes. --args needs --app.
 
     \b
     Example:
@@ -182,7 +182,7 @@ def change(
 @url_option
 @json_option
 def remove(*, name: str, url: str | None, as_json: bool) -> None:
-    """Remove an entry. One that is in the code comes back when a worker starts: pause it instead.
+    """Remove an entry. An entry from code comes back when a worker starts: pause it instead.
 
     \b
     Example:
@@ -220,7 +220,7 @@ def pause(*, name: str, url: str | None, as_json: bool) -> None:
 @url_option
 @json_option
 def resume(*, name: str, url: str | None, as_json: bool) -> None:
-    """Make jobs of an entry again. What came while it was paused is not made up.
+    """Make jobs of an entry again, but not of the times at which it was paused.
 
     \b
     Example:
@@ -241,7 +241,7 @@ def resume(*, name: str, url: str | None, as_json: bool) -> None:
 def run(*, name: str, url: str | None, as_json: bool) -> None:
     """Enqueue a job of an entry now, paused or not; its due times stay as they are.
 
-    Of a unique task there may be a job already: then that one is named.
+    If a unique task has a job already, that job is named.
 
     \b
     Example:
@@ -276,12 +276,12 @@ def _on_database(url: str | None) -> Iterator["Rota"]:
 
 @contextmanager
 def _app(target: str | None, url: str | None) -> Iterator["Rota"]:
-    """An app with the tasks of the one that `--app` names, on its database or that of `--url`."""
+    """The app that `--app` names, on its own database or that of `--url`."""
     from rota.cli.database import database
     from rota.cli.find_app import find_app
 
     if target is None:
-        message = "--app MODULE:APP is needed: only an app knows its tasks, and which args fit them"
+        message = "--app MODULE:APP is needed: only the app knows its tasks and their args"
         raise Failure(message, USAGE)
     rota = find_app(target)
     if url is not None:
@@ -291,7 +291,7 @@ def _app(target: str | None, url: str | None) -> Iterator["Rota"]:
 
 
 def _args(text: str | None) -> Any:
-    """The args of a task as they were written: a JSON object, or an array of positional ones."""
+    """The args of a task: a JSON object, or a JSON array of positional args."""
     import msgspec
 
     if text is None:
@@ -299,9 +299,9 @@ def _args(text: str | None) -> Any:
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
-        message = f"--args: {error}; JSON is needed, such as '{{\"n\": 1}}'"
+        message = f"--args: {error}; write JSON, such as '{{\"n\": 1}}'"
         raise Failure(message, USAGE) from error
     if not isinstance(found, dict | list):
-        message = "--args: a JSON object of keyword arguments, or an array, is needed"
+        message = "--args: write a JSON object of keyword arguments, or a JSON array"
         raise Failure(message, USAGE)
     return found

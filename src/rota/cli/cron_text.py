@@ -20,7 +20,7 @@ def state(record: CronRecord) -> str:
 
 
 def coming(record: CronRecord, count: int) -> list[datetime]:
-    """Its next due times; none where it makes no jobs."""
+    """An entry's next due times; none where it makes no jobs."""
     if state(record) or record.due is None:
         return []
     try:

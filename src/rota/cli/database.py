@@ -1,19 +1,20 @@
-"""Opening a database for somebody who wants to look at it or change what is there.
+"""Opening a database to look at it, or to change what is there.
 
 Nothing is created: a mistyped path must not leave an empty database behind.
 """
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import TypeVar
 
 from rota.errors import SchemaMissing
+from rota.model.job import QueueRecord
 from rota.store import migrate
 from rota.store.connections import Connection
 from rota.store.opening import default_url, open_store
 from rota.store.operation import Operation
 from rota.store.protocol import Store
+from rota.terminal.exits import Failure
 
 T = TypeVar("T")
 
@@ -29,6 +30,18 @@ class Database:
         """Run an operation of the store."""
         return self._connection.run(operation)
 
+    def queue(self, name: str, default: QueueRecord | None = None) -> QueueRecord:
+        """The queue of that name.
+
+        Raises:
+            Failure: There is none, and no default.
+        """
+        found = {record.name: record for record in self.run(self.store.queues())}
+        if (record := found.get(name, default)) is None:
+            message = f"there is no queue named {name}; `rota queues list` lists the queues"
+            raise Failure(message)
+        return record
+
 
 @contextmanager
 def database(url: str | None) -> Iterator[Database]:
@@ -38,7 +51,7 @@ def database(url: str | None) -> Iterator[Database]:
         ConfigError: The URL cannot be used.
         DatabaseRefused: The database refuses.
         StoreUnavailable: The database cannot be reached.
-        SchemaMissing: There is no such file, or no tables in it; likewise the other schema errors.
+        SchemaMissing: There is no such file, or it has no tables; likewise the other schema errors.
     """
     with connected(url) as (store, connection):
         must_exist(store)
@@ -60,17 +73,9 @@ def must_exist(store: Store) -> None:
     Raises:
         SchemaMissing: There is no such file.
     """
-    if (path := missing_file(store)) is not None:
+    if (path := store.missing_file()) is not None:
         message = (
             f"there is no database file {path}; check the path (--url or ROTA_DATABASE_URL), "
             "or make it with `rota migrate`"
         )
         raise SchemaMissing(message)
-
-
-def missing_file(store: Store) -> Path | None:
-    """The file that a SQLite store would create, were it used now."""
-    path = getattr(store, "path", None)
-    if store.name != "sqlite" or path is None or Path(path).exists():
-        return None
-    return Path(path)

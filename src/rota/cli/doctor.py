@@ -26,24 +26,24 @@ COLOURS = {"critical": "red", "warning": "yellow", "note": "cyan", "ok": "green"
 
 @click.command()
 @click.option(
-    "--check", "thorough", is_flag=True, help="SQLite: also read the whole file for damage."
+    "--check", "thorough", is_flag=True, help="On SQLite also read the whole file for damage."
 )
 @url_option
 @json_option
 def doctor(*, thorough: bool, url: str | None, as_json: bool) -> None:
     """Say what is wrong with the database, and what to do about it.
 
-    Looks at old snapshots and who holds them, locks, workers, queues, timers, the sizes and dead
+    Looks at old snapshots and their holders, locks, workers, queues, timers, the sizes and dead
     rows of Rota's tables, settings, clocks, and whether NOTIFY arrives. Changes nothing and counts
-    no jobs, so it is quick on a large database, too. The worst comes first, each with one next
-    step.
+    no jobs, so it is quick on a large database, too. The worst findings come first, each with one
+    next step.
 
     \b
     Exit status:
       0  in order, or nothing worse than notes
       1  a warning
-      2  something critical (or the command line cannot be used: then stdout is empty)
-      3  the database cannot be reached, so nothing is known
+      2  something critical (or a wrong command line: then stdout is empty)
+      3  the database cannot be reached
       4  there is no such SQLite file
 
     \b
@@ -59,21 +59,21 @@ def doctor(*, thorough: bool, url: str | None, as_json: bool) -> None:
     from rota.store.url import shown
     from rota.terminal.exits import ALARMED, WARNED, Failure
 
-    place = harmless(shown(url or default_url()))
+    address = harmless(shown(url or default_url()))
     with connected(url) as (store, connection):
         must_exist(store)
         try:
             report = examine(store, connection, thorough=thorough)
         except StoreUnavailable:
             raise
-        except StoreError as error:  # a file that is damaged, or none of SQLite's
+        except StoreError as error:  # a damaged file, or no SQLite file
             raise Failure(str(error), ALARMED) from error
-    findings = [replace(one, advice=addressed(one.advice)) for one in report.findings]
+    findings = [replace(finding, advice=addressed(finding.advice)) for finding in report.findings]
     severity = worst(findings)
     if as_json:
-        say_json(_document(place, severity, findings, report.facts))
+        say_json(_document(address, severity, findings, report.facts))
     elif on_terminal():
-        _screen(place, findings)
+        _screen(address, findings)
     else:
         _lines(findings)
     codes = {Severity.WARNING: WARNED, Severity.CRITICAL: ALARMED}
@@ -81,20 +81,20 @@ def doctor(*, thorough: bool, url: str | None, as_json: bool) -> None:
 
 
 def _document(
-    place: str, severity: "Severity", findings: "list[Finding]", facts: "Facts"
+    address: str, severity: "Severity", findings: "list[Finding]", facts: "Facts"
 ) -> dict[str, Any]:
     return {
-        "url": place,
+        "url": address,
         "severity": severity.name.lower(),
         "findings": [
             {
-                "severity": one.severity.name.lower(),
-                "subject": one.subject,
-                "title": one.title,
-                "detail": one.detail,
-                "advice": one.advice,
+                "severity": finding.severity.name.lower(),
+                "subject": finding.subject,
+                "title": finding.title,
+                "detail": finding.detail,
+                "advice": finding.advice,
             }
-            for one in findings
+            for finding in findings
         ],
         "facts": facts,
     }
@@ -102,47 +102,53 @@ def _document(
 
 def _lines(findings: "list[Finding]") -> None:
     """Tabs between severity, subject, title, detail and advice, one finding a line."""
-    for one in findings:
-        words = (one.severity.name.lower(), one.subject, one.title, one.detail, one.advice)
+    for finding in findings:
+        words = (
+            finding.severity.name.lower(),
+            finding.subject,
+            finding.title,
+            finding.detail,
+            finding.advice,
+        )
         say("\t".join(harmless(word) for word in words).rstrip("\t"))
 
 
-def _screen(place: str, findings: "list[Finding]") -> None:
+def _screen(address: str, findings: "list[Finding]") -> None:
     from rota.doctor.finding import Severity
 
     width = max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns))
-    wrong = [one for one in findings if one.severity > Severity.OK]
-    fine = [one for one in findings if one.severity == Severity.OK]
-    say(f"{place}: {_summary(wrong)}", bold=True)
-    for one in wrong:
+    wrong = [finding for finding in findings if finding.severity > Severity.OK]
+    fine = [finding for finding in findings if finding.severity == Severity.OK]
+    say(f"{address}: {_summary(wrong)}", bold=True)
+    for finding in wrong:
         say()
-        _entry(one, width)
+        _entry(finding, width)
     if fine:
         say()
-    for one in fine:
-        _entry(one, width)
+    for finding in fine:
+        _entry(finding, width)
 
 
 def _summary(wrong: "list[Finding]") -> str:
     counts: dict[str, int] = {}
-    for one in wrong:
-        name = one.severity.name.lower()
+    for finding in wrong:
+        name = finding.severity.name.lower()
         counts[name] = counts.get(name, 0) + 1
     several = {"warning": "warnings", "note": "notes"}
     words = [f"{n} {several.get(name, name) if n > 1 else name}" for name, n in counts.items()]
     return ", ".join(words) or "all in order"
 
 
-def _entry(one: "Finding", width: int) -> None:
-    name = one.severity.name.lower()
+def _entry(finding: "Finding", width: int) -> None:
+    name = finding.severity.name.lower()
     margin = " " * MARGIN
     label = click.style(name.ljust(MARGIN), fg=COLOURS[name], bold=name == "critical")
-    title, *more = textwrap.wrap(harmless(one.title), width - MARGIN) or [""]
+    title, *more = textwrap.wrap(harmless(finding.title), width - MARGIN) or [""]
     say(label + click.style(title, bold=name != "ok"))
     for line in more:
         say(margin + line)
-    for line in textwrap.wrap(harmless(one.detail), width - MARGIN):
+    for line in textwrap.wrap(harmless(finding.detail), width - MARGIN):
         say(margin + line)
-    if one.advice:
+    if finding.advice:
         # Not wrapped: it is to be copied.
-        say(margin + click.style("→ " + harmless(one.advice), fg="cyan"))
+        say(margin + click.style("→ " + harmless(finding.advice), fg="cyan"))

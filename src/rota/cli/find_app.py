@@ -12,7 +12,7 @@ from rota.terminal.exits import USAGE, Failure
 
 
 def find_app(target: str) -> Rota:
-    """Import MODULE and take APP from it; without APP the only one that it has.
+    """Import MODULE and take APP from it; without APP the module's only app.
 
     The current folder is searched first, as `python -m` does.
 
@@ -29,12 +29,12 @@ def find_app(target: str) -> Rota:
     found: object = module
     for part in path.split("."):
         if not hasattr(found, part):
-            message = f"{name} has no {path!r}{_there_are(module)}"
+            message = f"{name} has no {path!r}{_list(module)}"
             raise Failure(message)
         found = getattr(found, part)
     if not isinstance(found, Rota):
         kind = type(found).__name__
-        message = f"{target} is a {kind}, and a rota.Rota is needed{_there_are(module)}"
+        message = f"{target} is a {kind}, not a rota.Rota{_list(module)}"
         raise Failure(message)
     return found
 
@@ -60,7 +60,7 @@ def _import(name: str) -> ModuleType:
 
 
 def _broken(name: str, error: Exception) -> Failure:
-    """What happened where, in one line; with -v the traceback has been logged."""
+    """The error and its line; with -v the traceback has been logged."""
     where = extract_tb(error.__traceback__)[-1]
     lineno = getattr(error, "lineno", None) or where.lineno
     filename = getattr(error, "filename", None) or where.filename
@@ -70,7 +70,7 @@ def _broken(name: str, error: Exception) -> Failure:
 
 
 def _apps(module: ModuleType) -> dict[str, Rota]:
-    """The apps of a module, each once, by the first of its names."""
+    """The apps of a module, each by its first name."""
     apps: dict[str, Rota] = {}
     for name, value in vars(module).items():
         if isinstance(value, Rota) and all(value is not other for other in apps.values()):
@@ -83,12 +83,12 @@ def _only_app(module: ModuleType) -> Rota:
     if len(apps) == 1:
         return next(iter(apps.values()))
     if not apps:
-        message = f"{module.__name__} has no Rota; make one there: rota = Rota()"
+        message = f"{module.__name__} has no app; make it there: rota = Rota()"
         raise Failure(message)
-    message = f"{module.__name__} has several apps: say which one{_there_are(module)}"
+    message = f"{module.__name__} has several apps: say which{_list(module)}"
     raise Failure(message)
 
 
-def _there_are(module: ModuleType) -> str:
+def _list(module: ModuleType) -> str:
     targets = ", ".join(f"{module.__name__}:{name}" for name in _apps(module))
-    return f"; there is {targets}" if targets else ""
+    return f"; its apps are {targets}" if targets else ""

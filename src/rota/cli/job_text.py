@@ -1,4 +1,4 @@
-"""A job as people read it, and as programs do."""
+"""A job as text for people, and as JSON for programs."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ SUBJECT_HEADINGS = (
 
 
 def subject_row(job: JobRecord) -> list[Cell]:
-    """A job in a list of those with a unique key: how often it came round, and when it does again."""
+    """A job in a list of unique jobs: how often it came round, and when it comes round again."""
     return [
         job.id, job.unique_key or "", job.state, job.task, job.iteration, brief(job.last_run),
         brief(job.scheduled_at), "" if job.state is State.SCHEDULED else _note(job),
@@ -47,7 +47,7 @@ def subject_row(job: JobRecord) -> list[Cell]:
 
 
 def row(job: JobRecord) -> list[Cell]:
-    """A job in a list. Without its args: these are for `show`."""
+    """A job in a list, without its args: `show` has them."""
     attempt = f"{job.attempt}/{job.max_attempts}"
     return [
         job.id, job.state, job.queue, job.task, attempt, brief(job.enqueued_at), _note(job)
@@ -93,13 +93,13 @@ def summary(job: JobRecord) -> dict[str, Any]:
 
 def details(job: JobRecord) -> dict[str, Any]:
     """Everything about a job, for programs."""
-    known = outcome(job)
-    del known["error"]
-    return known | {"args": msgspec.Raw(job.args.encode()), "log": list(job.log)}
+    fields = outcome(job)
+    del fields["error"]
+    return fields | {"args": msgspec.Raw(job.args.encode()), "log": list(job.log)}
 
 
 def outcome(job: JobRecord) -> dict[str, Any]:
-    """How far a job is and what has come of it, for programs. Without its args and its log."""
+    """A job's progress, result and errors, for programs; without its args and its log."""
     return summary(job) | {
         "progress": job.progress,
         "result": None if job.result is None else msgspec.Raw(job.result.encode()),
@@ -135,15 +135,15 @@ def say_details(job: JobRecord) -> None:
         say_json_text("result", job.result)
     if job.log:
         say()
-        for one in job.log:
-            say_line(one, indent=2)
+        for line in job.log:
+            say_line(line, indent=2)
     for error in job.errors:
         say()
         say(f"  Attempt {error.attempt} failed at {moment(error.at)}")
-        # A traceback ends with the exception; where there is none, this is all there is.
-        said = f"{error.exception}: {error.message}" if not error.traceback else error.traceback
-        for line in harmless_lines(said).splitlines():
-            say(f"    {line}", fg="red" if not line.startswith(" ") else None)
+        # A traceback ends with the exception.
+        text = f"{error.exception}: {error.message}" if not error.traceback else error.traceback
+        for told in harmless_lines(text).splitlines():
+            say(f"    {told}", fg="red" if not told.startswith(" ") else None)
 
 
 def progress(told: Progress) -> str:
@@ -151,13 +151,13 @@ def progress(told: Progress) -> str:
     return f"{100 * told.fraction:.0f} %  {harmless(told.message)}".rstrip()
 
 
-def say_line(one: LogLine, indent: int = 0) -> None:
-    """Print a line of a job's log; what it says may have several lines itself."""
-    at = f"{one.at.astimezone():%H:%M:%S}"
-    first, *rest = harmless_lines(one.message).splitlines() or [""]
-    say(f"{'':<{indent}}{at} {one.level:<7} {first}", fg=LEVELS.get(one.level))
+def say_line(line: LogLine, indent: int = 0) -> None:
+    """Print a line of a job's log; its message may have several lines."""
+    at = f"{line.at.astimezone():%H:%M:%S}"
+    first, *rest = harmless_lines(line.message).splitlines() or [""]
+    say(f"{'':<{indent}}{at} {line.level:<7} {first}", fg=LEVELS.get(line.level))
     for more in rest:
-        say(f"{'':<{indent}}{'':<16} {more}", fg=LEVELS.get(one.level))
+        say(f"{'':<{indent}}{'':<16} {more}", fg=LEVELS.get(line.level))
 
 
 def say_json_text(name: str, text: str) -> None:

@@ -41,14 +41,14 @@ def jobs() -> None:
 @click.option(
     "--subject",
     metavar="KEY",
-    help="Only jobs of this unique key, with their rounds; a * at its end: of all that begin so.",
+    help="Only jobs with this unique key, and their rounds; a * at the end stands for any text.",
 )
 @click.option(
     "--limit",
     type=click.IntRange(1, 1_000_000),
     default=DEFAULT_LIMIT,
     show_default=True,
-    help="At most so many.",
+    help="At most so many jobs.",
 )
 @url_option
 @json_option
@@ -75,7 +75,7 @@ def list_(
     from rota.model.keys import storable
 
     if subject is not None and not (subject and storable(subject)):
-        message = "--subject: a unique key such as order:42 is needed, or order:* for many"
+        message = "--subject: give a unique key such as order:42, or order:* for many"
         raise click.UsageError(message)
     wanted = JobFilter(None if state is None else State(state), queue, task, limit, subject)
     with database(url) as rota:
@@ -98,7 +98,7 @@ def list_(
 @url_option
 @json_option
 def show(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
-    """Show all that is known of jobs: args, progress, log, result, and why each attempt failed.
+    """Show everything about jobs: args, progress, log, result, and why each attempt failed.
 
     \b
     Example:
@@ -110,8 +110,8 @@ def show(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
     wanted = _ids(ids)
     with database(url) as rota:
         records = rota.run(rota.store.get(wanted))
-        told = rota.run(rota.store.notes([job.id for job in records]))
-    records = [with_notes(job, told.get(job.id, ())) for job in records]
+        notes = rota.run(rota.store.notes([job.id for job in records]))
+    records = [with_notes(job, notes.get(job.id, ())) for job in records]
     missing = _without(wanted, (job.id for job in records))
     if as_json:
         say_json({"jobs": [job_text.details(job) for job in records], "missing": missing})
@@ -128,7 +128,7 @@ jobs.add_command(watch)
 
 @jobs.command()
 @ids_argument(required=False)
-@click.option("--all-discarded", is_flag=True, help="All jobs that were given up, not single ids.")
+@click.option("--all-discarded", is_flag=True, help="All discarded jobs, instead of ids.")
 @click.option(
     "--queue",
     metavar="NAME",
@@ -154,7 +154,7 @@ def retry(
 ) -> None:
     """Make jobs available again now, with all their attempts.
 
-    For jobs that have finished, and for those that wait for their time.
+    For finished jobs, and for jobs that wait for their time.
 
     \b
     Examples:
@@ -179,7 +179,7 @@ def retry(
             left = rota.run(rota.store.get(_without(wanted, done)))
             found = {job.id: job.state for job in left}
             keys = {job.id: job.unique_key for job in left if job.state.finished}
-    # Whatever is available already is where it should be.
+    # Jobs that are available already are where they should be.
     kept = {job: state for job, state in found.items() if state is not State.AVAILABLE}
     missing = [] if all_discarded else _without(wanted, [*done, *found])
     if as_json:
@@ -190,7 +190,7 @@ def retry(
         _say_each(wanted, done, "available again")
         _say_each(wanted, found.keys() - kept.keys(), "available already")
     why = {job: f"is {state} and cannot be retried" for job, state in kept.items()}
-    # A finished job stays as it is for one reason only.
+    # A finished job stays as it is only because of its unique key.
     why |= {
         job: f"stays {kept[job]}: another job has its unique key {key!r} (see --subject)"
         for job, key in keys.items()
@@ -204,7 +204,7 @@ def retry(
 @url_option
 @json_option
 def cancel(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
-    """Cancel jobs: those that wait at once, those that run by asking them to stop.
+    """Cancel jobs: waiting jobs at once, running jobs by asking them to stop.
 
     \b
     Example:
@@ -234,7 +234,7 @@ def cancel(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
 @url_option
 @json_option
 def delete(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
-    """Delete jobs that are not running, and all that is known of them.
+    """Delete jobs that are not running, with everything about them.
 
     \b
     Example:
@@ -292,7 +292,7 @@ def _say_each(wanted: Iterable[JobId], done: Collection[JobId], what: str) -> No
 def _end(missing: Iterable[JobId], kept: Mapping[JobId, str]) -> None:
     """Say what could not be done, and exit accordingly."""
     for job in missing:
-        complain(f"there is no job {job}, or not any more")
+        complain(f"job {job} does not exist (it may have been deleted)")
     for job, why in kept.items():
         complain(f"job {job} {why}")
     if missing or kept:

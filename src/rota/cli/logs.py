@@ -1,6 +1,6 @@
 """The log of a worker: lines for people, or one JSON object per line, on stderr.
 
-Args never get here: no message of Rota's has them.
+No line has args: Rota's messages leave them out.
 """
 
 import logging

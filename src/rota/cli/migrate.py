@@ -15,46 +15,46 @@ from rota.terminal.output import harmless, json_option, say, say_json
 def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
     """Bring the database's tables up to date.
 
-    It may run any number of times and from several machines at once. A SQLite file is made if it
-    is not there. Tables of a newer Rota are refused with exit status 4.
+    It may run any number of times, and on several machines at once. A missing SQLite file is made.
+    Tables of a newer Rota are refused with exit status 4.
 
     \b
     Examples:
       rota migrate --url postgresql:///shop
       rota migrate --dry-run > rota.sql
     """
-    from rota.cli.database import connected, missing_file
+    from rota.cli.database import connected
     from rota.store import migrate as migrating
     from rota.store.opening import default_url
     from rota.store.url import shown
 
-    place = harmless(shown(url or default_url()))
+    address = harmless(shown(url or default_url()))
     with connected(url) as (store, connection):
         newest = max(store.migrations())
-        missing = dry_run and missing_file(store) is not None
+        missing = dry_run and store.missing_file() is not None
         before = 0 if missing else connection.run(store.schema_version())
         waiting = migrating.steps(store, before)
         if dry_run:
-            _show(place, before, waiting, as_json=as_json)
+            _show(address, before, waiting, as_json=as_json)
             return
         applied = migrating.migrate(store, connection) if waiting else []
     if as_json:
-        say_json({"url": place, "from": before, "version": newest, "applied": applied})
+        say_json({"url": address, "from": before, "version": newest, "applied": applied})
     elif not applied:
-        say(f"{place} is up to date (version {newest})")
+        say(f"{address} is up to date (version {newest})")
     elif before == 0:
-        say(f"{place} has Rota's tables now (version {newest})", fg="green")
+        say(f"{address} has Rota's tables now (version {newest})", fg="green")
     else:
-        say(f"{place} went from version {before} to {newest}", fg="green")
+        say(f"{address} went from version {before} to {newest}", fg="green")
 
 
-def _show(place: str, before: int, waiting: Mapping[int, str], *, as_json: bool) -> None:
+def _show(address: str, before: int, waiting: Mapping[int, str], *, as_json: bool) -> None:
     if as_json:
         pending = [{"version": number, "sql": sql} for number, sql in waiting.items()]
-        say_json({"url": place, "version": before, "pending": pending})
+        say_json({"url": address, "version": before, "pending": pending})
         return
     if not waiting:
-        say(f"-- {place} is up to date (version {before})")
+        say(f"-- {address} is up to date (version {before})")
     for number, sql in waiting.items():
         say(f"-- Migration to version {number}")
         say(sql)

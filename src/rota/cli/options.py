@@ -1,4 +1,4 @@
-"""What commands have in common."""
+"""Options and arguments of many commands."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -35,7 +35,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in ne
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
-    """The name of a queue or a task; `what` is what it names."""
+    """The name of a queue, a task or a cron entry, as `what` says."""
 
     name = "name"
 
@@ -43,7 +43,7 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic only in newer 
         self._what = what
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002 - click's signature
-        """Refuse what nothing can be called."""
+        """Refuse an impossible name."""
         return check_name(value, self._what)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rota.cli.options import Name, url_option
-from rota.model.job import JobId, QueueRecord
+from rota.model.job import JobId
 from rota.model.states import State
 from rota.terminal.exits import FAILED, USAGE, Failure
 from rota.terminal.output import harmless, json_option, say, say_json
@@ -18,7 +18,7 @@ BATCH = 1_000
 """Jobs per transaction."""
 
 WAITING = (State.SCHEDULED, State.AVAILABLE, State.BLOCKED, State.RETRYABLE)
-"""What is cleared where nothing else is asked for: what has yet to run."""
+"""The states that are cleared by default: of jobs that have yet to run."""
 
 DELETABLE: list[State] = [state for state in State if state is not State.RUNNING]
 
@@ -32,7 +32,7 @@ class States(click.ParamType):  # type: ignore[type-arg]  # generic only in newe
         """Read what was written."""
         if isinstance(value, list):
             return value
-        names = [one.strip() for one in str(value).split(",")]
+        names = [name.strip() for name in str(value).split(",")]
         if names == ["all"]:
             return DELETABLE
         known = ", ".join(DELETABLE)
@@ -42,7 +42,7 @@ class States(click.ParamType):  # type: ignore[type-arg]  # generic only in newe
                     "running jobs are never deleted; `rota jobs cancel` stops them", param, ctx
                 )
             if name not in DELETABLE:
-                self.fail(f"{name!r} is no state; there are {known}, or all", param, ctx)
+                self.fail(f"{name!r} is no state; use {known}, or all", param, ctx)
         return [State(name) for name in names]
 
 
@@ -62,11 +62,11 @@ class States(click.ParamType):  # type: ignore[type-arg]  # generic only in newe
 def clear(
     *, name: str, states: tuple[list[State], ...], yes: bool, url: str | None, as_json: bool
 ) -> None:
-    """Delete the jobs of a queue that wait, or those in the states that are named.
+    """Delete the waiting jobs of a queue, or its jobs in the given states.
 
     Says how many there are, and asks. Running jobs stay, and so do jobs that are enqueued
-    meanwhile. Workers go on; what they claim meanwhile runs. Pause the queue first if nothing of
-    it shall run. Ctrl-C stops it; what was deleted by then is gone.
+    meanwhile. Workers go on and run the jobs that they claim meanwhile: pause the queue first if
+    none shall run. Ctrl-C stops it; jobs that were deleted by then are gone.
 
     \b
     Examples:
@@ -79,12 +79,12 @@ def clear(
     wanted = [state for state in State if state in named]
     with database(url) as rota:
         until = rota.run(rota.store.last_job())
-        record = _record(rota, name)
+        record = rota.queue(name)
         counts = {state: record.counts[state] for state in wanted if record.counts.get(state)}
         if counts and not yes:
             _ask(name, counts, record.counts.get(State.RUNNING, 0))
         deleted = _delete(rota, name, counts, until)
-        running = _record(rota, name).counts.get(State.RUNNING, 0)
+        running = rota.queue(name).counts.get(State.RUNNING, 0)
     if as_json:
         gone = {state.value: deleted.get(state, 0) for state in wanted}
         say_json({"queue": name, "deleted": gone, "running": running})
@@ -99,25 +99,17 @@ def clear(
         say(f"{running:,} running job(s) are left")
 
 
-def _record(rota: "Database", name: str) -> QueueRecord:
-    for record in rota.run(rota.store.queues()):
-        if record.name == name:
-            return record
-    message = f"there is no queue named {name}; `rota queues list` shows those there are"
-    raise Failure(message)
-
-
 def _ask(name: str, counts: dict[State, int], running: int) -> None:
-    """Have somebody confirm it.
+    """Let the user confirm it.
 
     Raises:
-        Failure: Nobody is there to ask, or he says no.
+        Failure: There is no user to ask, or the answer is no.
     """
     question = f"Delete {_listed(counts)} of queue {harmless(name)}?"
     if running:
         question += f" ({running:,} running stay.)"
-    if not on_terminal():
-        message = f"{question} Nobody can be asked here: say --yes"
+    if not can_ask():
+        message = f"{question} Standard input is no terminal, so say --yes"
         raise Failure(message, USAGE)
     try:
         agreed = click.confirm(question, err=True)
@@ -131,15 +123,15 @@ def _ask(name: str, counts: dict[State, int], running: int) -> None:
         raise Failure(message, FAILED)
 
 
-def on_terminal() -> bool:
-    """Whether somebody can be asked."""
+def can_ask() -> bool:
+    """Whether there is a user to ask."""
     return sys.stdin.isatty()
 
 
 def _delete(
     rota: "Database", name: str, counts: dict[State, int], until: JobId
 ) -> dict[State, int]:
-    """Delete in batches, and show how far it is; how many it were."""
+    """Delete in batches with a progress bar; returns the numbers of deleted jobs."""
     from rota.terminal.bar import bar
 
     deleted = dict.fromkeys(counts, 0)

@@ -1,4 +1,4 @@
-"""`rota queues set`, `unset` and `show`: what holds for the jobs of a queue."""
+"""`rota queues set`, `unset` and `show`: the settings of a queue."""
 
 from typing import Any
 
@@ -18,7 +18,6 @@ from rota.model.queue_settings import (
     sources,
 )
 from rota.model.states import FINISHED, State
-from rota.terminal.exits import Failure
 from rota.terminal.output import harmless, json_option, say, say_json
 
 STATES = (State.COMPLETED, State.CANCELLED, State.DISCARDED)
@@ -29,7 +28,7 @@ OPTIONS = {
     "timeout": "timeout",
     "concurrency": "concurrency",
 }
-"""What the settings are called on the command line."""
+"""The names of the settings on the command line."""
 
 
 class Keep(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
@@ -49,8 +48,8 @@ class Keep(click.ParamType):  # type: ignore[type-arg]  # generic only in newer 
             self.fail(str(error).partition(": ")[2], param, ctx)
         if keep == FOREVER and states != [State.DISCARDED]:
             self.fail(
-                "only discarded jobs can be kept for ever: discarded=forever; the space of others "
-                "comes back when all jobs of a segment have expired",
+                "only discarded jobs can be kept for ever: discarded=forever; the others must "
+                "expire, or their space could not be freed",
                 param,
                 ctx,
             )
@@ -94,7 +93,7 @@ class Setting(click.ParamType):  # type: ignore[type-arg]  # generic only in new
 @click.option(
     "--concurrency",
     type=click.IntRange(1, MOST_AT_ONCE),
-    help="How many jobs of it one worker runs at once.",
+    help="How many jobs of the queue a worker runs at once.",
 )
 @url_option
 @json_option
@@ -108,11 +107,11 @@ def set_(
     url: str | None,
     as_json: bool,
 ) -> None:
-    """Set what holds for the jobs of a queue, where neither task nor caller say it.
+    """Change the settings of a queue, for jobs whose task or caller say nothing else.
 
-    It comes before what the code declares with `rota.queue(…)`. Attempts and timeout hold for jobs
-    that are enqueued from now on, a retention for jobs that end from now on, a concurrency for all
-    workers within seconds.
+    They override `rota.queue(…)` in the code. Attempts and timeout hold for jobs that are enqueued
+    from now on, a retention for jobs that end from now on, a concurrency for all workers within
+    seconds.
 
     \b
     Examples:
@@ -122,15 +121,17 @@ def set_(
     from rota.cli.database import database
 
     named = {"max_attempts": max_attempts, "timeout": timeout, "concurrency": concurrency}
-    changes: dict[str, float | None] = {key: one for key, one in named.items() if one is not None}
+    changes: dict[str, float | None] = {
+        key: value for key, value in named.items() if value is not None
+    }
     for keep in keeps:
         changes |= keep
     if not changes:
         message = "say what to set: --retention, --max-attempts, --timeout or --concurrency"
         raise click.UsageError(message)
-    NOTHING.using(changes)  # refuses what cannot be
+    NOTHING.using(changes)  # raises for values that cannot be
     with database(url) as rota:
-        new = name not in {one.name for one in rota.run(rota.store.queues())}
+        new = name not in {record.name for record in rota.run(rota.store.queues())}
         settings = rota.run(rota.store.set_queue(name, changes))
     _tell(name, settings, as_json=as_json, new=new)
 
@@ -143,7 +144,7 @@ def set_(
 def unset(
     *, name: str, settings: tuple[tuple[str, ...], ...], url: str | None, as_json: bool
 ) -> None:
-    """Take back what was set for a queue: what the code says holds again, else Rota's default.
+    """Remove settings of a queue: the code's settings hold again, else Rota's defaults.
 
     SETTING is retention, retention=discarded (or another state), max-attempts, timeout, or
     concurrency; without any, all of them.
@@ -156,10 +157,10 @@ def unset(
     from rota.cli.database import database
 
     with database(url) as rota:
-        _find(rota.run(rota.store.queues()), name)
+        rota.queue(name)
         names = [field for fields in settings for field in fields] or list(NAMES)
-        said = rota.run(rota.store.set_queue(name, dict.fromkeys(names)))
-    _tell(name, said, as_json=as_json)
+        left = rota.run(rota.store.set_queue(name, dict.fromkeys(names)))
+    _tell(name, left, as_json=as_json)
 
 
 @click.command()
@@ -168,9 +169,9 @@ def unset(
 @url_option
 @json_option
 def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
-    """Show what holds for a queue, who says so, and how many jobs it has.
+    """Show a queue's settings, where each of them comes from, and how many jobs it has.
 
-    Tasks and callers come before all of it. What the code declares is known with --app alone.
+    Tasks and callers can override them. Settings in the code are shown only with --app.
 
     \b
     Examples:
@@ -192,11 +193,9 @@ def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
         {"max_attempts": MAX_ATTEMPTS, "discarded": FOREVER}
     )
     with database(url) as rota:
-        records = rota.run(rota.store.queues())
+        record = rota.queue(name, QueueRecord(name, paused=False) if declared else None)
         layers["set"] = rota.run(rota.store.queue_settings()).get(name, NOTHING)
-    record = QueueRecord(name, paused=False) if declared else None
-    record = next((one for one in records if one.name == name), record) or _find(records, name)
-    believed = sources(layers)
+    layer_of = sources(layers)
     if as_json:
         say_json(
             {
@@ -205,11 +204,11 @@ def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
                 "jobs": {state.value: record.counts.get(state, 0) for state in State},
                 "settings": {
                     field: {
-                        "value": _json(getattr(layers[believed[field]], field)),
-                        "from": believed[field],
+                        "value": _json(getattr(layers[layer_of[field]], field)),
+                        "from": layer_of[field],
                     }
                     for field in NAMES
-                    if field in believed
+                    if field in layer_of
                 },
             }
         )
@@ -217,25 +216,25 @@ def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
     say(f"queue {harmless(name)}" + (" (paused)" if record.paused else ""), bold=True)
     counts = [f"{record.counts[state]:,} {state}" for state in State if record.counts.get(state)]
     say(f"  {'jobs':<24}{', '.join(counts) or 'none'}")
-    whose = {
+    origin = {
         "set": "set with `rota queues set`",
         "code": "declared in the code",
         "default": "default" if app else "unless the code says otherwise",
     }
     for field, option in OPTIONS.items():
-        layer = believed.get(field)
+        layer = layer_of.get(field)
         value = "a day" if field in FINISHED else "no limit"
         if layer is not None:
             value = _text(field, getattr(layers[layer], field))
-        say(f"  {_title(option):<24}{value:<12}{whose[layer or 'default']}")
+        say(f"  {_title(option):<24}{value:<12}{origin[layer or 'default']}")
 
 
-def _tell(name: str, said: QueueSettings, *, as_json: bool, new: bool = False) -> None:
-    """What is set for a queue now."""
-    values = {field: getattr(said, field) for field in NAMES}
+def _tell(name: str, settings: QueueSettings, *, as_json: bool, new: bool = False) -> None:
+    """Print what is set for a queue now."""
+    values = {field: getattr(settings, field) for field in NAMES}
     if as_json:
         say_json(
-            {"queue": name, "new": new, "set": {key: _json(one) for key, one in values.items()}}
+            {"queue": name, "new": new, "set": {key: _json(value) for key, value in values.items()}}
         )
         return
     texts = [
@@ -243,8 +242,8 @@ def _tell(name: str, said: QueueSettings, *, as_json: bool, new: bool = False) -
         for field, value in values.items()
         if value is not None
     ]
-    known = "; it is new: no job was ever in it" if new else ""
-    say(f"queue {harmless(name)}: {', '.join(texts) or 'nothing is set'}{known}")
+    note = "; it is new: it never had a job" if new else ""
+    say(f"queue {harmless(name)}: {', '.join(texts) or 'nothing is set'}{note}")
 
 
 def _title(option: str) -> str:
@@ -258,16 +257,3 @@ def _text(field: str, value: float) -> str:
 
 def _json(value: float | None) -> float | str | None:
     return "forever" if value == FOREVER else value
-
-
-def _find(records: list[QueueRecord], name: str) -> QueueRecord:
-    """The queue of that name.
-
-    Raises:
-        Failure: There is none.
-    """
-    for record in records:
-        if record.name == name:
-            return record
-    message = f"there is no queue named {name}; `rota queues list` shows those there are"
-    raise Failure(message)

@@ -1,4 +1,4 @@
-"""`rota queues`: what waits where, stopping and starting single queues, and their settings."""
+"""`rota queues`: how many jobs wait where, pausing and resuming queues, and their settings."""
 
 import click
 
@@ -6,7 +6,6 @@ from rota.cli.options import Name, url_option
 from rota.cli.queue_clear import clear
 from rota.cli.queue_settings import set_, show, unset
 from rota.model.states import State
-from rota.terminal.exits import Failure
 from rota.terminal.output import harmless, json_option, say, say_json, table
 from rota.terminal.tables import Column, states
 
@@ -15,7 +14,7 @@ from rota.terminal.tables import Column, states
 def queues() -> None:
     """List, pause, resume, set up and clear queues.
 
-    A queue is there as soon as a job is enqueued into it.
+    The first job that is enqueued into a queue creates it.
 
     \b
     Examples:
@@ -52,24 +51,28 @@ def list_(
 
     with database(url) as rota:
         records = rota.run(rota.store.queues())
-    records = [one for one in records if queue in {None, one.name}]
+    records = [record for record in records if queue in {None, record.name}]
     if state is not None:
-        records = [one for one in records if one.counts.get(State(state))]
+        records = [record for record in records if record.counts.get(State(state))]
     records = records[:limit]
     if as_json:
         listed = [
             {
-                "name": one.name,
-                "paused": one.paused,
-                "jobs": {state.value: one.counts.get(state, 0) for state in State},
+                "name": record.name,
+                "paused": record.paused,
+                "jobs": {state.value: record.counts.get(state, 0) for state in State},
             }
-            for one in records
+            for record in records
         ]
         say_json({"queues": listed})
         return
     rows = [
-        [one.name, "yes" if one.paused else "", *(one.counts.get(state, 0) for state in State)]
-        for one in records
+        [
+            record.name,
+            "yes" if record.paused else "",
+            *(record.counts.get(state, 0) for state in State),
+        ]
+        for record in records
     ]
     ranks = dict.fromkeys(State, 1) | {State.COMPLETED: 3, State.CANCELLED: 2}
     headings: list[str | Column] = ["queue", Column("paused", spare=True), *states(ranks)]
@@ -81,7 +84,7 @@ def list_(
 @url_option
 @json_option
 def pause(*, name: str, url: str | None, as_json: bool) -> None:
-    """Let no worker take jobs from a queue; those that run go on.
+    """Let no worker take jobs from a queue; running jobs go on.
 
     A queue may be paused before it has its first job.
 
@@ -92,7 +95,7 @@ def pause(*, name: str, url: str | None, as_json: bool) -> None:
     from rota.cli.database import database
 
     with database(url) as rota:
-        known = name in {one.name for one in rota.run(rota.store.queues())}
+        known = name in {record.name for record in rota.run(rota.store.queues())}
         changed = rota.run(rota.store.pause(name))
     if as_json:
         say_json({"queue": name, "paused": True, "changed": changed})
@@ -116,10 +119,7 @@ def resume(*, name: str, url: str | None, as_json: bool) -> None:
     from rota.cli.database import database
 
     with database(url) as rota:
-        known = {one.name for one in rota.run(rota.store.queues())}
-        if name not in known:
-            message = f"there is no queue named {name}; `rota queues list` shows those there are"
-            raise Failure(message)
+        rota.queue(name)
         changed = rota.run(rota.store.resume(name))
     if as_json:
         say_json({"queue": name, "paused": False, "changed": changed})

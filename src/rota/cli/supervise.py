@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rota.doctor.supervise import Rules
     from rota.store.connections import Connection
     from rota.store.health import OpenTransaction, PreparedTransaction, TransactionFacts
+    from rota.store.supervision import Supervision
 
 QUERY = 200
 """Characters of a query that `--show-query` shows."""
@@ -35,15 +36,19 @@ QUERY = 200
     help="Only those with this application_name; repeatable.",
 )  # fmt: skip
 @click.option(
-    "--database", "databases", metavar="NAME", multiple=True, help="Only this one's; repeatable."
+    "--database",
+    "databases",
+    metavar="NAME",
+    multiple=True,
+    help="Only in this database; repeatable.",
 )
-@click.option("--idle-only", is_flag=True, help="Only sessions that do nothing in it just now.")
+@click.option("--idle-only", is_flag=True, help="Only sessions that are idle in a transaction.")
 @click.option(
     "--every", type=Duration(), default="30s", show_default=True, metavar="DURATION",
     help="How often to look.",
 )  # fmt: skip
 @click.option("--once", is_flag=True, help="Look once, then stop.")
-@click.option("--end", is_flag=True, help="End them. Without it, only say which ones it would end.")
+@click.option("--end", is_flag=True, help="End them. Without --end, only name them.")
 @click.option(
     "--show-query", is_flag=True,
     help=f"Also show the first {QUERY} characters of the query; it may hold personal data.",
@@ -66,14 +71,14 @@ def supervise(
 ) -> None:
     """End transactions on a PostgreSQL server that have been open for too long.
 
-    A dry run unless --end is given, and then at least one of --user, --application and --database
-    must say whose are meant. Several names of one option are alternatives; several options must
-    all fit. Never ended: Rota's own sessions, standbys, autovacuum, and this command itself.
-    Prepared transactions are only reported. One line each; --json gives JSON lines. SIGTERM or
-    Ctrl-C stop it, with exit status 0.
+    A dry run unless --end is given; --end needs at least one of --user, --application and
+    --database. Several names of one option are alternatives; several options must all fit. Never
+    ended: Rota's own sessions, standbys, autovacuum, and this command itself. Prepared
+    transactions are only reported. One line each; --json gives JSON lines. SIGTERM or Ctrl-C stop
+    it, with exit status 0.
 
     With --once, the exit status is 1 if a transaction could not be ended, or if --end could not
-    see those of other roles.
+    see the sessions of other roles.
 
     \b
     Examples:
@@ -92,18 +97,19 @@ def supervise(
     )
     if end and not rules.selective:
         message = (
-            "--end needs to know whose transactions it may end: without --user, --application or "
-            "--database it would end everybody's, a backup and a schema change too"
+            "--end needs --user, --application or --database: without one of them it would end "
+            "all transactions, a backup and a schema change too"
         )
         raise Failure(message, USAGE)
     if every < 1:
         raise Failure("--every: at least 1s", USAGE)
     with connected(url) as (store, connection):
-        if store.name != "postgres":
+        if (supervision := store.supervision) is None:
             message = "there is nothing to supervise on SQLite: its processes have no sessions"
             raise ConfigError(message)
         with _stopping() as stop:
-            watch = _Watch(connection, rules, stop, end=end, tell=_teller(as_json, show_query))
+            tell = _teller(as_json, show_query)
+            watch = _Watch(supervision, connection, rules, stop, end=end, tell=tell)
             watch.look()
             while not once and not stop.wait(every):
                 watch.look_again()
@@ -112,10 +118,11 @@ def supervise(
 
 
 class _Watch:
-    """Looks around, and ends or names what the rules mean."""
+    """Looks for the transactions that the rules mean, and ends or names them."""
 
     def __init__(
         self,
+        supervision: "Supervision",
         connection: "Connection",
         rules: "Rules",
         stop: threading.Event,
@@ -123,6 +130,7 @@ class _Watch:
         end: bool,
         tell: "Callable[..., None]",
     ) -> None:
+        self._supervision = supervision
         self._connection = connection
         self._rules = rules
         self._stop = stop
@@ -132,7 +140,7 @@ class _Watch:
         self.refused = False
 
     def look_again(self) -> None:
-        """`look`, where a server that is away is told of and not the end."""
+        """`look`, but report a server that is away and go on."""
         from rota.errors import StoreUnavailable
 
         try:
@@ -143,21 +151,19 @@ class _Watch:
     def look(self) -> None:
         """One round."""
         from rota.doctor.supervise import chosen, reported
-        from rota.store.postgres.connection import APPLICATION
-        from rota.store.postgres.supervise import open_transactions
 
-        seen = self._connection.run(open_transactions(self._rules.older_than))
-        spared = {APPLICATION, seen.application}
+        seen = self._connection.run(self._supervision.open_transactions(self._rules.older_than))
+        spared = {self._supervision.application, seen.application}
         self._check(seen, spared)
         if not self._end and self._first("dry run"):
             click.echo("dry run: nothing is ended without --end", err=True)
-        for one in chosen(seen.open, self._rules, spared):
+        for transaction in chosen(seen.open, self._rules, spared):
             if self._stop.is_set():
                 return
             if self._end:
-                self._end_one(one)
-            elif self._first(one.pid, one.xact_start):
-                self._tell("would end", one)
+                self._end_transaction(transaction)
+            elif self._first(transaction.pid, transaction.xact_start):
+                self._tell("would end", transaction)
         for prepared in reported(seen.prepared, self._rules):
             if self._first(prepared.gid, prepared.database):
                 self._tell("prepared", prepared)
@@ -167,36 +173,35 @@ class _Watch:
 
         if own := sorted(self._rules.applications & spared):
             message = (
-                f"--application {own[0]}: Rota's own sessions have this name, and they are never "
-                "ended; give programs another application_name, or name them by --user"
+                f"--application {own[0]}: Rota's own sessions have this name and are never ended; "
+                "give programs another application_name, or name them by --user"
             )
             raise Failure(message, USAGE)
         if seen.hidden and self._first("hidden"):
             self.refused = self._end
             self._tell(
                 "hidden",
-                reason=f"{seen.hidden} session(s) of other roles cannot be looked into; "
+                reason=f"{seen.hidden} session(s) of other roles cannot be seen; "
                 "GRANT pg_read_all_stats to this role (and pg_signal_backend, to end them)",
             )
 
-    def _end_one(self, one: "OpenTransaction") -> None:
+    def _end_transaction(self, transaction: "OpenTransaction") -> None:
         from rota.errors import ConfigError
-        from rota.store.postgres.supervise import end_transaction
 
         try:
-            ended = self._connection.run(end_transaction(one))
+            ended = self._connection.run(self._supervision.end(transaction))
         except ConfigError as error:
             self.refused = True
-            self._tell("refused", one, reason=str(error.__cause__ or error).splitlines()[0])
+            self._tell("refused", transaction, reason=str(error.__cause__ or error).splitlines()[0])
             return
         if ended is False:
             self.refused = True
-            self._tell("still there", one, reason="it was told to end and did not within 5 s")
+            self._tell("still there", transaction, reason="told to end, and has not within 5 s")
         else:
-            self._tell("ended" if ended else "over already", one)
+            self._tell("ended" if ended else "over already", transaction)
 
     def _first(self, *key: object) -> bool:
-        """Whether this has not been told yet."""
+        """Whether this has not been reported yet."""
         known = key in self._told
         self._told.add(key)
         return not known
@@ -205,11 +210,11 @@ class _Watch:
 def _teller(as_json: bool, show_query: bool) -> "Callable[..., None]":  # noqa: FBT001 - options
     def tell(
         action: str,
-        one: "OpenTransaction | PreparedTransaction | None" = None,
+        transaction: "OpenTransaction | PreparedTransaction | None" = None,
         *,
         reason: str = "",
     ) -> None:
-        fields = _fields(one, show_query=show_query)
+        fields = _fields(transaction, show_query=show_query)
         if reason:
             fields["reason"] = reason
         at = datetime.now(UTC)
@@ -223,32 +228,32 @@ def _teller(as_json: bool, show_query: bool) -> "Callable[..., None]":  # noqa: 
 
 
 def _fields(
-    one: "OpenTransaction | PreparedTransaction | None", *, show_query: bool
+    transaction: "OpenTransaction | PreparedTransaction | None", *, show_query: bool
 ) -> dict[str, Any]:
     from rota.doctor.schema import literal
     from rota.store.health import OpenTransaction, PreparedTransaction
 
-    match one:
+    match transaction:
         case OpenTransaction():
             fields: dict[str, Any] = {
-                "pid": one.pid,
-                "user": one.user,
-                "application": one.application,
-                "database": one.database,
-                "client": one.client,
-                "state": one.state,
-                "seconds": round(one.seconds, 3),
+                "pid": transaction.pid,
+                "user": transaction.user,
+                "application": transaction.application,
+                "database": transaction.database,
+                "client": transaction.client,
+                "state": transaction.state,
+                "seconds": round(transaction.seconds, 3),
             }
             if show_query:
-                fields["query"] = " ".join(one.query.split())[:QUERY]
+                fields["query"] = " ".join(transaction.query.split())[:QUERY]
             return fields
         case PreparedTransaction():
             return {
-                "gid": one.gid,
-                "user": one.user,
-                "database": one.database,
-                "seconds": round(one.seconds, 3),
-                "advice": f"ROLLBACK PREPARED {literal(one.gid)};",
+                "gid": transaction.gid,
+                "user": transaction.user,
+                "database": transaction.database,
+                "seconds": round(transaction.seconds, 3),
+                "advice": f"ROLLBACK PREPARED {literal(transaction.gid)};",
             }
         case None:
             return {}

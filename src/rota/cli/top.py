@@ -1,4 +1,4 @@
-"""`rota top`: what goes on just now, live on a terminal, or once."""
+"""`rota top`: queues, workers and the oldest transaction, live on a terminal, or once."""
 
 import os
 import sys
@@ -28,15 +28,15 @@ SHORTEST = 0.1
     "--every", type=Duration(), default="1s", show_default=True, metavar="DURATION",
     help="How often to look: 1s, 0.5s, 2m.",
 )  # fmt: skip
-@click.option("--once", is_flag=True, help="Print what is seen once, and exit.")
+@click.option("--once", is_flag=True, help="Print it once, and exit.")
 @url_option
 @json_option
 def top(*, every: float, once: bool, url: str | None, as_json: bool) -> None:
     """Watch queues, rates, workers and the oldest transaction, live.
 
     A look costs a few milliseconds, whatever the number of jobs. On a terminal the live view needs
-    textual: install rota[top]. In a pipe, with --once or with --json, it prints what it sees once
-    and exits; for the rates it looks twice, --every apart.
+    textual: install rota[top]. In a pipe, with --once or with --json, it prints once and exits; for
+    the rates it looks twice, --every apart.
 
     Keys: q quits, p pauses or resumes the queue under the cursor (and asks first), s sorts, /
     filters, ? explains.
@@ -56,7 +56,7 @@ def top(*, every: float, once: bool, url: str | None, as_json: bool) -> None:
 
 
 def _live() -> bool:
-    """Whether there is a terminal on both ends, and one that can move its cursor."""
+    """Whether input and output are a terminal that can move its cursor."""
     return on_terminal() and sys.stdin.isatty() and os.environ.get("TERM") != "dumb"
 
 
@@ -77,7 +77,7 @@ def _watch(url: str | None, every: float) -> None:
 
     url = url or default_url()
     with database(url):
-        pass  # whatever is wrong from the beginning is said before the screen is taken
+        pass  # fails before the screen is taken
     with closing(open_store(url)) as store:
         looker = Looker(store, every)
         try:
@@ -117,12 +117,12 @@ def _print_once(url: str | None, every: float, *, as_json: bool) -> None:
 
 
 def _document(
-    place: str, every: float, snapshot: "Snapshot", rows: "Sequence[QueueRow]"
+    address: str, every: float, snapshot: "Snapshot", rows: "Sequence[QueueRow]"
 ) -> dict[str, Any]:
     from rota.model.states import State
 
     return {
-        "url": place,
+        "url": address,
         "database": snapshot.product,
         "at": snapshot.at,
         "every_seconds": every,
@@ -140,16 +140,16 @@ def _document(
         ],
         "workers": [
             {
-                "session": one.id,
-                "worker": one.worker,
-                "queues": one.queues,
-                "open_seconds": one.open,
-                "silent_seconds": one.silent,
-                "timeout_seconds": one.timeout,
-                "jobs": one.leased,
-                "oldest_lease_seconds": one.oldest_lease,
+                "session": worker.id,
+                "worker": worker.worker,
+                "queues": worker.queues,
+                "open_seconds": worker.open,
+                "silent_seconds": worker.silent,
+                "timeout_seconds": worker.timeout,
+                "jobs": worker.leased,
+                "oldest_lease_seconds": worker.oldest_lease,
             }
-            for one in snapshot.workers
+            for worker in snapshot.workers
         ],
         "horizon": _horizon(snapshot.horizon),
     }
@@ -175,14 +175,14 @@ def _horizon(horizon: "HorizonFacts") -> dict[str, Any]:
     }
 
 
-def _say(place: str, snapshot: "Snapshot", rows: "Sequence[QueueRow]") -> None:
+def _say(address: str, snapshot: "Snapshot", rows: "Sequence[QueueRow]") -> None:
     from rota.model.states import State
     from rota.terminal.output import moment
     from rota.top.figures import age, rate
     from rota.top.horizon import notice
 
     say(
-        f"{harmless(place)}  {harmless(snapshot.product)}  {moment(snapshot.at)}",
+        f"{harmless(address)}  {harmless(snapshot.product)}  {moment(snapshot.at)}",
         bold=on_terminal(),
     )
     ranks: dict[State, int] = {
@@ -208,9 +208,9 @@ def _say(place: str, snapshot: "Snapshot", rows: "Sequence[QueueRow]") -> None:
     table(
         ["worker", Column("queues", prose=True), "jobs", "oldest", "heard", "since"],
         [
-            [one.worker, ", ".join(one.queues), one.leased, age(one.oldest_lease),
-             age(one.silent) + ("!" if one.silent > one.timeout else ""), age(one.open)]
-            for one in snapshot.workers
+            [worker.worker, ", ".join(worker.queues), worker.leased, age(worker.oldest_lease),
+             age(worker.silent) + ("!" if worker.silent > worker.timeout else ""), age(worker.open)]
+            for worker in snapshot.workers
         ],
         nothing="There are no workers.",
     )  # fmt: skip

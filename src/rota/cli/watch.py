@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rota.cli.database import Database
 
 PACE = 0.5
-"""Seconds between two looks; what a handler tells is written about once a second. Its end is heard."""
+"""Seconds between two looks; handlers' notes are stored about once a second. A job's end is heard."""
 
 Show = Callable[[JobRecord, JobRecord | None], None]
 """Shows a job as it is now, given how it was before."""
@@ -41,7 +41,7 @@ def watch(*, job: int, url: str | None, as_json: bool) -> None:
     \b
     Exit status:
       0    the job was completed
-      1    it was discarded or cancelled, or there is no such job, or not any more
+      1    the job was discarded or cancelled, or does not exist
       130  stopped by Ctrl-C
     """
     from rota.cli.database import database
@@ -66,7 +66,7 @@ def looks(rota: "Database", job: JobId) -> Iterator[JobRecord]:
     """The job as it is at each look; the last time when it has finished.
 
     Raises:
-        Failure: There is no such job, or not any more.
+        Failure: The job does not exist.
     """
     from rota.model.notes import with_notes
 
@@ -75,24 +75,24 @@ def looks(rota: "Database", job: JobId) -> Iterator[JobRecord]:
         while True:
             listener.listen()
             found = listener.connection.run(store.get([job]))
-            # After the job: what it told is complete where it has ended.
-            told = listener.connection.run(store.notes([job]))
+            # After the job: the notes are complete if it has ended.
+            notes = listener.connection.run(store.notes([job]))
             if not found:
-                message = f"there is no job {job}, or not any more: deleted, or kept no longer"
+                message = f"job {job} does not exist (it may have been deleted)"
                 raise Failure(message, FAILED)
-            record = with_notes(found[0], told.get(job, ()))
+            record = with_notes(found[0], notes.get(job, ()))
             yield record
             if record.state.finished:
                 return
-            # The connection may have been lost meanwhile: the next look opens another one.
+            # If the connection is lost meanwhile, the next look opens another.
             with contextlib.suppress(StoreUnavailable):
                 listener.wait(PACE)
 
 
 def new_lines(now: JobRecord, before: JobRecord | None) -> list[LogLine]:
     """The log lines that were not there before."""
-    known = set() if before is None else {(one.lease, one.number) for one in before.log}
-    return [one for one in now.log if (one.lease, one.number) not in known]
+    shown = set() if before is None else {(line.lease, line.number) for line in before.log}
+    return [line for line in now.log if (line.lease, line.number) not in shown]
 
 
 # Three ways to show it ---------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def _bar() -> Iterator[Show]:
     bar = shown.add_task("", total=None, message="")
 
     def show(now: JobRecord, before: JobRecord | None) -> None:
-        # Out of the way while something else is printed.
+        # Hide the bar while something else is printed.
         shown.stop()
         _say_news(now, before)
         if now.state.finished:
@@ -146,16 +146,16 @@ def _bar() -> Iterator[Show]:
                 say(job_text.progress(now.progress))
             _say_end(now)
             return
-        told = now.progress
-        # What an earlier attempt told says nothing of this one.
-        if told is not None and told.attempt != now.attempt:
-            told = None
+        progress = now.progress
+        # The progress of an earlier attempt says nothing about this attempt.
+        if progress is not None and progress.attempt != now.attempt:
+            progress = None
         shown.update(
             bar,
             description=now.state.value,
-            total=None if told is None else 1.0,
-            completed=0.0 if told is None else told.fraction,
-            message="" if told is None else harmless(told.message),
+            total=None if progress is None else 1.0,
+            completed=0.0 if progress is None else progress.fraction,
+            message="" if progress is None else harmless(progress.message),
         )
         shown.start()
 
@@ -166,7 +166,7 @@ def _bar() -> Iterator[Show]:
 
 
 def _say_news(now: JobRecord, before: JobRecord | None) -> None:
-    """Say what else has changed than the progress."""
+    """Say what has changed besides the progress."""
     from rota.cli import job_text
     from rota.terminal.output import harmless
 
@@ -180,8 +180,8 @@ def _say_news(now: JobRecord, before: JobRecord | None) -> None:
         say(f"job {now.id} ({harmless(now.task)}) is {now.state}{attempt}{worker}{asked}")
     if before is not None and len(now.errors) > len(before.errors) and not now.state.finished:
         say(f"attempt {now.errors[-1].attempt} failed: {_error(now)}", fg="red")
-    for one in new_lines(now, before):
-        job_text.say_line(one)
+    for line in new_lines(now, before):
+        job_text.say_line(line)
 
 
 def _say_end(now: JobRecord) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rota import Rota
 
 STUCK_PATIENCE = 1.0
-"""Seconds that threads without a job have to end, once the worker has stopped."""
+"""Seconds that left-over threads have to end, once the worker has stopped."""
 
 logger = logging.getLogger("rota")
 
@@ -60,10 +60,10 @@ logger = logging.getLogger("rota")
     default=15.0,
     show_default=True,
     metavar="SECONDS",
-    help="After how long without a sign of life others take its jobs over.",
+    help="After how long without a sign of life other workers take its jobs over.",
 )
 @click.option(
-    "--drain", is_flag=True, help="Stop when there is nothing left to do; paused queues are left."
+    "--drain", is_flag=True, help="Stop when no jobs are left; paused queues are left alone."
 )
 @click.option(
     "--url",
@@ -76,7 +76,7 @@ logger = logging.getLogger("rota")
     "--tied",
     is_flag=True,
     hidden=True,
-    help="For programs that run workers: say `ready` on standard output when it claims, "
+    help="For programs that run workers: say `ready` on standard output when the worker claims, "
     "and stop when standard input ends.",
 )
 @json_option
@@ -99,9 +99,9 @@ def worker(
     MODULE:APP names the app: for `rota = Rota()` in shop/tasks.py it is shop.tasks:rota; where
     the module has only one app, shop.tasks is enough.
 
-    The first signal stops it in order: running jobs may finish, the others are given back. The
-    second one gives back everything and ends. With --json the log is JSON lines on stderr, and
-    the counts of what was done go to stdout at the end.
+    The first signal stops the worker in order: running jobs may finish, the others are given back.
+    The second signal gives back everything and ends. With --json the log is JSON lines on stderr,
+    and the counts of settled jobs go to stdout at the end.
 
     \b
     Examples:
@@ -128,7 +128,7 @@ def worker(
     if tied:
         threading.Thread(target=_stop_with_owner, name="rota-tied", daemon=True).start()
     if url is not None:
-        # For child processes too, which import the app anew.
+        # For child processes, too: they import the app anew.
         os.environ[VARIABLE] = url
     app = find_app(target)
     if url is not None:
@@ -161,7 +161,7 @@ def _listen(app: "Rota", counts: Counter[str], *, verbose: bool, counting: bool)
 
 
 def _stop_with_owner() -> None:
-    """Wait until whoever started this process is gone, then stop like on a signal."""
+    """Wait for the end of the program that started this process, then stop as on a signal."""
     with contextlib.suppress(OSError, ValueError):
         while os.read(0, 4096):
             pass
@@ -169,7 +169,7 @@ def _stop_with_owner() -> None:
 
 
 def _leave_stuck_threads() -> None:
-    """End the process, even if handlers that did not stop still sit in threads."""
+    """End the process, even if handlers in threads did not stop."""
     deadline = time.monotonic() + STUCK_PATIENCE
     stuck = [
         thread

@@ -3,17 +3,17 @@
 Everything here but `examine` is pure: facts in, findings out. The thresholds are constants of the
 module that uses them.
 
-finding    a finding, and how bad it is
-examine    gather the facts, judge them all
-schema     the version of Rota's tables, and what could not be looked at
-rights     what the role lacks to be a worker's
+finding    a finding and its severity
+examine    gather the facts and judge them
+schema     the version of Rota's tables, and the parts that could not be looked at
+rights     the rights that a worker's role lacks
 work       queues, workers, timers: both backends
-horizon    who holds the oldest snapshot, and what it costs
-waits      who waits for locks on Rota's tables
-tables     the rings, dead rows, sizes
+horizon    holders of the oldest snapshot, and what they cost
+waits      sessions that wait for locks on Rota's tables
+tables     whether housekeeping frees space, dead rows, sizes
 server     PostgreSQL itself: version, clock, connections, notifications
-settings   PostgreSQL's settings that hurt
+settings   harmful settings of PostgreSQL
 file       a SQLite file
-supervise  which open transactions shall be ended
+supervise  which open transactions `rota supervise` may end
 amounts    durations, sizes and counts as people read them
 """

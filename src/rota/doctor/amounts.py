@@ -20,7 +20,7 @@ def duration(seconds: float | None) -> str:
 
 
 def size(count: int) -> str:
-    """Such as "24 kB", "1.5 GB"; a kB is 1,024 bytes, as PostgreSQL has it."""
+    """Such as "24 kB", "1.5 GB"; a kB is 1,024 bytes, as in PostgreSQL."""
     amount, unit = float(count), "bytes"
     for larger in ("kB", "MB", "GB", "TB"):
         if amount < KIB:
@@ -29,6 +29,6 @@ def size(count: int) -> str:
     return f"{amount:.0f} {unit}" if amount >= 10 or unit == "bytes" else f"{amount:.1f} {unit}"  # noqa: PLR2004 - one decimal below ten
 
 
-def count(number: int, one: str, several: str = "") -> str:
+def count(number: int, noun: str) -> str:
     """Such as "1 job", "12,000 jobs"."""
-    return f"{number:,} {one if number == 1 else several or one + 's'}"
+    return f"{number:,} {noun if number == 1 else noun + 's'}"

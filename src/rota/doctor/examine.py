@@ -15,7 +15,7 @@ PROBE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found, the worst first, and the facts it was found in."""
+    """The findings, the worst first, and the facts that they judge."""
 
     findings: list[Finding]
     facts: Facts
@@ -25,7 +25,7 @@ def examine(store: Store, connection: Connection, *, thorough: bool = False) -> 
     """Look at a database's health.
 
     Raises:
-        StoreUnavailable: It cannot be reached.
+        StoreUnavailable: The database cannot be reached.
     """
     facts = connection.run(store.health())
     if thorough and isinstance(facts, SqliteFacts):
@@ -43,12 +43,12 @@ def examine(store: Store, connection: Connection, *, thorough: bool = False) -> 
                 "Whether NOTIFY arrives is unknown: the probe failed",
                 f"{str(error.__cause__ or error).strip()}. It needs two more connections to the "
                 "primary server.",
-                server.WHO_IS_CONNECTED,
+                server.LIST_SESSIONS,
             )
         ]
     findings = judge(facts, hears=hears)
     if refused:
-        findings = refused + [one for one in findings if one.subject != "notify"]
+        findings = refused + [finding for finding in findings if finding.subject != "notify"]
     return Report(worst_first(findings), facts)
 
 
@@ -61,7 +61,7 @@ def judge(facts: Facts, *, hears: bool | None) -> list[Finding]:
                 found += horizon.judge(facts)
             if "waits" not in facts.unseen:
                 found += waits.judge(facts.waits)
-            # Without tables there is nothing to have a right to.
+            # Without tables no right can be missing.
             if "rights" not in facts.unseen and (facts.work.schema or "schema" in facts.unseen):
                 found += rights.judge(facts)
             found += tables.judge(facts)

@@ -13,16 +13,16 @@ NETWORK = frozenset(
     {"9p", "afs", "ceph", "cifs", "fuse.sshfs", "glusterfs", "fuse.glusterfs", "lustre", "ncpfs",
      "nfs", "nfs4", "smb3", "smbfs"}
 )  # fmt: skip
-"""File systems on which SQLite's locks and its shared memory are not to be trusted."""
+"""File systems on which SQLite's locks and shared memory cannot be trusted."""
 
 LOG_LARGE, LOG_VERY_LARGE = 256 * 1024**2, 2 * 1024**3
-"""Bytes of write-ahead log; Rota's own upkeep keeps it below 64 MB: warning, critical."""
+"""Bytes of write-ahead log: warning, critical. Rota's upkeep keeps it below 64 MB."""
 
 DISK_LOW, DISK_VERY_LOW = 1024**3, 100 * 1024**2
 """Bytes left on the disk: warning, critical."""
 
 FREE_PART, FREE_SIZE = 0.5, 64 * 1024**2
-"""A file of which more than this part, and so many bytes, are free pages could be smaller."""
+"""Part of the file, and bytes, in free pages from which on the file could be smaller."""
 
 
 def judge(facts: SqliteFacts) -> list[Finding]:
@@ -30,7 +30,7 @@ def judge(facts: SqliteFacts) -> list[Finding]:
     found = [
         _version(facts),
         _journal(facts),
-        _place(facts),
+        _file_system(facts),
         _disk(facts),
         _writing(facts),
         _log(facts),
@@ -55,15 +55,15 @@ def _version(facts: SqliteFacts) -> Finding:
         "There are other tables in the file, too: if other connections write to them, give Rota "
         "a file of its own, or this Python a newer SQLite."
         if facts.shared
-        else "The file has no other tables than Rota's, so hardly anybody else writes to it."
+        else "The file has only Rota's tables, so other programs hardly write to it."
     )
     return Finding(
         Severity.WARNING if facts.shared else Severity.NOTE,
         "version",
         f"SQLite {facts.version} has the WAL-reset bug (sqlite.org/wal.html)",
         "When two connections write and make a checkpoint at the same instant, a commit can be "
-        f"lost. Rota's gate keeps its own connections from that, and no others. {own} "
-        "Versions 3.51.3, 3.50.7 and 3.44.6 have it no more.",
+        f"lost. Rota's own connections avoid that, other connections do not. {own} "
+        "It is fixed in versions 3.51.3, 3.50.7 and 3.44.6.",
         "python -c 'import sqlite3; print(sqlite3.sqlite_version)'",
     )
 
@@ -80,21 +80,21 @@ def _journal(facts: SqliteFacts) -> Finding | None:
     )
 
 
-def _place(facts: SqliteFacts) -> Finding | None:
+def _file_system(facts: SqliteFacts) -> Finding | None:
     if facts.file_system not in NETWORK:
         return None
     return Finding(
         Severity.CRITICAL,
-        "place",
+        "file system",
         f"The file is on a network file system ({facts.file_system})",
-        "SQLite's locks do not hold there, and the file can be damaged. One machine, a local "
-        "disk; several machines need PostgreSQL. Move it with all workers stopped.",
+        "SQLite's locks do not hold there, and the file can be damaged. Use a local disk and one "
+        "machine; several machines need PostgreSQL. Stop all workers before you move the file.",
         f"sqlite3 {quote(facts.path)} \"VACUUM INTO '/a/local/disk/rota.db'\"",
     )
 
 
 def _disk(facts: SqliteFacts) -> Finding:
-    left = f"{size(facts.disk_free)} are free on its disk"
+    left = f"{size(facts.disk_free)} are free on the disk"
     if facts.disk_free >= DISK_LOW:
         shown = f"The file has {size(facts.size)}, its log {size(facts.log_size)}; {left}"
         return Finding(Severity.OK, "disk", shown)
@@ -102,8 +102,8 @@ def _disk(facts: SqliteFacts) -> Finding:
         Severity.CRITICAL if facts.disk_free < DISK_VERY_LOW else Severity.WARNING,
         "disk",
         f"The disk is nearly full: {left}",
-        f"The file has {size(facts.size)}, its log {size(facts.log_size)}. Without space nothing "
-        "is enqueued or settled.",
+        f"The file has {size(facts.size)}, its log {size(facts.log_size)}. Without space no job "
+        "can be enqueued or settled.",
         "df -h .",
     )
 
@@ -113,12 +113,13 @@ def _writing(facts: SqliteFacts) -> Finding | None:
         if "write" not in facts.unseen:
             return Finding(Severity.OK, "lock", "The file can be written")
         return None
-    who = _processes(facts.writers) or "a process that the system does not name"
+    writer = _processes(facts.writers) or "a process that the system does not name"
     return Finding(
         Severity.CRITICAL,
         "lock",
-        f"{who[0].upper()}{who[1:]} has kept the write lock for more than {duration(facts.writing)}",
-        "Nobody can enqueue, claim or settle meanwhile. A transaction was left open, or the "
+        f"{writer[0].upper()}{writer[1:]} has kept the write lock for more than "
+        f"{duration(facts.writing)}",
+        "Meanwhile no job can be enqueued, claimed or settled. A transaction was left open, or the "
         "process was stopped.",
         f"ps -fp {','.join(map(str, facts.writers))}"
         if facts.writers
@@ -129,15 +130,13 @@ def _writing(facts: SqliteFacts) -> Finding | None:
 def _log(facts: SqliteFacts) -> Finding | None:
     if facts.log_size < LOG_LARGE:
         return None
-    who = _processes(facts.readers)
+    readers = _processes(facts.readers)
     return Finding(
         Severity.CRITICAL if facts.log_size >= LOG_VERY_LARGE else Severity.WARNING,
         "log",
         f"The write-ahead log has grown to {size(facts.log_size)}",
-        "Somebody keeps a read transaction open, so it cannot start again from its beginning"
-        + (
-            f". Reading just now: {who}." if who else ", or no worker is alive to make checkpoints."
-        ),
+        "It cannot start again from its beginning: a read transaction stays open, or no worker is "
+        "alive to make checkpoints." + (f" Reading just now: {readers}." if readers else ""),
         f"ps -fp {','.join(map(str, facts.readers))}"
         if facts.readers
         else f"sqlite3 {quote(facts.path)} 'PRAGMA wal_checkpoint(TRUNCATE)'",
@@ -152,7 +151,7 @@ def _pages(facts: SqliteFacts) -> Finding | None:
         Severity.NOTE,
         "pages",
         f"{size(free)} of the file's {size(facts.size)} are free pages",
-        "They are used again before the file grows. To give the space back, stop the workers; it "
+        "They are used again before the file grows. To free the space now, stop the workers; VACUUM "
         "needs as much space again while it runs.",
         f"sqlite3 {quote(facts.path)} VACUUM",
     )
@@ -167,8 +166,8 @@ def _damage(facts: SqliteFacts) -> Finding | None:
         Severity.CRITICAL,
         "integrity",
         f"The file is damaged: {count(len(facts.damage), 'fault')} (at least)",
-        f"{'; '.join(facts.damage[:3])}. Stop all workers and keep a copy before you save what can "
-        "be saved.",
+        f"{'; '.join(facts.damage[:3])}. Stop all workers and make a copy before you recover what "
+        "is left.",
         f"sqlite3 {quote(facts.path)} .recover > recovered.sql",
     )
 

@@ -1,4 +1,4 @@
-"""A finding, and how bad it is."""
+"""A finding and its severity."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Severity(IntEnum):
-    """How bad a finding is; also the order in which they are shown."""
+    """How bad a finding is; the worst are shown first."""
 
     OK = 0
     """Looked at, and in order."""
@@ -23,10 +23,10 @@ class Finding:
     """What was found.
 
     Attributes:
-        subject: What it is about, one word or two that never change, for programs.
+        subject: What it is about, in one or two words that never change, for programs.
         title: The finding in one line.
         detail: Since when, how much, what it costs, and what to know before the next step.
-        advice: The next step, if there is one: a command or a statement to copy, and nothing else.
+        advice: The next step, if there is any: a command or a statement to copy, nothing else.
     """
 
     severity: Severity
@@ -37,20 +37,20 @@ class Finding:
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """The most severe ones first, otherwise in their order."""
+    """The most severe findings first, otherwise in their order."""
     return sorted(findings, key=lambda finding: -finding.severity)
 
 
 def worst(findings: Iterable[Finding]) -> Severity:
-    """How bad it is altogether."""
+    """The highest severity of all findings."""
     return max((finding.severity for finding in findings), default=Severity.OK)
 
 
 def few(findings: list[Finding], limit: int, rest: str) -> list[Finding]:
-    """At most `limit` of them, the worst; one more line says how many there are besides."""
+    """The worst `limit` findings; one more says how many `rest` there are besides."""
     found = worst_first(findings)
     if len(found) <= limit + 1:
         return found
     left = found[limit:]
-    one = Finding(left[0].severity, left[0].subject, f"and {len(left)} more {rest}")
-    return [*found[:limit], one]
+    more = Finding(left[0].severity, left[0].subject, f"and {len(left)} more {rest}")
+    return [*found[:limit], more]

@@ -1,4 +1,4 @@
-"""Who holds the oldest snapshot, and what that costs.
+"""Holders of the oldest snapshot, and what they cost.
 
 Vacuum may not remove rows that the oldest snapshot could still see. Rota's claims do not walk such
 rows, and its segments are truncated all the same, unless the holder has locked them. Its small
@@ -11,25 +11,25 @@ from rota.doctor.schema import identifier, literal
 from rota.store.health import HolderFacts, PostgresFacts
 
 OPEN_SOME_TIME, OPEN_LONG, OPEN_VERY_LONG = 60.0, 600.0, 86400.0
-"""Seconds a transaction may be open: from here a note, a warning, critical. A prepared one that
-has touched Rota's tables is told of at once and warned of from the first: jobs depend on it."""
+"""Seconds a transaction may be open: note, warning, critical. A prepared transaction that has
+touched Rota's tables is a note at once, and a warning where others are notes: jobs depend on it."""
 
 OLD, VERY_OLD = 1_000_000, 200_000_000
-"""Transactions since a snapshot: warning, critical. At the latter PostgreSQL begins to freeze rows
-to keep from running out of transaction ids (autovacuum_freeze_max_age), and such a holder keeps it
-from that, too."""
+"""Transactions since a snapshot: warning, critical. At the latter PostgreSQL begins to freeze rows,
+lest it run out of transaction ids (autovacuum_freeze_max_age); the holder hinders that, too."""
 
 LOG_KEPT, LOG_KEPT_LARGE = 1024**3, 50 * 1024**3
-"""Bytes of write-ahead log kept for a slot that nobody reads: warning, critical."""
+"""Bytes of write-ahead log kept for an unread slot: warning, critical."""
 
 SHOWN = 4
-"""So many holders are shown."""
+"""How many holders are shown."""
 
 
 def judge(facts: PostgresFacts) -> list[Finding]:
     """One finding for each holder that matters, the worst first."""
     holders = sorted(
-        facts.holders, key=lambda one: (one.seconds or 0, one.age or one.catalog_age or 0)
+        facts.holders,
+        key=lambda holder: (holder.seconds or 0, holder.age or holder.catalog_age or 0),
     )
     found = [
         _finding(holder, severity, facts)
@@ -45,7 +45,7 @@ def judge(facts: PostgresFacts) -> list[Finding]:
                 Severity.NOTE,
                 "horizon",
                 f"Role {facts.server.role} may not see what other roles' sessions do",
-                "Since when their transactions are open is unknown.",
+                "How long their transactions have been open is unknown.",
                 f"GRANT pg_read_all_stats TO {identifier(facts.server.role)};",
             )
         )
@@ -53,7 +53,7 @@ def judge(facts: PostgresFacts) -> list[Finding]:
 
 
 def _oldest(facts: PostgresFacts) -> str:
-    known = [one.seconds for one in facts.holders if one.seconds is not None]
+    known = [holder.seconds for holder in facts.holders if holder.seconds is not None]
     return f"; the oldest transaction is {duration(max(known))} old" if known else ""
 
 
@@ -86,7 +86,7 @@ def _title(holder: HolderFacts) -> str:
                 f"for {duration(holder.seconds)}"
             )
         case "slot":
-            unread = "" if holder.active else " that nobody reads"
+            unread = "" if holder.active else ", which has no reader,"
             return f"Replication slot {holder.name}{unread} {_holds(holder)}"
         case "standby":
             return f"Standby {holder.name or holder.pid} holds back vacuum by its feedback"
@@ -127,33 +127,33 @@ def _cost(holder: HolderFacts, facts: PostgresFacts) -> str:
             f"do not walk them, and up to {others:,} in the others."
         )
     elif holder.catalog_age is not None:
-        parts.append("Only dead rows of the system's catalogs stay; Rota does not feel it.")
+        parts.append("Only dead rows of the system's catalogs stay; Rota is not affected.")
     if holder.touches and holder.kind == "prepared":
         parts.append(
-            "Jobs that it completes stay running, and jobs that it enqueues unseen, until somebody "
-            "decides."
+            "Until it is committed or rolled back, jobs that it completes stay running, and jobs "
+            "that it enqueues unseen."
         )
     if holder.touches:
         parts.append(
-            f"It has locked {', '.join(holder.touches)}: no space comes back there before it ends."
+            f"It has locked {', '.join(holder.touches)}: no space is freed there before it ends."
         )
     elif holder.age is not None and holder.kind in {"session", "prepared"}:
-        parts.append("It has locked none of Rota's segments, so their space comes back.")
+        parts.append("It does not keep Rota from freeing space.")
     return " ".join(parts)
 
 
 def _next(holder: HolderFacts, facts: PostgresFacts) -> tuple[str, str]:
-    """What to know before the next step, and that step."""
+    """What to know before the next step, and the step."""
     match holder.kind:
         case "prepared":
             name = literal(holder.name)
             before = (
-                f"Ask who prepared it: COMMIT PREPARED {name} is the other way out. Both work in "
-                f"database {facts.server.database} alone."
+                f"The program that prepared it may want COMMIT PREPARED {name} instead. Both work "
+                f"in database {facts.server.database} alone."
             )
             return before, f"ROLLBACK PREPARED {name};"
         case "slot" if holder.active:
-            return "Why does its reader lag behind?", "SELECT * FROM pg_stat_replication;"
+            return "Its reader lags behind.", "SELECT * FROM pg_stat_replication;"
         case "slot":
             return (
                 "Drop it if its reader will not come back.",
@@ -161,7 +161,7 @@ def _next(holder: HolderFacts, facts: PostgresFacts) -> tuple[str, str]:
             )
         case "standby":
             return (
-                "End its query, or let the standby give no feedback (to be said on the standby).",
+                "End its query, or turn its feedback off: on the standby itself.",
                 "ALTER SYSTEM SET hot_standby_feedback = off; SELECT pg_reload_conf();",
             )
         case "session":

@@ -1,4 +1,4 @@
-"""Whether the role that looks could work here, too."""
+"""Whether the role could be a worker's."""
 
 from collections.abc import Iterable
 
@@ -11,21 +11,21 @@ GRANTS = {
     "table": "GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON ALL TABLES IN SCHEMA rota TO {role};",
     "sequence": "GRANT USAGE, SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA rota TO {role};",
 }
-"""What gives a role all it needs of each kind, as docs/operations.md has it; views are tables here."""
+"""Statements that give a role all rights of each kind, as in docs/operations.md; views are tables."""
 
 READING = {"table": {"INSERT", "UPDATE", "DELETE", "TRUNCATE"}, "sequence": {"USAGE", "UPDATE"}}
-"""What a role lacks of each table and sequence that may read them and nothing else."""
+"""The rights that a role lacks if it may only read."""
 
 SHOWN = 4
-"""So many names are shown for the same rights."""
+"""How many names are shown for the same rights."""
 
 
 def judge(facts: PostgresFacts) -> list[Finding]:
-    """Which rights of a worker are missing, and what gives them."""
+    """Which rights of a worker are missing, and the statements that grant them."""
     role, lacks = facts.server.role, facts.rights
     if not lacks:
         return [Finding(Severity.OK, "rights", f"Role {role} has the rights that a worker needs")]
-    kinds = {"table" if one.kind == "view" else one.kind for one in lacks}
+    kinds = {"table" if right.kind == "view" else right.kind for right in lacks}
     step = " ".join(
         grant.format(role=identifier(role)) for kind, grant in GRANTS.items() if kind in kinds
     )
@@ -35,7 +35,7 @@ def judge(facts: PostgresFacts) -> list[Finding]:
                 Severity.NOTE,
                 "rights",
                 f"Role {role} may only read",
-                "That is enough to look on. A worker of this role would be refused.",
+                "That is enough to look on, and not for a worker.",
                 step,
             )
         ]
@@ -44,8 +44,7 @@ def judge(facts: PostgresFacts) -> list[Finding]:
             Severity.WARNING,
             "rights",
             f"Role {role} lacks rights that a worker needs",
-            f"Missing: {_missing(lacks)}. If it has nothing to do but to look on, it does not need "
-            "them.",
+            f"Missing: {_missing(lacks)}. A role that only looks on does not need them.",
             step,
         )
     ]
@@ -53,8 +52,8 @@ def judge(facts: PostgresFacts) -> list[Finding]:
 
 def _reads(facts: PostgresFacts) -> bool:
     """Whether the role may read everything, and write nothing."""
-    written = {one.name for one in facts.rights if one.kind == "table"}
-    return all(set(one.missing) == READING.get(one.kind) for one in facts.rights) and all(
+    written = {right.name for right in facts.rights if right.kind == "table"}
+    return all(set(right.missing) == READING.get(right.kind) for right in facts.rights) and all(
         table.name in written for table in facts.tables
     )
 
@@ -62,8 +61,8 @@ def _reads(facts: PostgresFacts) -> bool:
 def _missing(lacks: Iterable[MissingRights]) -> str:
     """Such as "DELETE on lease_0, lease_1; USAGE, UPDATE on sequence job_id"."""
     names: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for one in lacks:
-        names.setdefault((one.kind, one.missing), []).append(one.name)
+    for right in lacks:
+        names.setdefault((right.kind, right.missing), []).append(right.name)
     return "; ".join(
         f"{', '.join(missing)} on {kind} {', '.join(found[:SHOWN])}"
         + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")

@@ -1,4 +1,4 @@
-"""The version of Rota's tables, and what could not be looked at."""
+"""The version of Rota's tables, and the parts that could not be looked at."""
 
 from collections.abc import Mapping
 
@@ -6,11 +6,11 @@ from rota.doctor.finding import Finding, Severity
 from rota.store.health import WorkFacts
 
 DENIED = "permission denied"
-"""What PostgreSQL says where a right is missing; the words stand at the beginning of its message."""
+"""How PostgreSQL's message begins where a right is missing."""
 
 
 def judge(work: WorkFacts, unseen: Mapping[str, str], role: str = "") -> list[Finding]:
-    """Whether this Rota and the tables fit together, and what remains unknown."""
+    """Whether this Rota and the tables fit together, and which parts are unknown."""
     if "schema" in unseen:
         return [_unreadable(unseen["schema"], role)]
     found = [_version(work)]
@@ -27,7 +27,7 @@ def _version(work: WorkFacts) -> Finding:
             Severity.CRITICAL,
             "schema",
             "The database has no Rota tables",
-            "Nothing can be enqueued here. Is it the right database?",
+            "No job can be enqueued here. Is it the right database?",
             "rota migrate",
         )
     if work.schema < work.newest:
@@ -35,7 +35,7 @@ def _version(work: WorkFacts) -> Finding:
             Severity.CRITICAL,
             "schema",
             f"Rota's tables are of version {work.schema}; this Rota needs {work.newest}",
-            "Programs with this Rota refuse to work until they are up to date.",
+            "Programs with this Rota refuse to work until the tables are up to date.",
             "rota migrate",
         )
     if work.schema > work.newest:
@@ -43,7 +43,7 @@ def _version(work: WorkFacts) -> Finding:
             Severity.CRITICAL,
             "schema",
             f"Rota's tables are of version {work.schema}; this Rota knows {work.newest}",
-            "A newer Rota has migrated them. This one refuses to work with them.",
+            "A newer Rota has migrated them. This Rota refuses to work with them.",
             "pip install --upgrade rota",
         )
     return Finding(Severity.OK, "schema", f"Rota's tables are up to date (version {work.schema})")
@@ -80,10 +80,10 @@ def _grant(role: str) -> str:
 
 
 def identifier(name: str) -> str:
-    """A name for SQL that somebody copies."""
+    """A name, quoted for SQL that users copy."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """A text for SQL that somebody copies."""
+    """A text, quoted for SQL that users copy."""
     return "'" + text.replace("'", "''") + "'"

@@ -7,22 +7,22 @@ from rota.doctor.finding import Finding, Severity
 from rota.store.health import PostgresFacts, ServerFacts
 
 OLDEST, NEWEST = 140000, 190000
-"""The first version that Rota supports, and the first that it does not know."""
+"""The first version that Rota supports, and the first that it was not tested with."""
 
 CLOCK = 5.0
-"""Seconds by which clocks may differ; half the time of the round trip comes on top."""
+"""Seconds by which clocks may differ, plus half of the round trip."""
 
 CONNECTIONS = 0.9
-"""Of all there are to be had, taken."""
+"""Share of all connections that may be taken."""
 
 NOTIFICATIONS, NOTIFICATIONS_FULL = 0.5, 0.9
-"""Of the queue of notifications, full: warning, critical."""
+"""How full the queue of notifications may be: warning, critical."""
 
 FROZEN_AGE, FROZEN_AGE_LARGE = 1_000_000_000, 1_800_000_000
-"""Transactions since the oldest unfrozen one; PostgreSQL stops at 2**31: warning, critical."""
+"""Transactions since the oldest unfrozen row: warning, critical. PostgreSQL stops at 2**31."""
 
 
-WHO_IS_CONNECTED = (
+LIST_SESSIONS = (
     "SELECT usename, application_name, state, count(*) FROM pg_stat_activity "
     "GROUP BY 1, 2, 3 ORDER BY 4 DESC;"
 )
@@ -55,7 +55,7 @@ def judge(facts: PostgresFacts, *, hears: bool | None) -> list[Finding]:
                 Severity.WARNING,
                 "origin",
                 "Rota's tables were restored here from another cluster",
-                "Transaction ids of the old one mean nothing here. The first worker that starts "
+                "The old cluster's transaction ids mean nothing here. The first worker that starts "
                 "puts that right; until then jobs may not be claimed.",
                 "rota worker MODULE:APP",
             )
@@ -93,7 +93,7 @@ def _clock(server: ServerFacts) -> Finding:
         Severity.WARNING,
         "clock",
         f"The server's clock is {duration(off)} {way} this machine's",
-        "Rota's own times are the server's; a time that a program here computes for a delayed job "
+        "Rota uses the server's time; a time that a program here computes for a delayed job "
         "is off by as much. Is the time synchronised? Look on both machines.",
         "timedatectl status",
     )
@@ -112,8 +112,8 @@ def _connections(server: ServerFacts, settings: Mapping[str, str]) -> Finding | 
         Severity.WARNING,
         "connections",
         taken,
-        "Soon the server refuses new ones. Each worker has five.",
-        WHO_IS_CONNECTED,
+        "Soon the server refuses new connections. Each worker has five.",
+        LIST_SESSIONS,
     )
 
 
@@ -125,7 +125,7 @@ def _notifications(server: ServerFacts) -> Finding | None:
         "notifications",
         f"The server's queue of notifications is {server.notifications:.0%} full",
         "A session that listens is in a long transaction. When the queue is full, commits that "
-        "notify fail, and enqueueing with them. The server's log names the one in front.",
+        "notify fail, and enqueueing with them. The server's log names that session.",
         "SELECT pid, usename, xact_start, query FROM pg_stat_activity WHERE xact_start IS NOT "
         "NULL ORDER BY xact_start;",
     )
@@ -138,8 +138,8 @@ def _frozen(server: ServerFacts) -> Finding | None:
         Severity.CRITICAL if server.frozen_age >= FROZEN_AGE_LARGE else Severity.WARNING,
         "freeze",
         f"The oldest unfrozen transaction id of this database is {server.frozen_age:,} old",
-        "At about 2,147,000,000 the server takes no more writes. Vacuum freezes, unless somebody "
-        "holds an old snapshot. The owner of this database may do it by hand.",
+        "At about 2,147,000,000 the server takes no more writes. Vacuum freezes, unless an old "
+        "snapshot is held. The owner of this database may do it by hand.",
         "VACUUM (FREEZE);",
     )
 
@@ -159,7 +159,7 @@ def notify(*, hears: bool | None) -> Finding:
         Severity.WARNING,
         "notify",
         "NOTIFY does not arrive through this connection",
-        "LISTEN gave no error and nothing came within a second: a pooler or a proxy swallows it. "
+        "LISTEN gave no error, and no notification came within a second: a pooler swallows it. "
         "Jobs on an idle worker start up to a second late, and other settings may leak, too. Give "
         "workers the server's own address, or add pooler=transaction to the URL.",
         "rota doctor --url URL",

@@ -1,4 +1,4 @@
-"""PostgreSQL's settings that hurt: each as a new session of this role would have it."""
+"""Harmful settings of PostgreSQL, as a new session of this role would have them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from rota.doctor.finding import Finding, Severity
 
 
 class Harm(NamedTuple):
-    """What a value of a setting does."""
+    """The harm of a setting's value, and its cure."""
 
     setting: str
     value: str
@@ -21,7 +21,7 @@ RELOAD = "; SELECT pg_reload_conf();"
 HARMS = (
     Harm(
         "default_transaction_read_only", "on", Severity.CRITICAL,
-        "Nothing can be enqueued. Some providers set it when the disk is full.",
+        "No job can be enqueued. Some providers set it when the disk is full.",
         "ALTER SYSTEM SET default_transaction_read_only = off" + RELOAD,
     ),
     Harm(
@@ -41,7 +41,7 @@ HARMS = (
     ),
     Harm(
         "autovacuum", "off", Severity.WARNING,
-        "Dead rows are never removed: Rota's small tables grow, and all of yours.",
+        "Dead rows are never removed: Rota's small tables and all of yours grow.",
         "ALTER SYSTEM SET autovacuum = on" + RELOAD,
     ),
     Harm(
@@ -51,8 +51,8 @@ HARMS = (
     ),
     Harm(
         "idle_in_transaction_session_timeout", "0", Severity.NOTE,
-        "A program that forgets to commit holds its snapshot for ever. Rota bears it, other "
-        "tables do not. (Rota's own connections have 5 s.)",
+        "A program that forgets to commit holds its snapshot for ever. Rota copes with that, your "
+        "other tables do not. (Rota's own connections have 5 s.)",
         "ALTER SYSTEM SET idle_in_transaction_session_timeout = '10min'" + RELOAD,
     ),
 )  # fmt: skip
@@ -60,7 +60,7 @@ HARMS = (
 
 
 def judge(settings: Mapping[str, str]) -> list[Finding]:
-    """One finding for each setting that hurts."""
+    """One finding for each harmful setting."""
     if not settings:
         return []
     found = [
@@ -68,7 +68,7 @@ def judge(settings: Mapping[str, str]) -> list[Finding]:
         for harm in HARMS
         if settings.get(harm.setting) == harm.value
     ]
-    return found or [Finding(Severity.OK, "settings", "No setting of the server hurts")]
+    return found or [Finding(Severity.OK, "settings", "No setting of the server is harmful")]
 
 
 def _title(harm: Harm) -> str:

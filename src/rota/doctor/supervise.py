@@ -1,8 +1,8 @@
 """Which open transactions `rota supervise` may end.
 
 The idea is article 1 of docs/engine.md: something that keeps an eye on transactions and ends those
-that have been alive for too long. A rule names whose; without one everybody would be meant, a
-pg_dump and a schema change too.
+that have been alive for too long. Rules say which: without them a pg_dump and a schema change
+would be ended, too.
 """
 
 from collections.abc import Container, Iterable
@@ -13,14 +13,14 @@ from rota.store.health import OpenTransaction, PreparedTransaction
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Whose transactions are meant: one of the users, and one of the applications, and so on.
+    """Which transactions are meant: of one of the users, and of one of the applications, and so on.
 
     Args:
         older_than: Seconds a transaction may be open.
         users: Database roles; empty for all.
         applications: Application names; empty for all.
         databases: Databases; empty for all.
-        idle_only: Only sessions that do nothing in their transaction just now.
+        idle_only: Only sessions that are idle in their transaction.
     """
 
     older_than: float
@@ -31,7 +31,7 @@ class Rules:
 
     @property
     def selective(self) -> bool:
-        """Whether they name anybody."""
+        """Whether they name a user, an application or a database."""
         return bool(self.users or self.applications or self.databases)
 
 
@@ -40,27 +40,27 @@ def chosen(
 ) -> list[OpenTransaction]:
     """The transactions that the rules mean; never those of a spared application."""
     return [
-        one
-        for one in transactions
-        if one.seconds >= rules.older_than
-        and one.application not in spared
-        and _named(one.user, rules.users)
-        and _named(one.application, rules.applications)
-        and _named(one.database, rules.databases)
-        and (not rules.idle_only or one.state.startswith("idle in transaction"))
+        transaction
+        for transaction in transactions
+        if transaction.seconds >= rules.older_than
+        and transaction.application not in spared
+        and _named(transaction.user, rules.users)
+        and _named(transaction.application, rules.applications)
+        and _named(transaction.database, rules.databases)
+        and (not rules.idle_only or transaction.state.startswith("idle in transaction"))
     ]
 
 
 def reported(
     transactions: Iterable[PreparedTransaction], rules: Rules
 ) -> list[PreparedTransaction]:
-    """The prepared transactions to tell of; they have no application, and are never ended."""
+    """The prepared transactions to report; they have no application, and are never ended."""
     return [
-        one
-        for one in transactions
-        if one.seconds >= rules.older_than
-        and _named(one.user, rules.users)
-        and _named(one.database, rules.databases)
+        transaction
+        for transaction in transactions
+        if transaction.seconds >= rules.older_than
+        and _named(transaction.user, rules.users)
+        and _named(transaction.database, rules.databases)
     ]
 
 

@@ -8,16 +8,16 @@ from rota.doctor.finding import Finding, Severity, few
 from rota.store.health import LaneFacts, RescueFacts, SessionFacts, WorkFacts
 
 RESCUE_PATIENCE = 15.0
-"""Seconds beyond its timeout after which a silent worker should have been taken over."""
+"""Seconds beyond its timeout after which a silent worker's jobs should have been taken over."""
 
 LONG_LEASE = 3600.0
-"""Seconds after which a worker that still holds a job is named; the job may just be long."""
+"""Seconds for which a worker may hold a job without being named; the job may just be long."""
 
 UNATTENDED, UNATTENDED_LONG = 30.0, 600.0
-"""Seconds a job may have been enqueued while nobody works on its queue: warning, critical."""
+"""Seconds a job may wait in a queue without a worker: warning, critical."""
 
 BEHIND = 300.0
-"""Seconds a job may have been enqueued while somebody works on its queue."""
+"""Seconds a job may wait in a queue with a worker."""
 
 PAUSED_LONG = 3600.0
 """Seconds a job may wait in a paused queue before that looks forgotten."""
@@ -26,31 +26,33 @@ OVERDUE, OVERDUE_LONG = 10.0, 300.0
 """Seconds by which a waiting job may be late: warning, critical."""
 
 MANY_RESCUED = 5
-"""So many jobs of one task that lost their worker within an hour are no accident."""
+"""Jobs of one task that lost their worker within an hour; so many are no accident."""
 
 MANY_KEYS = 10_000
-"""So many keys of limits and fair shares that are in use at once, in one queue, are a burden."""
+"""Keys of limits and fair shares in use in one queue; so many are a burden."""
 
 SHOWN = 4
-"""So many findings of one kind are shown."""
+"""How many findings of one kind are shown."""
 
 START = "rota worker MODULE:APP"
 
 
 def judge(work: WorkFacts, unseen: Container[str] = ()) -> list[Finding]:
-    """Everything about jobs and workers; nothing is said of parts that could not be seen."""
-    living = [one for one in work.sessions if alive(one)]
-    dead = [one for one in work.sessions if not alive(one)]
+    """Everything about jobs and workers, but for parts that could not be seen."""
+    living = [session for session in work.sessions if alive(session)]
+    dead = [session for session in work.sessions if not alive(session)]
     attended = {queue for session in living for queue in session.queues}
     if "sessions" in unseen:
         attended = {lane.queue for lane in work.lanes}
     findings = []
     if "sessions" not in unseen:
         findings += _workers(work, living)
-        findings += few([_dead(one, living) for one in dead], SHOWN, "silent workers")
-        long = [_long(one) for one in living if (one.oldest_lease or 0) >= LONG_LEASE]
+        findings += few([_dead(session, living) for session in dead], SHOWN, "silent workers")
+        long = [_long(session) for session in living if (session.oldest_lease or 0) >= LONG_LEASE]
         findings += few(long, SHOWN, "workers whose jobs run for long")
-    findings += few([_rescued(one) for one in work.rescued], SHOWN, "tasks whose workers died")
+    findings += few(
+        [_rescued(rescued) for rescued in work.rescued], SHOWN, "tasks whose workers died"
+    )
     if "queues" not in unseen:
         findings += _queues(work.lanes, attended)
     many = [_many_keys(queue, keys) for queue, keys in work.keys if keys >= MANY_KEYS]
@@ -67,7 +69,7 @@ def alive(session: SessionFacts) -> bool:
 
 def _workers(work: WorkFacts, living: list[SessionFacts]) -> list[Finding]:
     if living:
-        held = sum(one.leased for one in living)
+        held = sum(session.leased for session in living)
         title = f"{count(len(living), 'worker')} alive, with {count(held, 'job')}"
         return [Finding(Severity.OK, "workers", title)]
     waiting = work.overdue is not None or any(
@@ -95,8 +97,8 @@ def _dead(session: SessionFacts, living: list[SessionFacts]) -> Finding:
         )
     overdue = session.silent - session.timeout
     jobs = count(session.leased, "job")
-    # Whoever has just started has not had the time yet.
-    others = max((one.open for one in living), default=None)
+    # A worker that has just started has not had the time yet.
+    others = max((worker.open for worker in living), default=None)
     if others is not None and min(overdue, others) <= RESCUE_PATIENCE:
         detail = f"session {session.id}; others take its {jobs} over within seconds"
         return Finding(Severity.NOTE, "sessions", title, detail)
@@ -108,8 +110,8 @@ def _dead(session: SessionFacts, living: list[SessionFacts]) -> Finding:
         step = f"{START} -v"
         detail += (
             "Other workers are alive and do not take them over. Has a transaction locked their "
-            "leases, such as a prepared one (see horizon)? Else start a worker with upkeep, and see "
-            "what its log says."
+            "leases, such as a prepared one (see horizon)? Else start a worker with upkeep, and "
+            "read its log."
         )
     return Finding(
         Severity.CRITICAL if overdue > RESCUE_PATIENCE else Severity.NOTE,
@@ -130,18 +132,18 @@ def _long(session: SessionFacts) -> Finding:
     )
 
 
-def _rescued(one: RescueFacts) -> Finding:
+def _rescued(rescued: RescueFacts) -> Finding:
     their, kills = (
         ("its", "does this job use up memory and kill its worker?")
-        if one.jobs == 1
+        if rescued.jobs == 1
         else ("their", "do these jobs use up memory and kill their workers?")
     )
     return Finding(
-        Severity.WARNING if one.jobs >= MANY_RESCUED else Severity.NOTE,
+        Severity.WARNING if rescued.jobs >= MANY_RESCUED else Severity.NOTE,
         "rescued",
-        f"{count(one.jobs, 'job')} of {one.task} lost {their} worker within the last hour",
-        f"the last one {duration(one.last)} ago; {kills} (seen among the newest jobs)",
-        f"rota jobs list --task {quote(one.task)}",
+        f"{count(rescued.jobs, 'job')} of {rescued.task} lost {their} worker within the last hour",
+        f"the last {duration(rescued.last)} ago; {kills} (seen among the newest jobs)",
+        f"rota jobs list --task {quote(rescued.task)}",
     )
 
 
@@ -167,7 +169,7 @@ def _queues(lanes: tuple[LaneFacts, ...], attended: Container[str]) -> list[Find
 
 def _queue(lane: LaneFacts, seconds: float, *, attended: bool) -> Finding:
     queue, ago = lane.queue, duration(seconds)
-    where = f"priority {lane.priority}; the job that is next was enqueued {ago} ago"
+    where = f"priority {lane.priority}; the next job was enqueued {ago} ago"
     if lane.paused:
         return Finding(
             Severity.WARNING if seconds >= PAUSED_LONG else Severity.NOTE,
@@ -180,7 +182,7 @@ def _queue(lane: LaneFacts, seconds: float, *, attended: bool) -> Finding:
         return Finding(
             Severity.CRITICAL if seconds >= UNATTENDED_LONG else Severity.WARNING,
             "queues",
-            f"Nobody works on queue {queue}",
+            f"No worker takes jobs from queue {queue}",
             where,
             f"{START} --queue {quote(queue)}",
         )
@@ -190,7 +192,7 @@ def _queue(lane: LaneFacts, seconds: float, *, attended: bool) -> Finding:
             "queues",
             f"Queue {queue} is behind: its next job was enqueued {ago} ago",
             f"priority {lane.priority}; workers are alive and do not keep up (a retry counts "
-            "from its first enqueue). Start one more.",
+            "from its first enqueue). Start another worker.",
             f"{START} --queue {quote(queue)}",
         )
     return Finding(Severity.OK, "queues", f"{queue}: next job enqueued {ago} ago")
@@ -202,8 +204,8 @@ def _many_keys(queue: str, keys: int) -> Finding:
         "keys",
         f"Queue {queue} has jobs of {count(keys, 'key')} of limits and fair shares",
         "Every look of an idle worker and every count passes each key that has jobs: some ten "
-        "microseconds each. Take keys of which thousands are in use, such as tenants, not one per job; "
-        'to have one job at a time of something that there are many of, use unique="…".',
+        "microseconds each. Use keys with thousands of values, such as tenants, not one per job; to "
+        'have at most one job for each of many things, use unique="…".',
     )
 
 
@@ -211,8 +213,7 @@ def _timers(overdue: float | None, living: list[SessionFacts]) -> Finding:
     if overdue is None or overdue < OVERDUE:
         return Finding(Severity.OK, "timers", "Delayed jobs and retries are staged in time")
     why = (
-        "Workers are alive and do not stage: does somebody hold a lock, or is upkeep off in all "
-        "of them?"
+        "Workers are alive and do not stage: is there a lock, or is upkeep off in all of them?"
         if living
         else "Workers stage them, and none is alive."
     )

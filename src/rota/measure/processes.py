@@ -1,8 +1,8 @@
-"""Processes of a benchmark: a parent that asks, children that tell what they have seen.
+"""Processes of a measurement: a parent that asks, children that report what they have seen.
 
-A child does nothing for the benchmark's sake unless it is asked, so watching costs little. It
-takes no notice of Ctrl-C and its like, which may be sent to all processes at once and are the
-parent's to deal with; it ends when the parent is gone.
+A child reports only when it is asked, so watching costs little. It ignores Ctrl-C and its like,
+which may be sent to all processes at once and which the parent handles; it ends when the parent
+is gone.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ class ProcessEnded(RotaError):
 
 @dataclass(frozen=True, slots=True)
 class Last(Generic[T]):
-    """The last words of a child."""
+    """The last report of a child."""
 
     told: T
 
@@ -53,7 +53,7 @@ class Child(Generic[T]):
                 self._process.start()
             theirs.close()
         except BaseException:
-            # A Ctrl-C that came meanwhile: nobody else knows of the process yet.
+            # A Ctrl-C came meanwhile, and only this object knows the process.
             if self._process.pid is not None:
                 self.kill()
             raise
@@ -63,11 +63,11 @@ class Child(Generic[T]):
         self._receive()
 
     def go(self) -> None:
-        """Let it begin."""
+        """Let the child begin."""
         self._send("go")
 
     def begun(self) -> None:
-        """Wait until it has begun."""
+        """Wait until the child has begun."""
         self._receive()
 
     def ask(self) -> None:
@@ -81,15 +81,15 @@ class Child(Generic[T]):
 
     @property
     def alive(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the child has not ended."""
         return self._process.is_alive()
 
     def stop(self) -> None:
-        """Tell it to end in order."""
+        """Tell the child to end in order."""
         self._send("stop")
 
     def ended(self) -> list[T]:
-        """Wait for its end: its last words, and an answer that nobody has waited for."""
+        """Wait for the child's end; returns its last report, and an answer not yet received."""
         told: list[T] = []
         deadline = time.monotonic() + LONGEST_END
         while self._pipe.poll(max(0.0, deadline - time.monotonic())):
@@ -102,13 +102,13 @@ class Child(Generic[T]):
         raise ProcessEnded(f"a process of the benchmark did not end within {LONGEST_END:g} seconds")
 
     def kill(self) -> None:
-        """End it in any case; fine if it has ended."""
+        """Kill the child; fine if it has ended."""
         self._process.kill()
         self._process.join()
         self._pipe.close()
 
     def _send(self, word: str) -> None:
-        # Where nobody listens any more, the next receive says so.
+        # If the child is gone, the next receive says so.
         with contextlib.suppress(OSError):
             self._pipe.send(word)
 
@@ -117,12 +117,12 @@ class Child(Generic[T]):
             return self._pipe.recv()
         except (EOFError, OSError) as error:
             raise ProcessEnded(
-                "a process of the benchmark ended by itself; what it said stands above"
+                "a process of the benchmark ended by itself; its messages are above"
             ) from error
 
 
 class Group(Generic[T]):
-    """Children that all run `main(line, plan)`, to be used in a `with` block; none is left after it."""
+    """Children that all run `main(line, plan)`; leaving the `with` block ends them all."""
 
     def __init__(self, main: Callable[..., None], plan: object, count: int) -> None:
         self._main = main
@@ -162,7 +162,7 @@ class Group(Generic[T]):
             child.begun()
 
     def replace(self) -> int:
-        """Start another process in place of each that has ended by itself; how many there were."""
+        """Replace the processes that have ended by themselves; returns their number."""
         gone = [number for number, child in enumerate(self._children) if not child.alive]
         for number in gone:
             self._children[number].kill()
@@ -174,16 +174,16 @@ class Group(Generic[T]):
         return len(gone)
 
     def tell(self) -> list[T]:
-        """What each has seen since the last time."""
+        """What each child has seen since the last time."""
         for child in self._children:
             child.ask()
         return [child.told() for child in self._children]
 
     def stop(self) -> list[T]:
-        """Let all end in order; what they have seen since the last time."""
+        """Let all end in order; returns what they have seen since the last time."""
         for child in self._children:
             child.stop()
-        told = [one for child in self._children for one in child.ended()]
+        told = [answer for child in self._children for answer in child.ended()]
         self._kill()
         return told
 
@@ -196,13 +196,13 @@ class Line(Generic[T]):
         self._listener: threading.Thread | None = None
 
     def ready(self) -> None:
-        """Say so, and wait for the word to begin."""
+        """Say that the child is ready, and wait for the word to begin."""
         self._pipe.send("ready")
         if self._pipe.recv() != "go":
             raise SystemExit
 
     def begin(self, take: Callable[[], T], stop: Callable[[], None]) -> None:
-        """Say that it has begun, and answer from now on with what `take` gives."""
+        """Say that the child has begun, and answer from now on with what `take` gives."""
         self._pipe.send("begun")
         self._listener = threading.Thread(target=self._listen, args=(take, stop), daemon=True)
         self._listener.start()
@@ -212,11 +212,11 @@ class Line(Generic[T]):
             while self._pipe.recv() == "tell":
                 self._pipe.send(take())
         except (EOFError, OSError):
-            os._exit(1)  # nobody is left who would want to know
+            os._exit(1)  # the parent is gone
         stop()
 
     def end(self, told: T) -> None:
-        """The last words, once it was told to stop."""
+        """Send the last report, once the child was told to stop."""
         if self._listener is not None:
             self._listener.join()
         self._pipe.send(Last(told))
@@ -224,22 +224,22 @@ class Line(Generic[T]):
 
 @contextlib.contextmanager
 def _deaf() -> Iterator[None]:
-    """Processes that are started in the block hear none of `UNHEARD`, not even while they start."""
+    """Processes that are started in the block ignore `UNHEARD`, even while they start."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    # The first process that multiprocessing starts brings this one along, which would undo it.
+    # The first process of multiprocessing starts this tracker, too, which would unblock signals.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, UNHEARD)
     try:
         yield
     finally:
-        # One that came meanwhile is delivered now.
+        # A signal that came meanwhile is delivered now.
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def emptied(values: list[T]) -> list[T]:
-    """What is in a list, taken out of it, while other threads go on adding."""
+    """Take everything out of a list to which other threads go on adding."""
     found = values[:]
     del values[: len(found)]
     return found

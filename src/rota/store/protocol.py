@@ -7,6 +7,7 @@ conformance suite, `tests/store`, holds for all of them.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from rota.model.enqueued import Enqueued
@@ -36,6 +37,7 @@ from rota.store.operation import Operation
 if TYPE_CHECKING:
     from rota.store.cron import Cron
     from rota.store.health import Facts, HorizonFacts, LaneFacts, SessionFacts
+    from rota.store.supervision import Supervision
 
 T = TypeVar("T")
 
@@ -71,6 +73,15 @@ class Store(Protocol):
     @property
     def cron(self) -> "Cron":
         """The operations on cron entries."""
+        ...
+
+    @property
+    def supervision(self) -> "Supervision | None":
+        """The operations on other programs' transactions; None where there are no sessions."""
+        ...
+
+    def missing_file(self) -> Path | None:
+        """The file that the first use would create; None where nothing is created."""
         ...
 
     # Asking for work -----------------------------------------------------------------------

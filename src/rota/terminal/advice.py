@@ -1,7 +1,7 @@
-"""Commands that a command advises: they name the database that was named to it.
+"""Commands that a command advises: they name the same database.
 
-Whoever gave `--url` has to give it to the next command, too. From the environment, or from the
-default, the next one has it by itself.
+A `--url` that was given to this command is added to them. A URL from the environment, or the
+default, they find by themselves.
 """
 
 import re
@@ -12,17 +12,17 @@ import click
 from rota.store.url import shown
 
 GIVEN = "rota.url"
-"""Under this key of click's context is the URL that an option gave."""
+"""The key of the given `--url` in click's context."""
 
 
 def remember(context: click.Context, parameter: click.Parameter, url: str | None) -> str | None:
-    """Take `--url` down; for click's `callback`."""
+    """Keep the given `--url`; for click's `callback`."""
     context.meta[GIVEN] = url
     return not_empty(context, parameter, url)
 
 
 def not_empty(_: click.Context, __: click.Parameter, url: str | None) -> str | None:
-    """Refuse an empty `--url`, as that of a shell's variable that is not set; for `callback`."""
+    """Refuse an empty `--url`, as from a shell variable that is not set; for `callback`."""
     if url is not None and not url.strip():
         message = "it is empty; name a database, or leave the option out"
         raise click.BadParameter(message)
@@ -30,7 +30,7 @@ def not_empty(_: click.Context, __: click.Parameter, url: str | None) -> str | N
 
 
 def addressed(command: str) -> str:
-    """A command of Rota's with the `--url` that this one was given; others stay as they are."""
+    """A command of Rota's with the given `--url`; other commands stay as they are."""
     context = click.get_current_context(silent=True)
     url = context.meta.get(GIVEN) if context else None
     if not url or not command.startswith("rota ") or " --url " in command:

@@ -1,4 +1,4 @@
-"""How commands that take long show how far they are."""
+"""A progress bar for commands that take long."""
 
 import contextlib
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What a command's end says: exit codes, and one red line instead of a traceback."""
+"""The end of a command: exit codes, and one red line instead of a traceback."""
 
 from typing import IO, Any
 
@@ -23,8 +23,7 @@ SCHEMA = 4
 INTERRUPTED = 130
 
 WARNED, ALARMED = 1, 2
-"""How `rota doctor` ends where it could look: 0, 1 and 2 mean to monitoring systems what they mean
-to Nagios, and 3 (`UNREACHABLE`) means that nothing is known."""
+"""How `rota doctor` ends: 0, 1 and 2 as in Nagios' checks; 3 (`UNREACHABLE`) means unknown."""
 
 
 class Failure(click.ClickException):
@@ -59,7 +58,7 @@ def exit_code(error: RotaError) -> int:
 
 
 class Reporting(click.Group):
-    """A group whose commands may raise Rota's errors."""
+    """A group of commands that may raise Rota's errors."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""

@@ -1,7 +1,7 @@
 """What commands print: tables for people on a terminal, tabs in a pipe, JSON for programs.
 
-Names, errors and args come from others, and may hold what a terminal obeys: escape sequences,
-characters that turn the writing direction round. `harmless` makes these visible.
+Names, errors and args may hold what a terminal obeys: escape sequences, characters that turn the
+writing direction round. `harmless` makes these visible.
 """
 
 import sys
@@ -28,7 +28,7 @@ STYLES = {
     "paused": "yellow",
     "undeclared": "yellow",
 }
-"""Words that stand out, where they are all there is in a cell."""
+"""Words that stand out where a cell holds nothing else."""
 
 
 def harmless(text: str, *, keep: str = "") -> str:
@@ -36,8 +36,10 @@ def harmless(text: str, *, keep: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(
-        one if one.isprintable() or one in keep else one.encode("unicode_escape").decode()
-        for one in text
+        letter
+        if letter.isprintable() or letter in keep
+        else letter.encode("unicode_escape").decode()
+        for letter in text
     )
 
 
@@ -47,7 +49,7 @@ def harmless_lines(text: str) -> str:
 
 
 def on_terminal() -> bool:
-    """Whether a person is looking."""
+    """Whether a person reads the output."""
     return sys.stdout.isatty()
 
 
@@ -73,7 +75,7 @@ def formatted(text: str) -> str:
 
 
 def moment(at: datetime | None) -> str:
-    """A moment in the time zone of whoever looks."""
+    """A moment in the time zone of this machine."""
     return "" if at is None else at.astimezone().isoformat(" ", "seconds")
 
 
@@ -92,51 +94,49 @@ def brief(at: datetime | None) -> str:
 def table(
     headings: Sequence[str | Column], rows: Sequence[Sequence[Cell]], *, nothing: str
 ) -> None:
-    """Print rows under headings; numbers are aligned to the right. `nothing`: when there are none."""
-    columns = [Column(one) if isinstance(one, str) else one for one in headings]
+    """Print rows under headings; numbers are aligned to the right. `nothing` is said without rows."""
+    columns = [Column(heading) if isinstance(heading, str) else heading for heading in headings]
     texts = [["" if cell is None else harmless(str(cell)) for cell in row] for row in rows]
     if not on_terminal():
         _with_tabs(columns, texts)
     elif rows:
         right = {n for n in range(len(columns)) if any(isinstance(row[n], int) for row in rows)}
-        _on_terminal(columns, texts, right)
+        _fitted(columns, texts, right)
     else:
         say(nothing)
 
 
 def _with_tabs(columns: Sequence[Column], texts: Sequence[Sequence[str]]) -> None:
-    lines = [[one.title for one in columns], *texts]
+    lines = [[column.title for column in columns], *texts]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         padded = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
         click.echo("\t".join(padded).rstrip(" "))
 
 
-def _on_terminal(
-    columns: Sequence[Column], texts: Sequence[Sequence[str]], right: set[int]
-) -> None:
+def _fitted(columns: Sequence[Column], texts: Sequence[Sequence[str]], right: set[int]) -> None:
     from rich.cells import cell_len
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False)
-    placed = fitted(columns, texts, console.width)
+    shown = fitted(columns, texts, console.width)
 
     def show(cells: Sequence[str], style: str = "") -> None:
         line = Text()
-        for one, cell in zip(placed, cells, strict=True):
-            text = shortened(cell, one.width) if columns[one.number].prose else cell
-            blank = " " * (one.width - cell_len(text))
+        for column, cell in zip(shown, cells, strict=True):
+            text = shortened(cell, column.width) if columns[column.number].prose else cell
+            blank = " " * (column.width - cell_len(text))
             line.append(" " * GAP if line else "")
-            line.append(blank if one.number in right else "")
+            line.append(blank if column.number in right else "")
             line.append(text, style or STYLES.get(text, ""))
-            line.append("" if one.number in right else blank)
+            line.append("" if column.number in right else blank)
         line.rstrip()
         console.print(line, soft_wrap=True)
 
-    show([one.title for one in placed], "bold")
+    show([column.title for column in shown], "bold")
     for row in texts:
-        show([row[one.number] for one in placed])
+        show([row[column.number] for column in shown])
 
 
 def json_option(function: F) -> F:

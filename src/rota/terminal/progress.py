@@ -1,10 +1,10 @@
-"""How a benchmark says how far it is."""
+"""How a measurement reports its progress."""
 
 from typing import Protocol
 
 
 class Progress(Protocol):
-    """Something that shows progress, or does not."""
+    """Shows progress, or does not."""
 
     def expect(self, seconds: float) -> None:
         """About how long everything will take."""
@@ -15,7 +15,7 @@ class Progress(Protocol):
         ...
 
     def at(self, done: float) -> None:
-        """So much of the part is done."""
+        """How much of the part is done."""
         ...
 
 

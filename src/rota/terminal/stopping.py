@@ -1,4 +1,4 @@
-"""What stops a long command before its end: Ctrl-C, SIGTERM, or a terminal that goes away."""
+"""Stopping a long command early: by Ctrl-C, SIGTERM, or a closed terminal."""
 
 import contextlib
 import signal
@@ -12,22 +12,22 @@ ENDS = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal came that means the same as Ctrl-C; its name is the argument."""
+    """A signal that means the same as Ctrl-C; its name is the argument."""
 
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[None]:
-    """Let SIGTERM, and a terminal that goes away, be like Ctrl-C: what was made is removed.
+    """Let SIGTERM and SIGHUP stop the block as Ctrl-C does, so that it cleans up.
 
     Raises:
-        Failure: It was stopped; says by what.
+        Failure: The block was stopped; the message names the signal.
     """
 
     def stop(number: int, _frame: object) -> NoReturn:
-        for one in ENDS:
-            # A service manager may send several; the first one is enough, and what is being
-            # removed must be removed to its end. Ctrl-C still ends that.
-            signal.signal(one, signal.SIG_IGN)
+        for end in ENDS:
+            # A service manager may send several; the first is enough, and must not disturb the
+            # cleaning up. Ctrl-C still does.
+            signal.signal(end, signal.SIG_IGN)
         raise Stopped(signal.Signals(number).name)
 
     before = {number: signal.signal(number, stop) for number in ENDS}
@@ -41,5 +41,5 @@ def stoppable() -> Iterator[None]:
 
 
 def name(error: KeyboardInterrupt) -> str:
-    """What it was."""
+    """The name of what stopped the command."""
     return str(error) if isinstance(error, Stopped) else "Ctrl-C"

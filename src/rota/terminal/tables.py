@@ -45,8 +45,8 @@ class Column(NamedTuple):
     prose: bool = False
 
 
-class Placed(NamedTuple):
-    """A column in its place: its number, its heading, and its width."""
+class Fitted(NamedTuple):
+    """A column as it is shown: its number, its heading, and its width."""
 
     number: int
     title: str
@@ -58,40 +58,49 @@ def states(ranks: Mapping[State, int]) -> list[Column]:
     return [Column(state.value, SHORT[state], rank, spare=True) for state, rank in ranks.items()]
 
 
-def fitted(columns: Sequence[Column], texts: Sequence[Sequence[str]], width: int) -> list[Placed]:
-    """As many columns as fit into so many characters, and how wide each is."""
+def fit(
+    columns: Mapping[int, Column], least: Mapping[int, int], width: int, gap: int
+) -> list[Fitted]:
+    """As many columns as fit into so many characters, each with a gap and of the least width.
+
+    `columns` and `least` are by the columns' numbers.
+    """
+    from rich.cells import cell_len
+
+    def sized(*, short: bool) -> list[Fitted]:
+        titles = {n: (short and column.short) or column.title for n, column in columns.items()}
+        return [Fitted(n, title, max(cell_len(title), least[n])) for n, title in titles.items()]
+
+    def wide() -> bool:
+        return sum(column.width + gap for column in shown) > width
+
+    shown = sized(short=False)
+    if wide():
+        shown = sized(short=True)
+    ranked = sorted(
+        (column for column in shown if columns[column.number].rank),
+        key=lambda column: columns[column.number].rank,
+    )
+    while ranked and wide():
+        shown.remove(ranked.pop())
+    return shown
+
+
+def fitted(columns: Sequence[Column], texts: Sequence[Sequence[str]], width: int) -> list[Fitted]:
+    """The columns of these texts that fit into so many characters; prose gets what is left."""
     from rich.cells import cell_len
 
     needed = [max((cell_len(row[n]) for row in texts), default=0) for n in range(len(columns))]
-    shown = [
-        n for n, one in enumerate(columns)
-        if not one.spare or any(row[n] not in {"", "0"} for row in texts)
-    ]  # fmt: skip
-
-    def total(*, short: bool) -> int:
-        return sum(sizes(short=short).values()) + GAP * (len(shown) - 1)
-
-    def sizes(*, short: bool) -> dict[int, int]:
-        return {
-            n: max(
-                cell_len((short and columns[n].short) or columns[n].title),
-                min(needed[n], ROOM) if columns[n].prose else needed[n],
-            )
-            for n in shown
-        }
-
-    short = total(short=False) > width
-    ranked = sorted((n for n in shown if columns[n].rank), key=lambda n: columns[n].rank)
-    while ranked and total(short=short) > width:
-        shown.remove(ranked.pop())
-    left = max(0, width - total(short=short))
+    used = {
+        n: column for n, column in enumerate(columns)
+        if not column.spare or any(row[n] not in {"", "0"} for row in texts)
+    }  # fmt: skip
+    least = {n: min(needed[n], ROOM) if column.prose else needed[n] for n, column in used.items()}
+    shown = fit(used, least, width + GAP, GAP)
+    left = max(0, width + GAP - sum(column.width + GAP for column in shown))
     return [
-        Placed(
-            n,
-            (short and columns[n].short) or columns[n].title,
-            max(size, min(needed[n], size + left)) if columns[n].prose else size,
-        )
-        for n, size in sizes(short=short).items()
+        column._replace(width=max(column.width, min(needed[column.number], column.width + left)))
+        for column in shown
     ]
 
 

@@ -1,6 +1,6 @@
-"""What fits into how wide a terminal: columns by their importance, texts cut to their column."""
+"""The columns of queues and workers: as many as fit into the terminal, texts cut to their width."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
@@ -8,8 +8,9 @@ from rich.cells import cell_len, set_cell_size
 
 from rota.model.states import State
 from rota.store.health import SessionFacts
+from rota.terminal import tables
 from rota.terminal.output import harmless
-from rota.terminal.tables import SHORT
+from rota.terminal.tables import SHORT, fit
 from rota.top.figures import age, number, rate, sparkline
 from rota.top.queues import POINTS, QueueRow
 
@@ -19,11 +20,11 @@ FIGURE = 6
 """Characters of a figure."""
 
 NARROWEST = 14
-"""Characters that a name gets, if at all possible."""
+"""Characters of a name and the blank after it, if at all possible."""
 
 
 class Cell(NamedTuple):
-    """A text and how it looks, in rich's words."""
+    """A text and its style, in rich's words."""
 
     text: str
     style: str = ""
@@ -36,7 +37,7 @@ class Column(Generic[Row]):
     Attributes:
         title: Its heading; `short` where there is no room for it.
         rank: Columns with a high rank are the first to be left out.
-        width: Characters that its texts need; 0 shares what is left.
+        width: Characters that its texts need; 0 for names, which share what is left.
     """
 
     title: str
@@ -51,47 +52,32 @@ class Column(Generic[Row]):
         return self.width > 0
 
 
-class Placed(NamedTuple, Generic[Row]):
-    """A column in its place; `width` includes a blank on its left, but for names."""
+class Fitted(NamedTuple, Generic[Row]):
+    """A column as it is shown; `width` includes a blank on its left, but for names."""
 
     column: Column[Row]
     title: str
     width: int
 
 
-def placed(columns: Sequence[Column[Row]], width: int) -> list[Placed[Row]]:
-    """As many columns as fit into so many characters, with long headings if all of them do."""
-    names = [one for one in columns if not one.figures]
-    room = width - NARROWEST * len(names)
-    long = {one.title: max(one.width, cell_len(one.title)) + 1 for one in columns if one.figures}
-    if sum(long.values()) <= room:
-        return _spread(columns, {title: (title, size) for title, size in long.items()}, width)
-    short: dict[str, tuple[str, int]] = {}
-    for one in sorted((one for one in columns if one.figures), key=lambda one: one.rank):
-        if one.width + 1 > room:
-            break
-        room -= one.width + 1
-        short[one.title] = (one.short, one.width + 1)
-    return _spread(columns, short, width)
+def fitted(columns: Sequence[Column[Row]], width: int) -> list[Fitted[Row]]:
+    """As many columns as fit into so many characters; names share what is left."""
+    headings = {
+        n: tables.Column(column.title, column.short, column.rank)
+        for n, column in enumerate(columns)
+    }
+    least = {n: column.width or NARROWEST - 1 for n, column in enumerate(columns)}
+    shown = [(columns[n], title, size + 1) for n, title, size in fit(headings, least, width, gap=1)]
+    names = sum(not column.figures for column, _, _ in shown)
+    left = width - sum(size for column, _, size in shown if column.figures)
+    return [
+        Fitted(column, title, size if column.figures else max(1, left // names))
+        for column, title, size in shown
+    ]
 
 
-def _spread(
-    columns: Sequence[Column[Row]], figures: Mapping[str, tuple[str, int]], width: int
-) -> list[Placed[Row]]:
-    names = sum(not one.figures for one in columns)
-    left = width - sum(size for _, size in figures.values())
-    share = max(1, left // names) if names else 0
-    found = []
-    for one in columns:
-        if not one.figures:
-            found.append(Placed(one, one.title, share))
-        elif one.title in figures:
-            found.append(Placed(one, *figures[one.title]))
-    return found
-
-
-def fitted(text: str, width: int, *, right: bool = False) -> str:
-    """A text that nobody need fear, in exactly so many characters."""
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """A text that a terminal does not obey, in exactly so many characters."""
     text = harmless(text)
     if cell_len(text) > width:
         return set_cell_size(text, max(0, width - 1)) + "…" if width > 0 else ""

@@ -1,4 +1,4 @@
-"""What `rota top` asks, and its help: boxes in front of the screen."""
+"""The questions and the help of `rota top`: boxes in front of the screen."""
 
 from typing import ClassVar
 
@@ -19,17 +19,16 @@ s  sort by another      /  show queues by a part of their name
 in/s, out/s  jobs per second that became available, that were taken by
              workers; retries count again. "paused" instead of out/s:
              workers take no jobs from the queue.
-oldest       for how long the next job to start has been there since it
-             was enqueued. One that was delayed or failed before brings
-             that time along.
+oldest       how long ago the next job to start was enqueued; for
+             delayed and retried jobs their wait is included.
 1 min        out/s of the last minute, five seconds a bar
 
-Workers: how many jobs they hold (some have not started), how old their
-oldest lease is, when they were last heard of ("!": too long ago, others
-take the jobs over), since when they are there.
+Workers: how many jobs they hold (some have not started), for how long
+they have held the oldest, when they were last heard of ("!": too long
+ago, other workers take the jobs over), how long they have been running.
 
 Oldest transaction: keeps vacuum from removing rows of the whole
-database. Claims do not mind. `rota doctor` says more.
+database, but does not slow claims. `rota doctor` says more.
 
 Numbers: 123k is 123,000, 1.2M is 1,200,000."""
 
@@ -52,7 +51,7 @@ class Sure(ModalScreen[bool]):
         verb, meaning = (
             ("Resume", "Workers will take its jobs again.")
             if self._paused
-            else ("Pause", "Workers will take no more of its jobs; those that run go on.")
+            else ("Pause", "Workers will take no more of its jobs; running jobs go on.")
         )
         question = Text.assemble(
             f"{verb} the queue ", (harmless(self._queue), "bold"), f"?\n{meaning}\n\n",
@@ -63,7 +62,7 @@ class Sure(ModalScreen[bool]):
 
 
 class Help(ModalScreen[None]):
-    """Says what the keys and the columns mean."""
+    """Explains the keys and the columns."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("escape,q,question_mark,enter", "dismiss(None)", "close"),

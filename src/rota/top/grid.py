@@ -1,4 +1,4 @@
-"""A table on the screen that takes new rows without losing its place."""
+"""A table on the screen that takes new rows and leaves the cursor and the scrolling alone."""
 
 from collections.abc import Sequence
 from typing import ClassVar, TypeVar
@@ -7,7 +7,7 @@ from rich.text import Text
 from textual.binding import BindingType
 from textual.widgets import DataTable
 
-from rota.top.columns import Cell, Column, fitted, placed
+from rota.top.columns import Cell, Column, fitted, padded
 
 Row = TypeVar("Row")
 
@@ -15,7 +15,7 @@ Row = TypeVar("Row")
 class Grid(DataTable[Text]):
     """Rows under headings, as wide as the terminal; the arrow keys move the cursor."""
 
-    # The columns all fit, so these keys are free to mean rows.
+    # All columns fit, so these keys are free to move between rows.
     BINDINGS: ClassVar[list[BindingType]] = [
         ("home", "scroll_top", "first"),
         ("end", "scroll_bottom", "last"),
@@ -35,31 +35,28 @@ class Grid(DataTable[Text]):
     def show(
         self, columns: Sequence[Column[Row]], rows: Sequence[tuple[str, Row]], *, width: int
     ) -> None:
-        """Show these rows, which are pairs of a key and what the columns make their cells of."""
-        places = placed(columns, width)
-        headings = [(place.title, place.width) for place in places]
+        """Show these rows: pairs of a key and the value that the columns make cells of."""
+        shown = fitted(columns, width)
+        headings = [(column.title, column.width) for column in shown]
         keys = [key for key, _ in rows]
         cells = [
-            [
-                _text(place.column.cell(row), place.width, right=place.column.figures)
-                for place in places
-            ]
+            [_text(fit.column.cell(row), fit.width, right=fit.column.figures) for fit in shown]
             for _, row in rows
         ]
         selected = self.selected
         if headings != self._headings:
             self.clear(columns=True)
             self._cells = []
-            for number, place in enumerate(places):
-                title = fitted(place.title, place.width, right=place.column.figures)
-                self.add_column(Text(title), width=place.width, key=str(number))
+            for number, fit in enumerate(shown):
+                title = padded(fit.title, fit.width, right=fit.column.figures)
+                self.add_column(Text(title), width=fit.width, key=str(number))
         self._fill(cells)
         self._headings, self._keys, self._cells = headings, keys, cells
         if selected in keys and keys.index(selected) != self.cursor_row:
             self.move_cursor(row=keys.index(selected), animate=False)
 
     def _fill(self, cells: list[list[Text]]) -> None:
-        """Rows are known by their numbers, so that they stay, and the place in them, as names move."""
+        """Rows are known by their numbers, so that scrolling stays where it is when names move."""
         for y in range(len(cells), len(self._cells)):
             self.remove_row(str(y))
         for y, line in enumerate(cells):
@@ -73,5 +70,5 @@ class Grid(DataTable[Text]):
 
 def _text(cell: Cell, width: int, *, right: bool) -> Text:
     # One blank at least between a name and what comes after it.
-    shown = fitted(cell.text, width, right=True) if right else fitted(cell.text, width - 1) + " "
+    shown = padded(cell.text, width, right=True) if right else padded(cell.text, width - 1) + " "
     return Text(shown, style=cell.style, no_wrap=True)

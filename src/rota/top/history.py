@@ -1,4 +1,4 @@
-"""The looks of the last minute, and what became of the running totals between them."""
+"""The looks of the last minute, and the rates between them."""
 
 from bisect import bisect_right
 from collections import deque
@@ -13,7 +13,7 @@ SPAN = 60.0
 
 
 class Totals(NamedTuple):
-    """What a queue ever took in and gave out."""
+    """Jobs that a queue ever took in and gave out."""
 
     appended: int
     claimed: int
@@ -29,8 +29,7 @@ class Rates(NamedTuple):
 class History:
     """Remembers totals; rates are their differences.
 
-    Totals only grow, unless the database was replaced by another one. Then what was before is
-    forgotten.
+    Totals only grow, unless the database was replaced. Then the history is forgotten.
     """
 
     def __init__(self) -> None:
@@ -38,7 +37,7 @@ class History:
 
     def add(self, moment: float, queues: Iterable[QueueRecord]) -> None:
         """Remember a look; `moment` is in seconds and grows."""
-        totals = {one.name: Totals(one.appended, one.claimed) for one in queues}
+        totals = {queue.name: Totals(queue.appended, queue.claimed) for queue in queues}
         if self._looks and _shrunk(self._looks[-1][1], totals):
             self._looks.clear()
         self._looks.append((moment, totals))
@@ -47,14 +46,14 @@ class History:
             self._looks.popleft()
 
     def rates(self, queue: str) -> Rates | None:
-        """The rates between the last two looks; None before the second one."""
+        """The rates between the last two looks; None before the second look."""
         if len(self._looks) < 2:  # noqa: PLR2004
             return None
         (before, old), (after, new) = self._looks[-2], self._looks[-1]
         seconds = after - before
         if queue not in new or seconds <= 0:
             return None
-        # A queue that was not there had no jobs.
+        # A new queue had no jobs.
         first = old.get(queue, Totals(0, 0))
         last = new[queue]
         return Rates(
@@ -64,7 +63,7 @@ class History:
     def course(self, queue: str, points: int) -> list[float | None]:
         """Claims per second in `points` equal parts of the span, the newest last.
 
-        Between two looks jobs count as claimed evenly. None where nobody looked yet.
+        Between two looks jobs count as claimed evenly. None before the first look.
         """
         if len(self._looks) < 2:  # noqa: PLR2004
             return [None] * points

@@ -1,4 +1,4 @@
-"""Who holds the oldest snapshot, in one line; how long SQLite's log has become."""
+"""The holder of the oldest snapshot, or the size of SQLite's log, in one line."""
 
 from typing import NamedTuple
 
@@ -10,14 +10,14 @@ from rota.store.health import HolderFacts, HorizonFacts
 
 
 class Notice(NamedTuple):
-    """A line, and how bad it is."""
+    """A line and its severity."""
 
     severity: Severity
     text: str
 
 
 def notice(horizon: HorizonFacts) -> Notice:
-    """What to know about old rows."""
+    """The line about old rows."""
     if horizon.log_size is not None:
         return Notice(_log_severity(horizon.log_size), f"Write-ahead log: {size(horizon.log_size)}")
     unseen = (
@@ -32,10 +32,10 @@ def notice(horizon: HorizonFacts) -> Notice:
 
 
 def oldest(horizon: HorizonFacts) -> HolderFacts | None:
-    """The one that holds back the most, or else is open for the longest time."""
+    """The holder that holds back the most, or else has been open for the longest time."""
     return max(
         horizon.holders,
-        key=lambda one: (one.age if one.age is not None else -1, one.seconds or 0.0),
+        key=lambda holder: (holder.age if holder.age is not None else -1, holder.seconds or 0.0),
         default=None,
     )
 

@@ -1,8 +1,8 @@
 """The thread that looks at the database, so that the screen never waits for it.
 
-It has a connection of its own. What it learns it tells, from its thread: a `Snapshot`, that the
-database is `Lost`, or what became of a request. A thread that hangs in a dead connection is left
-behind when the program ends.
+It has a connection of its own, and reports from its thread: a `Snapshot`, that the database is
+`Lost`, or the answer to a request. A thread that hangs in a dead connection is left behind when the
+program ends.
 """
 
 import os
@@ -25,14 +25,14 @@ PATIENCE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A look failed; the next one may not."""
+    """A look failed; the next may succeed."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """A queue was paused or resumed; or it was so already; or that failed."""
+    """A queue was paused or resumed, or was so already, or that failed."""
 
     queue: str
     paused: bool
@@ -50,7 +50,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The thread has ended by an error that nobody foresaw."""
+    """The thread has ended by an unforeseen error."""
 
     error: Exception
 
@@ -59,11 +59,11 @@ News = Snapshot | Lost | Paused | Broken
 
 
 class Looker:
-    """Looks every so many seconds, and does what it is asked to.
+    """Looks every few seconds, and pauses and resumes queues on request.
 
     Args:
-        store: It is used by this thread only, once it has started.
-        every: Seconds from the beginning of a look to that of the next one.
+        store: Used only by the looker's thread, once that has started.
+        every: Seconds from the beginning of a look to that of the next look.
     """
 
     def __init__(self, store: Store, every: float) -> None:
@@ -85,7 +85,7 @@ class Looker:
         self._asked.put(Pause(name, paused))
 
     def stop(self) -> None:
-        """End the thread; one that hangs is left behind."""
+        """End the thread; a thread that hangs is left behind."""
         self._asked.put(None)
         if self._thread.ident is not None:
             self._thread.join(PATIENCE)
@@ -94,7 +94,7 @@ class Looker:
         connection = self._store.connect()
         try:
             self._look_on(connection)
-        except Exception as error:  # noqa: BLE001 - the screen shall end with it, not freeze
+        except Exception as error:  # noqa: BLE001 - the screen shall end with the thread, not freeze
             self._tell(Broken(error))
         with suppress(RotaError):
             connection.close()
@@ -136,10 +136,10 @@ class Looker:
         return Paused(request.queue, request.paused, changed)
 
     def _find(self, connection: Connection) -> None:
-        """Check that SQLite's file is where it was: one that is gone would be read on, or made anew.
+        """Check SQLite's file: a removed file would be read on, or made anew.
 
         Raises:
-            StoreUnavailable: It is not there.
+            StoreUnavailable: The file is missing.
         """
         path = getattr(self._store, "path", None)
         if path is None:
@@ -147,7 +147,7 @@ class Looker:
         try:
             status = os.stat(Path(path))  # noqa: PTH116 - as the store's own connections do
         except OSError as error:
-            message = f"the database file {path} is not there: {error.strerror}"
+            message = f"the database file {path} is missing: {error.strerror}"
             raise StoreUnavailable(message) from error
         file = status.st_dev, status.st_ino
         if self._file not in {None, file}:

@@ -1,4 +1,4 @@
-"""The queues as they are shown: their figures, their order, and which of them."""
+"""The queues as they are shown: figures, order, filter."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ class QueueRow:
 
     Attributes:
         rates: Per second; None after a single look.
-        oldest: Seconds since the next job to start was enqueued; of several priorities the
-            longest. A retried or delayed job was enqueued before it had to wait.
+        oldest: Seconds since the next job to start was enqueued, the longest of all priorities;
+            for delayed and retried jobs their wait is included.
         course: Claims per second during the last minute.
     """
 
@@ -39,14 +39,14 @@ def queue_rows(snapshot: Snapshot, history: History) -> list[QueueRow]:
             oldest[lane.queue] = max(lane.oldest, oldest.get(lane.queue, 0.0))
     return [
         QueueRow(
-            name=one.name,
-            paused=one.paused,
-            counts=one.counts,
-            rates=history.rates(one.name),
-            oldest=oldest.get(one.name),
-            course=tuple(history.course(one.name, POINTS)),
+            name=queue.name,
+            paused=queue.paused,
+            counts=queue.counts,
+            rates=history.rates(queue.name),
+            oldest=oldest.get(queue.name),
+            course=tuple(history.course(queue.name, POINTS)),
         )
-        for one in snapshot.queues
+        for queue in snapshot.queues
     ]
 
 
@@ -64,17 +64,17 @@ SORTS: Mapping[str, Callable[[QueueRow], Any]] = {
     "out/s": lambda row: row.rates.claimed if row.rates else 0.0,
     "oldest": lambda row: row.oldest or 0.0,
 }
-"""By what queues can be sorted: names from the first, figures from the largest."""
+"""Sort keys of queues: names from the first, figures from the largest."""
 
 
 def next_sort(sort: str) -> str:
-    """The one that comes after, in a circle."""
+    """The sort key after this; the first after the last."""
     names = list(SORTS)
     return names[(names.index(sort) + 1) % len(names)]
 
 
 def arranged(rows: Sequence[QueueRow], sort: str, wanted: str) -> list[QueueRow]:
-    """Those with `wanted` in their name, whatever its case; sorted, and by name where equal."""
+    """The rows with `wanted` in their name, in any case; sorted, and by name where equal."""
     found = [row for row in rows if wanted.casefold() in row.name.casefold()]
     found.sort(key=lambda row: row.name)
     if sort != "name":
@@ -93,13 +93,13 @@ class Sums:
 
 
 def sums(rows: Sequence[QueueRow]) -> Sums:
-    """Add them up."""
+    """Add all rows up."""
     known = [row.rates for row in rows if row.rates is not None]
     return Sums(
         queues=len(rows),
         paused=sum(row.paused for row in rows),
         counts={state: sum(row.counts.get(state, 0) for row in rows) for state in State},
-        rates=Rates(sum(one.appended for one in known), sum(one.claimed for one in known))
+        rates=Rates(sum(rate.appended for rate in known), sum(rate.claimed for rate in known))
         if known
         else None,
     )

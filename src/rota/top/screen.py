@@ -1,4 +1,4 @@
-"""The terminal: shows what the looker tells, by textual."""
+"""The terminal: shows what the looker reports, by textual."""
 
 import time
 from datetime import datetime
@@ -37,7 +37,7 @@ TICK = 1.0
 """Seconds between two looks at the clock."""
 
 LATE = 3.0
-"""Seconds without an answer, beyond the usual ones, from which on the screen says so."""
+"""Seconds that an answer may be late before the screen says so."""
 
 MILLISECOND = 0.001
 EXACT = 10
@@ -45,7 +45,7 @@ EXACT = 10
 
 
 class Arrived(Message):
-    """The looker has told something."""
+    """News from the looker."""
 
     def __init__(self, news: News) -> None:
         super().__init__()
@@ -56,8 +56,8 @@ class Top(App[None]):
     """The live view.
 
     Args:
-        looker: It is started here, and stopped by whoever made it.
-        place: The database's URL without its password.
+        looker: Started here, and stopped by the caller.
+        address: The database's URL without its password.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -95,13 +95,13 @@ class Top(App[None]):
         ("escape", "unfilter", "all queues"),
     ]
 
-    def __init__(self, looker: Looker, place: str) -> None:
+    def __init__(self, looker: Looker, address: str) -> None:
         # The terminal's own colours, and with NO_COLOR none at all.
         super().__init__(ansi_color=True)
         self.title = "rota top"
         self.theme = "ansi-dark"
         self._looker = looker
-        self._place = place
+        self._address = address
         self._history = History()
         self._snapshot: Snapshot | None = None
         self._rows: list[QueueRow] = []
@@ -163,7 +163,7 @@ class Top(App[None]):
             self.notify(f"{name} was {verb} already", markup=False)
 
     def on_resize(self, _: Resize) -> None:
-        """Other columns may fit."""
+        """Draw again: other columns may fit."""
         if self._filled:
             self._draw()
 
@@ -209,7 +209,7 @@ class Top(App[None]):
         self.query_one("#queues").focus()
 
     async def action_help(self) -> None:
-        """Say what keys and columns mean."""
+        """Explain keys and columns."""
         await self.push_screen(Help())
 
     # What is shown ---------------------------------------------------------------------------
@@ -221,7 +221,7 @@ class Top(App[None]):
         self._draw_lost()
 
     def _gone(self) -> bool:
-        """Whether the screen is being taken down; what comes in now comes too late."""
+        """Whether the screen is being taken down, so that news come too late."""
         return not self.screen_stack or not self.screen_stack[0].query("#foot")
 
     def _draw(self) -> None:
@@ -239,13 +239,13 @@ class Top(App[None]):
             QUEUES, [(row.name, row) for row in shown], width=width
         )
         base.query_one("#workers", Grid).show(
-            WORKERS, [(str(one.id), one) for one in snapshot.workers], width=width
+            WORKERS, [(str(worker.id), worker) for worker in snapshot.workers], width=width
         )
         self._draw_sums()
         empty = base.query_one("#empty", Static)
         empty.display = not shown
         empty.update(
-            Text("No queue has that in its name; Esc shows all." if self._rows else NO_QUEUES)
+            Text("No queue's name has this part; Esc shows all." if self._rows else NO_QUEUES)
         )
         workers = base.query_one("#workers", Grid)
         workers.display = bool(snapshot.workers)
@@ -262,7 +262,7 @@ class Top(App[None]):
     def _draw_head(self) -> None:
         product = f"{harmless(self._snapshot.product)}  " if self._snapshot else ""
         clock = f"{datetime.now().astimezone():%H:%M:%S}"
-        self._line("head", f"rota top  {product}{harmless(self._place)}", clock)
+        self._line("head", f"rota top  {product}{harmless(self._address)}", clock)
 
     def _draw_sums(self) -> None:
         total = sums(self._rows)
@@ -299,7 +299,7 @@ class Top(App[None]):
         self._line("foot", "q quit  p pause  s sort  / filter  ? help", took)
 
     def _line(self, name: str, left: str, right: str) -> None:
-        """A text at the left end of a line and one at its right; the left one is cut first."""
+        """A text at the left of a line and a text at its right; the left is cut first."""
         text = Text(no_wrap=True, overflow="ellipsis")
         room = self.size.width - 2 - len(right)
         text.append(left)

@@ -14,21 +14,21 @@ T = TypeVar("T")
 
 
 class Running(Protocol):
-    """Whatever runs operations."""
+    """Runs operations."""
 
     def run(self, operation: Operation[T]) -> T:
-        """Run one."""
+        """Run an operation."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What one look has seen.
+    """The facts of one look.
 
     Attributes:
-        at: When it was taken, by this machine's clock.
+        at: When the look was, by this machine's clock.
         moment: The same on a clock that never jumps, in seconds.
-        took: Seconds it took.
+        took: Seconds that the look took.
         product: The database's name and version.
     """
 

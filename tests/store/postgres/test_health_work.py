@@ -49,7 +49,7 @@ def test_a_full_ring(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [table.unclaimed for table in ring(db, "log")] == [False, False, False, None]
     reader = db.bare(name="reader")
     reader.execute("SELECT count(*) FROM rota.log_1")
-    [locked] = findings(db, "rings")
+    [locked] = findings(db, "space")
     assert f"Session {reader.info.backend_pid} has locked log_1" in locked.detail
     reader.rollback()
     db.own.run(db.store.tidy())

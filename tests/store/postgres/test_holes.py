@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from rota.model.job import JobId, JobSpec, Keys
+from rota.model.job import JobId, JobSpec, Keys, Order
 from rota.model.unique import Unique
 from rota.store.operation import Statement
 from rota.store.postgres import claim, claim_lanes

@@ -10,11 +10,24 @@ from collections import namedtuple
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from typing import Any, LiteralString
 
 from rota.errors import RotaError
-from rota_lab.place import Database
+
+
+class Database(StrEnum):
+    """A kind of database that a strategy can run on."""
+
+    POSTGRES = "postgres"
+    MARIADB = "mariadb"
+    SQLITE = "sqlite"
+
+    @property
+    def title(self) -> str:  # type: ignore[override]  # the text's own method is of no use here
+        """The name for people."""
+        return {"postgres": "PostgreSQL", "mariadb": "MariaDB", "sqlite": "SQLite"}[self]
 
 
 class Deadlock(RotaError):

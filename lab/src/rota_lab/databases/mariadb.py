@@ -19,7 +19,7 @@ LOST = {
     CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST,
     ER.SERVER_SHUTDOWN, 0,
 }  # fmt: skip
-"""What PyMySQL says when the server is gone; 0 when it was gone before."""
+"""PyMySQL's codes when the server is gone; 0 when it was gone before."""
 
 LOOK: LiteralString = """
     select (select cast(count as integer) from information_schema.innodb_metrics
@@ -37,7 +37,7 @@ SETTINGS: LiteralString = """
 
 
 class MariaDB(Connection):
-    """A connection in autocommit mode; how many rows were found counts, not how many changed."""
+    """A connection in autocommit mode; counts the rows found, not the rows changed."""
 
     def __init__(self, url: str) -> None:
         with _translated():
@@ -80,7 +80,7 @@ class MariaDBKind(Kind):
         try:
             yield of_database(server, name)
         finally:
-            # Another connection: the first one may not have lived for hours.
+            # A new connection: the first may be dead after hours.
             with contextlib.suppress(StoreUnavailable), _admin(server) as admin:
                 admin.execute(f"drop database if exists {name}")
 
@@ -105,7 +105,7 @@ def _connect(url: str) -> "pymysql.Connection[pymysql.cursors.Cursor]":
     parts = urllib.parse.urlsplit(url)
     options = dict(urllib.parse.parse_qsl(parts.query))
     if (path := options.get("unix_socket")) is not None and not Path(path).is_socket():
-        raise StoreUnavailable(f"MariaDB is not to be reached: there is no socket {path}")
+        raise StoreUnavailable(f"MariaDB cannot be reached: there is no socket {path}")
     return pymysql.connect(
         host=parts.hostname or "localhost",
         port=parts.port or 3306,
@@ -144,7 +144,7 @@ def _admin(server: str) -> "Iterator[pymysql.cursors.Cursor]":
     except pymysql.Error as error:
         said = error.args[-1] if error.args else "the server is gone"
         if error.args and error.args[0] in LOST:
-            raise StoreUnavailable(f"MariaDB is not to be reached: {said}") from error
+            raise StoreUnavailable(f"MariaDB cannot be reached: {said}") from error
         message = (
             f"the lab makes databases of its own, which MariaDB refuses: {said}; "
             "use an account that may, or no --database"

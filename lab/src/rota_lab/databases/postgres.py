@@ -70,7 +70,7 @@ class PostgresKind(Kind):
         try:
             yield url
         finally:
-            # Other connections: the first one may not have lived for hours.
+            # New connections: the first may be dead after hours.
             with contextlib.suppress(StoreUnavailable):
                 _forget_prepared(url)
             with contextlib.suppress(StoreUnavailable), _admin(server) as admin:
@@ -99,7 +99,7 @@ class PostgresKind(Kind):
 
 
 def _forget_prepared(url: str) -> None:
-    """Roll back transactions that were left prepared: a database with one cannot be dropped."""
+    """Roll back transactions that were left prepared: they keep a database from being dropped."""
     with contextlib.closing(Postgres(url)) as connection:
         for row in connection.rows(
             "select gid from pg_prepared_xacts where database = current_database()"
@@ -114,7 +114,7 @@ def _translated() -> Iterator[None]:
     except (errors.DeadlockDetected, errors.SerializationFailure) as error:
         raise Deadlock(str(error)) from error
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-        # Without a state it is the driver's own: the connection is lost, or was never there.
+        # An error of the driver's own has no state: the connection is lost, or was never made.
         if error.sqlstate is None or error.sqlstate[:3] in {"08P", "080", "57P"}:
             raise StoreUnavailable(f"PostgreSQL: {str(error).strip()}") from error
         raise
@@ -126,7 +126,7 @@ def _admin(server: str) -> "Iterator[psycopg.Connection[Any]]":
         with contextlib.closing(psycopg.connect(server, autocommit=True)) as connection:
             yield connection
     except psycopg.OperationalError as error:
-        message = f"PostgreSQL is not to be reached: {str(error).strip()}"
+        message = f"PostgreSQL cannot be reached: {str(error).strip()}"
         raise StoreUnavailable(message) from error
     except psycopg.Error as error:
         message = (

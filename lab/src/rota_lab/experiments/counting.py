@@ -13,24 +13,24 @@ CHUNK = 10_000
 """Jobs that are enqueued at once."""
 
 TRIES = 5
-"""So often each way is tried at each size, in turns; the quickest one counts, since other work on the
+"""How often each way is tried at each size, in turns; the quickest counts, since other work on the
 machine can only make it longer."""
 
 SECONDS_PER_MILLION = 60
-"""What enqueueing takes at most on an ordinary machine, one strategy on one database."""
+"""Seconds of enqueueing, at most, on an ordinary machine, for one strategy on one database."""
 
 MEGABYTES_PER_MILLION = 400
-"""What a million jobs take on disk at most, with indexes and the database's log."""
+"""Disk space of a million jobs, at most, with indexes and the database's log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How long it took to find out how many of so many jobs there are.
+    """How long it took to count so many jobs.
 
     Attributes:
         rows: Jobs in the queue.
-        fill: Seconds that it took to enqueue those that were not there before.
-        times: Of each way, in seconds, in the order in which they were taken.
+        fill: Seconds that it took to enqueue the jobs that were missing.
+        times: Seconds of each way, in the order of the tries.
     """
 
     rows: int
@@ -94,9 +94,9 @@ class Counting(Experiment[Count]):
         series: dict[str, Series] = {}
         for name, counts in taken.items():
             found: dict[str, list[tuple[int, float]]] = {}
-            for one in counts:
-                for way, times in one.times.items():
-                    found.setdefault(way, []).append((one.rows, min(times) * 1000))
+            for count in counts:
+                for way, times in count.times.items():
+                    found.setdefault(way, []).append((count.rows, min(times) * 1000))
             for way, points in found.items():
                 key = f"{name}: {way}"
                 at = tuple(float(rows) for rows, _ in points)
@@ -110,7 +110,7 @@ class Counting(Experiment[Count]):
             "jobs", "milliseconds", tuple(series), spread=True,
         )  # fmt: skip
         fills = {
-            name: {f"{one.rows:,} rows, s": round(one.fill, 2) for one in counts}
+            name: {f"{count.rows:,} rows, s": round(count.fill, 2) for count in counts}
             for name, counts in taken.items()
         }
         return Result(
@@ -119,14 +119,13 @@ class Counting(Experiment[Count]):
             charts=(chart,),
             notes=(
                 ("Jobs are enqueued by one process through the design's own enqueue,"
-                f" {CHUNK:,} at a time, and none is worked. The database is left as it is: whether"
-                " autovacuum has come by is up to it."),
+                f" {CHUNK:,} at a time, and none is worked. Autovacuum runs when it wants to."),
             ),
         )  # fmt: skip
 
 
 def sizes(rows: int) -> list[int]:
-    """From ten thousand on ten times as many again and again, up to so many."""
+    """Ten thousand, and ten times as many again and again, up to so many."""
     found = [10_000]
     while found[-1] * 10 <= rows:
         found.append(found[-1] * 10)
@@ -134,7 +133,7 @@ def sizes(rows: int) -> list[int]:
 
 
 def growth(points: Sequence[tuple[int, float]]) -> float | None:
-    """How many times as long the last takes as the first; nothing where there is only one."""
+    """How many times as long the last takes as the first; None where there is only one."""
     if len(points) < 2 or points[0][1] == 0:  # noqa: PLR2004 - two make a comparison
         return None
     return round(points[-1][1] / points[0][1], 2)

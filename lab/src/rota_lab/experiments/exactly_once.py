@@ -1,4 +1,4 @@
-"""Who hands a job out twice, or loses one? Articles 2 and 5: races, failures, workers that die."""
+"""Which designs repeat or lose jobs? Articles 2 and 5: races, failures, workers that die."""
 
 import os
 import signal
@@ -19,18 +19,18 @@ from rota_lab.strategy import Job
 RACES, FAILURES, CRASHES = "races", "failures", "crashes"
 
 DONE, FAILED, KILLED = "done", "failed", "killed"
-"""What the protocol says of a job, besides that it was begun."""
+"""The protocol's texts for a job, besides `BEGUN`."""
 
 
 class Tally(NamedTuple):
     """What became of the jobs.
 
     Attributes:
-        again: How often a job was done that had been done already.
+        again: How often a job was done that had been done before.
         repeated: How many jobs were done more than once.
         lost: How many jobs were never done.
         failed: How often work has failed, on purpose.
-        killed: How often a worker was killed, on purpose, by itself and in the middle of a job.
+        killed: How often a worker killed itself, on purpose, in the middle of a job.
     """
 
     again: int
@@ -45,11 +45,11 @@ class Sample:
     """One of the three parts.
 
     Attributes:
-        part: Which one.
-        jobs: How many there were.
+        part: The part's name.
+        jobs: How many jobs.
         tally: What became of them.
-        left: How many are in the queue when the workers have ended.
-        deadlocks: How often a worker was a deadlock's victim, without those that were killed.
+        left: How many jobs are in the queue when the workers have ended.
+        deadlocks: How often a worker was a deadlock's victim, without killed workers.
     """
 
     part: str
@@ -61,9 +61,9 @@ class Sample:
 
 @dataclass
 class Accident:
-    """Work that notes its beginning and its end, and meets with an accident in between.
+    """Work that notes its beginning and its end, and may have an accident in between.
 
-    Every so-manieth job does, the first time it is begun, and never again.
+    Each `every`th job has it, the first time it is begun, and never again.
     """
 
     noting: Noting
@@ -86,22 +86,22 @@ class ExactlyOnce(Experiment[Sample]):
     """Three parts: all goes well, some work fails, some workers are killed."""
 
     name = "exactly-once"
-    question = "Who hands a job out twice, or loses one?"
+    question = "Which designs repeat or lose jobs?"
     summary = (
         "Has workers race for jobs; then some work fails; then some workers are killed at work,"
         " and others take their place. Draws how often jobs were done again, and how many were never done."
     )
     see = (
-        "While all goes well, no job is to be done twice: whoever repeats jobs in races hands them"
-        " out twice. Work that fails is to be done later, once: whoever has lost jobs here took"
-        " them out of the queue before they were done. The same holds when a worker is killed in"
-        " the middle of a job. A design that works a job in the transaction that removes it repeats"
-        " nothing even then. One that records in batches that jobs are done, as Rota does, repeats"
-        " those jobs of the killed worker that were done and not yet recorded: no job is lost, and"
-        " handlers have to bear a repetition after a crash. Here it repeats more than elsewhere: the work"
-        " blocks the worker's event loop, which records nothing until it has a turn. A worker that dies between the work and"
-        " its record makes any of these designs repeat the job, unless both are in one transaction;"
-        " that moment is not tried here."
+        "While all goes well, no job may be done twice: a design that repeats jobs in races hands"
+        " them out twice. Work that fails must be done later, once: a design that loses jobs here"
+        " took them out of the queue before they were done. The same holds when a worker is killed"
+        " in the middle of a job. A design that works a job in the transaction that removes it"
+        " repeats nothing even then. A design that records in batches that jobs are done, as Rota"
+        " does, repeats the killed worker's jobs that were done and not yet recorded: no job is"
+        " lost, but handlers must cope with a repetition after a crash. Here Rota repeats more than"
+        " elsewhere: the work blocks the worker's event loop, which records nothing until it has a"
+        " turn. A worker that dies between the work and its record makes any of these designs"
+        " repeat the job, unless both are in one transaction; that moment is not tried here."
     )
     article = 5
     said = (
@@ -109,7 +109,7 @@ class ExactlyOnce(Experiment[Sample]):
         " on MySQL: its delete is a deadlock's victim, and the job expires and is run again. With"
         " five attempts, with a delete mark, and with optimistic locking each job ran exactly once."
         " Article 2 names two more mistakes: a subselect without a lock hands the same row to"
-        " several workers, and who marks a job as done when it is handed out loses it in a crash."
+        " several workers, and a job that is marked as done when it is handed out is lost in a crash."
     )
     variants = ("unlocked-subselect", "sequence-requeued", "laravel-retry", "laravel-mark")
     full = {
@@ -134,27 +134,27 @@ class ExactlyOnce(Experiment[Sample]):
     ) -> Result:
         del settings
         figures: dict[str, Figures] = {
-            f"{name}, {one.part}": {
-                "jobs": one.jobs,
-                "done_again": one.tally.again,
-                "repeated_jobs": one.tally.repeated,
-                "never_done": one.tally.lost,
-                "left_in_the_queue": one.left,
-                "failed_on_purpose": one.tally.failed,
-                "killed_on_purpose": one.tally.killed,
-                "deadlocks": one.deadlocks,
+            f"{name}, {sample.part}": {
+                "jobs": sample.jobs,
+                "done_again": sample.tally.again,
+                "repeated_jobs": sample.tally.repeated,
+                "never_done": sample.tally.lost,
+                "left_in_the_queue": sample.left,
+                "failed_on_purpose": sample.tally.failed,
+                "killed_on_purpose": sample.tally.killed,
+                "deadlocks": sample.deadlocks,
             }
             for name, samples in taken.items()
-            for one in samples
+            for sample in samples
         }
 
         def bars(quantity: str) -> dict[str, dict[str, float]]:
             return {
                 f"in {part}": {
-                    name: float(getattr(one.tally, quantity))
+                    name: float(getattr(sample.tally, quantity))
                     for name, samples in taken.items()
-                    for one in samples
-                    if one.part == part
+                    for sample in samples
+                    if sample.part == part
                 }
                 for part in (RACES, FAILURES, CRASHES)
             }
@@ -167,7 +167,7 @@ class ExactlyOnce(Experiment[Sample]):
                     "times that a job was done again", bars("again"), stacked=True,
                 ),
                 Bars(
-                    "Jobs never done: lost, or taken by somebody who does not give them back",
+                    "Jobs never done: lost, or taken by a worker that does not give them back",
                     "jobs that were not done",
                     bars("lost"), stacked=True,
                 ),
@@ -175,18 +175,17 @@ class ExactlyOnce(Experiment[Sample]):
             notes=(
                 ("A job counts as never done if it was not done when the queue was empty, or when nothing"
                 " had happened for as long as the setting `patience` says, in seconds. Designs that"
-                " wait for something before they hand a dead worker's job out again, such as a"
-                " lease or an expiry, need a patience that is longer than that. A job that is never done and"
-                    " left in the queue may be had again, by hand or when its worker ends; one that is not"
-                    " left there is gone."),
+                " wait before they hand a dead worker's job out again, for a lease or an expiry, need a"
+                " longer patience. A job that is never done and left in the queue may be recovered, by"
+                " hand or when its worker ends; other jobs that are never done are gone."),
             ),
         )  # fmt: skip
 
 
 def tally(jobs: Sequence[str], entries: Sequence[Entry]) -> Tally:
     """What became of these jobs, by the protocol."""
-    whats = Counter(one.what for one in entries)
-    done = Counter(one.job for one in entries if one.what == DONE)
+    whats = Counter(entry.what for entry in entries)
+    done = Counter(entry.job for entry in entries if entry.what == DONE)
     return Tally(
         again=done.total() - len(done),
         repeated=sum(times > 1 for times in done.values()),
@@ -201,21 +200,21 @@ def _try(trial: Trial, part: str) -> Sample:
     jobs = [str(number) for number in range(1, int(settings["jobs"]) + 1)]
     every = int(settings["killing_every" if part == CRASHES else "failing_every"])
     with trial.fresh() as queue:
-        make_protocol(queue.place)
+        make_protocol(queue.location)
         queue.strategy.enqueue([Job(text) for text in jobs])
-        work = Accident(Noting(queue.place), part, every)
+        work = Accident(Noting(queue.location), part, every)
         with queue.workers(int(settings["workers"]), work) as workers:
             workers.go()
             replaced = 0
             for _ in until_done(queue.strategy, settings["patience"]):
                 replaced += workers.replace()
-                if replaced > tally(jobs, read_protocol(queue.place)).killed:
-                    raise ProcessEnded("a worker ended by itself; what it said stands above")
+                if replaced > tally(jobs, read_protocol(queue.location)).killed:
+                    raise ProcessEnded("a worker ended by itself; its messages are above")
             workers.replace()
             # An error that has ended a worker is raised here.
             told = [*workers.tell(), *workers.stop()]
-        entries = read_protocol(queue.place)
+        entries = read_protocol(queue.location)
         left = queue.strategy.left()
     return Sample(
-        part, len(jobs), tally(jobs, entries), left, sum(len(one.deadlocks) for one in told)
+        part, len(jobs), tally(jobs, entries), left, sum(len(report.deadlocks) for report in told)
     )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from rota.measure.reports.report import Figures, Lines, Result, Series
+from rota_lab.databases import Database
 from rota_lab.experiment import Experiment
-from rota_lab.place import Database
 from rota_lab.queue import Trial
 
 
@@ -81,14 +81,14 @@ class Mvcc(Experiment[Sample]):
         drawn: dict[tuple[str, bool], list[str]] = {}
         for name, samples in taken.items():
             for beside in (False, True):
-                some = [one for one in samples if one.beside is beside]
+                some = [sample for sample in samples if sample.beside is beside]
                 if not some:
                     continue
                 how = "beside a long transaction" if beside else "alone"
                 figures[f"{name}, {how}"] = _figures(some)
-                for quantity, one in _series(some).items():
+                for quantity, values in _series(some).items():
                     key = f"{name}, {how}: {quantity}"
-                    series[key] = one
+                    series[key] = values
                     drawn.setdefault((quantity, beside), []).append(key)
         charts = [
             Lines(
@@ -106,13 +106,16 @@ class Mvcc(Experiment[Sample]):
 
 
 QUANTITIES = {
-    "depth": ("Jobs in the queue", ": who rises does not keep up any more"),
-    "claim p50": ("Median time of a claim", ": who rises walks over dead rows"),
-    "claim p95": ("Time of slow claims (95th percentile)", ": who rises walks over dead rows"),
+    "depth": ("Jobs in the queue", ": a rising design does not keep up"),
+    "claim p50": ("Median time of a claim", ": a rising design walks over dead rows"),
+    "claim p95": (
+        "Time of slow claims (95th percentile)",
+        ": a rising design walks over dead rows",
+    ),
     "dead tuples": ("Dead tuples", ": they pile up with each job that is worked"),
     "oldest transaction": ("Age of the oldest transaction", ": it is never over"),
 }
-"""What is drawn, each in charts of its own, and what one sees beside a long transaction."""
+"""What is drawn, each in charts of its own, and what to see beside a long transaction."""
 
 
 def _load(trial: Trial, *, beside: bool) -> Generator[Sample, None, None]:
@@ -130,11 +133,11 @@ def _load(trial: Trial, *, beside: bool) -> Generator[Sample, None, None]:
         worked: set[str] = set()
         for number in range(1, _count(settings) + 1):
             time.sleep(max(0.0, began + number * settings["every"] - time.monotonic()))
-            # What was worked first: it cannot be more than what was enqueued by then.
+            # Worked jobs first: they cannot be more than were enqueued by then.
             told = workers.tell()
             sent = producer.sent()
             enqueued += sent
-            texts = [text for one in told for _, text in one.worked]
+            texts = [text for report in told for _, text in report.worked]
             worked.update(texts)
             look = queue.look()
             yield Sample(
@@ -143,7 +146,7 @@ def _load(trial: Trial, *, beside: bool) -> Generator[Sample, None, None]:
                 enqueued=sent,
                 worked=len(texts),
                 depth=enqueued - len(worked),
-                claims=tuple(sorted(took for one in told for took in one.claims)),
+                claims=tuple(sorted(took for report in told for took in report.claims)),
                 dead=look.dead,
                 oldest=look.oldest,
             )
@@ -154,20 +157,20 @@ def _count(settings: Mapping[str, float]) -> int:
 
 
 def _series(samples: Sequence[Sample]) -> dict[str, Series]:
-    at = tuple(one.at for one in samples)
+    at = tuple(sample.at for sample in samples)
     return {
-        "depth": Series("jobs", at, tuple(float(one.depth) for one in samples)),
-        "claim p50": Series("ms", at, tuple(_share(one.claims, 0.5) for one in samples)),
-        "claim p95": Series("ms", at, tuple(_share(one.claims, 0.95) for one in samples)),
-        "dead tuples": Series("tuples", at, tuple(one.dead for one in samples)),
-        "oldest transaction": Series("s", at, tuple(one.oldest for one in samples)),
-        "enqueued": Series("jobs", at, tuple(float(one.enqueued) for one in samples)),
-        "worked": Series("jobs", at, tuple(float(one.worked) for one in samples)),
+        "depth": Series("jobs", at, tuple(float(sample.depth) for sample in samples)),
+        "claim p50": Series("ms", at, tuple(_share(sample.claims, 0.5) for sample in samples)),
+        "claim p95": Series("ms", at, tuple(_share(sample.claims, 0.95) for sample in samples)),
+        "dead tuples": Series("tuples", at, tuple(sample.dead for sample in samples)),
+        "oldest transaction": Series("s", at, tuple(sample.oldest for sample in samples)),
+        "enqueued": Series("jobs", at, tuple(float(sample.enqueued) for sample in samples)),
+        "worked": Series("jobs", at, tuple(float(sample.worked) for sample in samples)),
     }
 
 
 def _figures(samples: Sequence[Sample]) -> Figures:
-    """What it was like in the first quarter and in the last."""
+    """The first quarter next to the last."""
     quarter = max(1, len(samples) // 4)
     first, last = samples[:quarter], samples[-quarter:]
     before, after = _claim(first), _claim(last)
@@ -176,15 +179,15 @@ def _figures(samples: Sequence[Sample]) -> Figures:
         "claim_p50_last_ms": after,
         "last_to_first": round(after / before, 2) if before and after else None,
         "jobs_in_queue_at_the_end": samples[-1].depth,
-        "most_jobs_in_queue": max(one.depth for one in samples),
+        "most_jobs_in_queue": max(sample.depth for sample in samples),
         "dead_tuples_at_the_end": samples[-1].dead,
-        "enqueued": sum(one.enqueued for one in samples),
-        "worked": sum(one.worked for one in samples),
+        "enqueued": sum(sample.enqueued for sample in samples),
+        "worked": sum(sample.worked for sample in samples),
     }
 
 
 def _claim(samples: Sequence[Sample]) -> float | None:
-    claims = [took for one in samples for took in one.claims]
+    claims = [took for sample in samples for took in sample.claims]
     return round(median(claims) * 1000, 3) if claims else None
 
 

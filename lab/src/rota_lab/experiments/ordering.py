@@ -45,11 +45,11 @@ class Ordering(Experiment[Protocol]):
         "Diff is the article's: for the i-th entry of the protocol, in the order of its ids, it is"
         " |i - number of the job|; 0 everywhere means that there was no reordering. With the"
         " article's example, jobs 1 2 4 7 3 6 5, it is 0 0 1 3 2 0 2. As in the article, entries of"
-        " jobs that were taken again count too, and move all that come later: a design that repeats"
-        " jobs has large ones. Designs that take the first free job stay within about the number of"
-        " workers. A random pick from a window goes further. Whoever claims in batches goes as far"
-        " as its batches are large: while one worker works through its batch, another one is"
-        " already at jobs that come after it. Rota's order within a queue is strict with one worker."
+        " jobs that were taken again count too, and move all later entries: a design that repeats"
+        " jobs has large Diffs. Designs that take the first free job stay within about the number of"
+        " workers. A random pick from a window goes further. A design that claims in batches goes as"
+        " far as its batches are large: while one worker works through its batch, another is already"
+        " at jobs after it. Rota's order within a queue is strict with one worker."
     )
     article = 5
     said = (
@@ -70,16 +70,16 @@ class Ordering(Experiment[Protocol]):
     def measure(self, trial: Trial) -> Generator[Protocol, None, None]:
         count = int(trial.settings["jobs"])
         with trial.fresh() as queue:
-            make_protocol(queue.place)
+            make_protocol(queue.location)
             queue.strategy.enqueue([Job(str(number)) for number in range(1, count + 1)])
-            work = Noting(queue.place)
+            work = Noting(queue.location)
             with queue.workers(int(trial.settings["workers"]), work) as workers:
                 workers.go()
                 for _ in until_done(queue.strategy, trial.settings["patience"]):
                     workers.tell()
                 workers.stop()
-            entries = read_protocol(queue.place)
-        yield Protocol(count, tuple(int(one.job) for one in entries if one.what == BEGUN))
+            entries = read_protocol(queue.location)
+        yield Protocol(count, tuple(int(entry.job) for entry in entries if entry.what == BEGUN))
 
     def result(
         self, taken: Mapping[str, Sequence[Protocol]], settings: Mapping[str, float]
@@ -89,17 +89,17 @@ class Ordering(Experiment[Protocol]):
         series: dict[str, Series] = {}
         shares: dict[str, dict[str, float]] = {name: {} for name in CLASSES}
         times: dict[str, dict[str, float]] = {}
-        for name, [one] in ((name, some) for name, some in taken.items() if some):
-            diff = diffs(one.sequence)
-            executions = runs(one.sequence)
+        for name, [protocol] in ((name, some) for name, some in taken.items() if some):
+            diff = diffs(protocol.sequence)
+            executions = runs(protocol.sequence)
             figures[name] = {
-                "entries": len(one.sequence),
+                "entries": len(protocol.sequence),
                 "largest_diff": max(diff, default=None),
                 "mean_diff": round(sum(diff) / len(diff), 2) if diff else None,
                 "in_place_percent": _percent(diff.count(0), len(diff)),
                 "jobs_taken_again": sum(executions.values()) - executions.get(1, 0),
                 "most_often": max(executions, default=0),
-                "jobs_never_taken": one.jobs - sum(executions.values()),
+                "jobs_never_taken": protocol.jobs - sum(executions.values()),
             }
             series[f"{name}: diff"] = _histogram(Counter(diff), "entries", "Diff")
             series[f"{name}: executions"] = _histogram(executions, "jobs", "executions")
@@ -127,8 +127,8 @@ class Ordering(Experiment[Protocol]):
 
 
 def diffs(sequence: Sequence[int]) -> list[int]:
-    """The article's Diff: for each entry how far its place is from its job's, both from 1."""
-    return [abs(place - job) for place, job in enumerate(sequence, 1)]
+    """The article's Diff: for each entry how far its position is from its job's, both from 1."""
+    return [abs(position - job) for position, job in enumerate(sequence, 1)]
 
 
 def runs(sequence: Sequence[int]) -> Counter[int]:
@@ -137,10 +137,10 @@ def runs(sequence: Sequence[int]) -> Counter[int]:
 
 
 def classes(diff: Sequence[int]) -> dict[str, int]:
-    """How many of them are in each class."""
+    """How many Diffs are in each class."""
     found = dict.fromkeys(CLASSES, 0)
-    for one in diff:
-        name = next(name for name, most in CLASSES.items() if most is None or one <= most)
+    for value in diff:
+        name = next(name for name, most in CLASSES.items() if most is None or value <= most)
         found[name] += 1
     return found
 

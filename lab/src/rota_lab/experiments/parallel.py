@@ -20,14 +20,14 @@ SEED = 2013
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """What so many processes made of the rows.
+    """How so many processes worked the rows.
 
     Attributes:
-        seconds: From the word to begin to the end of the last process.
+        seconds: From the start of the processes to the end of the last.
         worked: How many rows each process has worked.
         twice: How many rows were worked more than once.
-        more: How often a row was worked that had been worked already.
-        lost: How many rows nobody has worked.
+        more: How often a row was worked that had been worked before.
+        lost: How many rows no process has worked.
         deadlocks: How often a process was a deadlock's victim.
     """
 
@@ -51,9 +51,9 @@ class Parallel(Experiment[Drained]):
     )
     see = (
         "A design that lets workers work at the same time gets faster with more of them, until the"
-        " cores or the disk are full. One that makes them wait for each other stays where it is,"
-        " however many there are. One that hands rows out twice also stays where it is, because"
-        " every worker does all the work; the second chart tells it from the others."
+        " cores or the disk are full. A design that makes workers wait for each other stays where it"
+        " is, however many there are. So does a design that hands rows out twice, because every"
+        " worker does all the work; the second chart shows which it is."
     )
     article = 4
     said = (
@@ -78,11 +78,11 @@ class Parallel(Experiment[Drained]):
                 deadlocks = 0
                 began = workers.go()
                 for told in workers.until_ended():
-                    for number, one in enumerate(told):
-                        counts[number] += len(one.worked)
-                        times.update(text for _, text in one.worked)
-                        deadlocks += len(one.deadlocks)
-                ended = max(one.ended or 0.0 for one in told)
+                    for number, report in enumerate(told):
+                        counts[number] += len(report.worked)
+                        times.update(text for _, text in report.worked)
+                        deadlocks += len(report.deadlocks)
+                ended = max(report.ended or 0.0 for report in told)
             yield Drained(
                 processes=processes,
                 seconds=ended - began,
@@ -98,24 +98,24 @@ class Parallel(Experiment[Drained]):
     ) -> Result:
         del settings
         rows: dict[str, Figures] = {
-            f"{name}, {one.processes}": {
-                "seconds": round(one.seconds, 3),
-                "rows_per_process": " ".join(map(str, one.worked)),
-                "rows_worked_twice": one.twice,
-                "rows_worked_again": one.more,
-                "rows_lost": one.lost,
-                "deadlocks": one.deadlocks,
-                "times_as_fast_as_one": round(all_of[0].seconds / one.seconds, 2),
+            f"{name}, {drained.processes}": {
+                "seconds": round(drained.seconds, 3),
+                "rows_per_process": " ".join(map(str, drained.worked)),
+                "rows_worked_twice": drained.twice,
+                "rows_worked_again": drained.more,
+                "rows_lost": drained.lost,
+                "deadlocks": drained.deadlocks,
+                "times_as_fast_as_one": round(all_of[0].seconds / drained.seconds, 2),
             }
             for name, all_of in taken.items()
-            for one in all_of
+            for drained in all_of
         }
         series = {}
         for name, drained in taken.items():
-            at = tuple(float(one.processes) for one in drained)
-            series[name] = Series("s", at, tuple(one.seconds for one in drained), "processes")
+            at = tuple(float(run.processes) for run in drained)
+            series[name] = Series("s", at, tuple(run.seconds for run in drained), "processes")
             series[f"{name}: worked again"] = Series(
-                "rows", at, tuple(float(one.more) for one in drained), "processes"
+                "rows", at, tuple(float(run.more) for run in drained), "processes"
             )
         return Result(
             figures={"runs": rows},
@@ -126,7 +126,7 @@ class Parallel(Experiment[Drained]):
                     "processes", "seconds", tuple(taken), spread=True,
                 ),
                 Lines(
-                    "Rows that were worked although they had been worked already",
+                    "Rows that were worked although they had been worked before",
                     "processes", "rows", tuple(f"{name}: worked again" for name in taken),
                     {f"{name}: worked again": name for name in taken}, spread=True,
                 ),
@@ -139,7 +139,7 @@ def strings(count: int) -> list[Job]:
 
     The priority is how often the first character comes again right after it.
     """
-    chance = random.Random(SEED)  # noqa: S311 - they shall be the same in each run
+    chance = random.Random(SEED)  # noqa: S311 - the same in each run
     found: dict[str, Job] = {}
     while len(found) < count:
         text = "".join(chance.choices(string.ascii_letters + string.digits, k=SIZE))
@@ -148,6 +148,6 @@ def strings(count: int) -> list[Job]:
 
 
 def _steps(settings: Mapping[str, float]) -> list[int]:
-    """1, 2, 4 and so on, up to as many as there shall be."""
+    """1, 2, 4 and so on, up to the setting."""
     most = int(settings["processes"])
     return [2**n for n in range(most.bit_length()) if 2**n <= most]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rota.measure.reports.report import Bars, Figures, Lines, Result, Series
+from rota_lab.databases import Database
 from rota_lab.experiment import Experiment
-from rota_lab.place import Database
 from rota_lab.queue import Trial
 from rota_lab.strategy import Job
 
@@ -16,7 +16,7 @@ LOOK = 0.1
 """Seconds between two looks at what was worked."""
 
 POINTS = 20
-"""Intervals that a run is cut into, about, for its series."""
+"""Intervals of a run's series, about."""
 
 PUBLISHED: Mapping[str, tuple[float, float]] = {
     "DBP-mysql-0-0-5": (190.47, 452.04),
@@ -52,11 +52,11 @@ class Run:
     """What the workers have done.
 
     Attributes:
-        database: Where.
-        jobs: How many there were.
+        database: The kind of database.
+        jobs: How many jobs.
         firsts: When each job was worked for the first time, in seconds since the beginning, in
             order.
-        again: How often a job was worked that had been worked already.
+        again: How often a job was worked that had been worked before.
         deadlocks: How often a worker was a deadlock's victim.
     """
 
@@ -79,10 +79,10 @@ class Throughput(Experiment[Run]):
     see = (
         "Jobs do nothing, so this is what the design itself costs: commits, locks, conflicts. Each"
         " job counts when its work begins for the first time, so that repeating jobs does not make"
-        " a design fast; what is recorded after the last one is not in the time. The second chart is to be flat; a line that falls means that claims get"
-        " slower the more rows were deleted. Compare designs with each other, and not with the"
-        " article's machines, whose disks and processors were others; the order of designs is what"
-        " can be compared."
+        " a design fast; what is recorded after the last job is not in the time. The second chart"
+        " should be flat; a line that falls means that claims get slower the more rows were deleted."
+        " The order of the designs can be compared with the article's, the rates cannot: its"
+        " machines had other disks and processors."
     )
     article = 5
     said = (
@@ -113,10 +113,10 @@ class Throughput(Experiment[Run]):
             moved = time.monotonic()
             while len(seen) < count and time.monotonic() - moved < trial.settings["patience"]:
                 time.sleep(LOOK)
-                for one in workers.tell():
-                    deadlocks += len(one.deadlocks)
-                    worked += len(one.worked)
-                    for at, text in one.worked:
+                for report in workers.tell():
+                    deadlocks += len(report.deadlocks)
+                    worked += len(report.worked)
+                    for at, text in report.worked:
                         moved = time.monotonic()
                         seen[text] = min(at, seen.get(text, math.inf))
         firsts = tuple(sorted(at - began for at in seen.values()))
@@ -128,8 +128,8 @@ class Throughput(Experiment[Run]):
         series: dict[str, Series] = {}
         rates: dict[str, float] = {}
         drawn: dict[Database, list[str]] = {}
-        for name, [one] in ((name, runs) for name, runs in taken.items() if runs):
-            rates[name] = rate(one.firsts)
+        for name, [run] in ((name, runs) for name, runs in taken.items() if runs):
+            rates[name] = rate(run.firsts)
             method = PUBLISHED_AS.get(name)
             forpsi, c4_large = PUBLISHED[method] if method else (None, None)
             figures[name] = {
@@ -137,13 +137,13 @@ class Throughput(Experiment[Run]):
                 "article's_method": method,
                 "article_on_Forpsi": forpsi,
                 "article_on_c4.large": c4_large,
-                "worked_again": one.again,
-                "never_worked": one.jobs - len(one.firsts),
-                "deadlocks": one.deadlocks,
+                "worked_again": run.again,
+                "never_worked": run.jobs - len(run.firsts),
+                "deadlocks": run.deadlocks,
             }
-            at, y = over_time(one.firsts)
+            at, y = over_time(run.firsts)
             series[name] = Series("jobs/s", at, y, "%")
-            drawn.setdefault(one.database, []).append(name)
+            drawn.setdefault(run.database, []).append(name)
         article = {
             name: {"Forpsi": forpsi, "c4.large": c4} for name, (forpsi, c4) in PUBLISHED.items()
         }

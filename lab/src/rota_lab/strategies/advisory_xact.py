@@ -3,9 +3,9 @@
 Reproduced from "processor-3.py": the table and its index; the select whose condition is
 pg_try_advisory_xact_lock(123, hash of the row's key), `for update`; and one transaction around the
 select, the work and the delete. The second design has `for no key update`, as a comment proposes
-"which causes less contention when you have foreign keys pointing to the queue table". It does: who
-refers to a row does not wait while the row is worked. The third has no such clause, which another
-comment asks for, because the advisory lock is "sufficient".
+"which causes less contention when you have foreign keys pointing to the queue table". It does: a
+row that refers to a job can be stored while the job is worked. The third has no such clause, which
+another comment asks for, because the advisory lock is "sufficient".
 
 It is not sufficient, although the answers say so too: the clause is what keeps a row from being
 worked twice. A claim may see a row in its snapshot that its worker then deletes; when that worker
@@ -22,13 +22,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 
 
 class AdvisoryXact(Strategy):
-    """Rows whose lock somebody has are passed over, in a plain where clause."""
+    """Rows whose lock is taken are passed over, in a plain where clause."""
 
     name = "advisory-xact"
     summary = (

@@ -1,7 +1,7 @@
 """Mark a row with the backend that works on it, valid while it lives: article 4's third solution.
 
 Reproduced from "processor-2.py": the table with processed_by and its index; a select for update of
-the first row that nobody has marked, or that a backend has marked which is gone (it is not in
+the first row that is not marked, or that a backend has marked which is gone (it is not in
 pg_stat_get_activity); the mark, committed; the work; and the delete by the row's key and the own
 mark, committed. The article's script dies when its work fails, which is what makes the row valid
 again; here the worker leaves its connection and takes another one.
@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Failed, Shift
 from rota_lab.strategy import Job, Strategy
 

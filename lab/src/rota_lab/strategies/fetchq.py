@@ -30,7 +30,7 @@ What does not hold:
 from collections.abc import Callable, Mapping, Sequence
 from typing import LiteralString
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 
@@ -215,12 +215,12 @@ UPSERT = """
 
 
 class FetchQ(Strategy):
-    """The date that says when a task is due is also the lock of the one who has picked it."""
+    """The date that says when a task is due is also the lock of the worker that has picked it."""
 
     name = "fetchq"
     summary = (
         "Picks the oldest due task with skip locked, and makes it due again in 5 minutes."
-        " Nobody waits for a worker at work, and a task whose worker has died comes back then."
+        " No worker waits for another's work, and the task of a worker that has died comes back then."
     )
     articles = (3,)
     databases = (Database.POSTGRES,)

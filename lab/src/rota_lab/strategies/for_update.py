@@ -9,13 +9,13 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 
 
 class ForUpdate(Strategy):
-    """Who comes second waits for the first, and then takes the next row."""
+    """The second worker waits for the first, and then takes the next row."""
 
     name = "for-update"
     summary = (
@@ -29,7 +29,7 @@ class ForUpdate(Strategy):
     added_on = datetime.fromtimestamp(time.time() - 100_000_000, UTC)
 
     def make(self) -> None:
-        if self.place.database is Database.MARIADB:
+        if self.location.database is Database.MARIADB:
             self.db.execute(
                 "create table queue (job varchar(255), priority int, added_on datetime(6))"
             )

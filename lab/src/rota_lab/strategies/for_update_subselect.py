@@ -19,13 +19,13 @@ then it updates the row that is done, and returns it.
 from collections.abc import Sequence
 from typing import Any
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 
 
 class ForUpdateSubselect(Strategy):
-    """Who comes second waits in the subselect, and then gets the next row."""
+    """The second worker waits in the subselect, and then gets the next row."""
 
     name = "for-update-subselect"
     summary = (
@@ -65,7 +65,7 @@ class ForUpdateSubselect(Strategy):
 
 
 class UnlockedSubselect(ForUpdateSubselect):
-    """Who comes second waits in the update, and then gets the same row."""
+    """The second worker waits in the update, and then gets the same row."""
 
     name = "unlocked-subselect"
     summary = (

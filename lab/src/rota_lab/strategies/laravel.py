@@ -1,12 +1,13 @@
 """Laravel 5.5's database queue, which locks what it reads: article 5's pessimistic locking.
 
 Reproduced: the table with its index on `queue`; the claim (select for update, then update) in a
-transaction; the work outside of it; the delete in another transaction. A reserved job that is
-still there after `retry_after` seconds is available again; that is 4, as in the article's
-measurement of repeated jobs (its example is 90). Its remedies are settings, and the ones it measures are variants:
+transaction; the work outside of it; the delete in another transaction. A reserved job that is still
+there after `retry_after` seconds is available again; that is 4, as in the article's measurement of
+repeated jobs (its example is 90). Its remedies are settings, and the ones it measures are variants:
 
 - `delete_attempts`: how often a delete is tried, 1 in Laravel 5.5, 5 as a remedy;
-- `delete_mark`: a job is marked before it is deleted, and who gets a marked one deletes it;
+- `delete_mark`: a job is marked before it is deleted, and a worker that gets a marked job deletes
+  it;
 - `queue_index`: 0 leaves the index out;
 - `select_before_delete`: 1 as in Laravel 5.5, though "the fetch part is redundant";
 - `force_queue_index`: 1 has MariaDB's claims walk the index on `queue`, as the article's MySQL did.
@@ -37,8 +38,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, LiteralString
 
-from rota_lab.databases import Deadlock
-from rota_lab.place import Database
+from rota_lab.databases import Database, Deadlock
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 
@@ -103,7 +103,7 @@ class Laravel(Strategy):
     }
 
     def make(self) -> None:
-        self.db.execute(TABLES[self.place.database])
+        self.db.execute(TABLES[self.location.database])
         if self.settings["queue_index"]:
             self.db.execute("create index jobs_queue_index on jobs (queue)")
         if self.settings["delete_mark"]:
@@ -150,14 +150,14 @@ class Laravel(Strategy):
 
     def _next(self, now: int) -> Any | None:
         sql: LiteralString = "select * from jobs"
-        if self.settings["force_queue_index"] and self.place.database is Database.MARIADB:
+        if self.settings["force_queue_index"] and self.location.database is Database.MARIADB:
             sql += " force index (jobs_queue_index)"
         sql += (
             " where queue = %s"
             " and ((reserved_at is null and available_at <= %s) or (reserved_at <= %s))"
             " order by id asc limit 1"
         )
-        if self.place.database is not Database.SQLITE:
+        if self.location.database is not Database.SQLITE:
             sql += " for update"
         return self.db.row(sql, QUEUE, now, now - int(self.settings["retry_after"]))
 
@@ -178,7 +178,7 @@ class Laravel(Strategy):
 
     def _find(self, number: int) -> Any | None:
         sql: LiteralString = "select * from jobs where id = %s"
-        if self.place.database is not Database.SQLITE:
+        if self.location.database is not Database.SQLITE:
             sql += " for update"
         return self.db.row(sql, number)
 
@@ -201,7 +201,7 @@ class LaravelMark(Laravel):
     name = "laravel-mark"
     summary = (
         "The queue of laravel, which marks a job as done before it deletes it, by its primary key."
-        " Who gets a marked job later deletes it and does not work it."
+        " A worker that gets a marked job later deletes it and does not work it."
     )
     variant = True
     defaults = {**Laravel.defaults, "delete_mark": 1, "select_before_delete": 0}

@@ -1,8 +1,8 @@
 """Optimistic locking instead of locks that are held: article 5's proposal, a package for Laravel.
 
 Reproduced: the table of `laravel` with a `version`; the claim without a transaction (a select
-without locks, then an update that asks for the version that was read); who has updated no row was
-preempted and selects again; the optimization that selects as many jobs as there are workers and
+without locks, then an update that asks for the version that was read); a worker that updated no row
+was preempted and selects again; the optimization that selects as many jobs as there are workers and
 picks one of them at random; the delete as a single statement.
 
 Filled in from the source of the article's benchmark: the table's index on `queue`, and that all of
@@ -11,7 +11,7 @@ a window are picked with the same chance.
 
 "No DB lock so no deadlocks" holds for what the article means: an update locks one row and no
 entry of an index, as it changes no indexed column, so a delete never waits in a circle. Locks
-there are: who is preempted has waited for the row until the other one's update was committed.
+there are: a preempted worker has waited for the row until the other's update was committed.
 "The collision of all workers on one job is highly improbable, N to the power of -N": it is that
 for one certain job; for any of the N jobs it is N times as much, and two workers that collide,
 which is enough for one to be preempted, are common.
@@ -22,7 +22,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, LiteralString
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 
@@ -70,7 +70,7 @@ TABLES: Mapping[Database, LiteralString] = {
 
 
 class LaravelOptimistic(Strategy):
-    """Nothing is locked between reading and claiming; who comes late sees it by the version.
+    """Nothing is locked between reading and claiming; a worker that is late sees it by the version.
 
     Attributes:
         preempted: How often another worker has claimed what was picked here.
@@ -91,7 +91,7 @@ class LaravelOptimistic(Strategy):
     preempted = 0
 
     def make(self) -> None:
-        self.db.execute(TABLES[self.place.database])
+        self.db.execute(TABLES[self.location.database])
         self.db.execute("create index jobs_queue_index on jobs (queue)")
 
     def enqueue(self, jobs: Sequence[Job]) -> None:

@@ -15,13 +15,13 @@ designs that roll back.
 import json
 from collections.abc import Sequence
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Failed, Shift
 from rota_lab.strategy import Job, Strategy
 
 
 class Que(Strategy):
-    """Nobody waits: a job that somebody else has is passed over, one step of the walk each."""
+    """No worker waits: a job that another has is passed over, one step of the walk each."""
 
     name = "que"
     summary = (

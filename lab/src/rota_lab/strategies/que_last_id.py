@@ -21,7 +21,8 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 
-from rota_lab.place import Database, Place
+from rota_lab.databases import Database
+from rota_lab.location import Location
 from rota_lab.shift import Failed, Shift
 from rota_lab.strategy import Job, Strategy
 
@@ -39,8 +40,8 @@ class QueLastId(Strategy):
     databases = (Database.POSTGRES,)
     defaults = {"jitter": 60}
 
-    def __init__(self, place: Place, settings: Mapping[str, float] | None = None) -> None:
-        super().__init__(place, settings)
+    def __init__(self, location: Location, settings: Mapping[str, float] | None = None) -> None:
+        super().__init__(location, settings)
         self.last_job_id = 0
         self.start = time.monotonic()
 

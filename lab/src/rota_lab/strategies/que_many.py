@@ -4,8 +4,8 @@ Reproduced: Que as in `que`, and the article's paragraph: "have each worker lock
 at a time, which distributes the cost of taking the lock". The article has no statement for it; a
 larger limit on the outer select is enough, because the walk goes on as long as rows are asked for.
 Filled in: how many (`batch`), and that a worker keeps what it has locked when one of its jobs
-fails, and locks again only when it holds nothing: session locks are counted, and who locks a job
-twice must unlock it twice.
+fails, and locks again only when it holds nothing: session locks are counted, and a worker that
+locks a job twice must unlock it twice.
 
 Its disadvantage is the article's too: "jobs can get stuck behind a long-running job that happened
 to come out ahead of them in the same batch", although other workers have nothing to do.
@@ -16,13 +16,14 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rota_lab.place import Database, Place
+from rota_lab.databases import Database
+from rota_lab.location import Location
 from rota_lab.shift import Failed, Shift
 from rota_lab.strategy import Job, Strategy
 
 
 class QueMany(Strategy):
-    """One walk for several jobs, which nobody else can have until they are worked."""
+    """One walk for several jobs, which no other worker can have until they are worked."""
 
     name = "que-many"
     summary = (
@@ -33,8 +34,8 @@ class QueMany(Strategy):
     databases = (Database.POSTGRES,)
     defaults = {"batch": 10}
 
-    def __init__(self, place: Place, settings: Mapping[str, float] | None = None) -> None:
-        super().__init__(place, settings)
+    def __init__(self, location: Location, settings: Mapping[str, float] | None = None) -> None:
+        super().__init__(location, settings)
         self.locked: deque[Any] = deque()
 
     def make(self) -> None:

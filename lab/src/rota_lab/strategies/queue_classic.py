@@ -2,22 +2,22 @@
 
 The article names it and its "relatively inefficient locking mechanism", and shows nothing of it.
 Filled in from queue_classic 3.1: the jobs table with its index on unlocked rows, the trigger that
-notifies, and the function lock_head, written anew here: count up to `top_bound` unlocked jobs, choose
-one of them at random if there are that many, else the first; lock its row with nowait, again and
-again until it is free; mark it as locked by this backend. Claims commit; the row is deleted after
-the work. A worker begins by unlocking the jobs of backends that are gone; one that fails stays
-locked, as queue_classic only logs it. Workers here look again instead of listening.
+notifies, and the function lock_head, written anew here: count up to `top_bound` unlocked jobs,
+choose one of them at random if there are that many, else the first; lock its row with nowait, again
+and again until it is free; mark it as locked by this backend. Claims commit; the row is deleted
+after the work. A worker begins by unlocking the jobs of backends that are gone; one that fails
+stays locked, as queue_classic only logs it. Workers here look again instead of listening.
 
 The random offset shall let workers get past each other at the head. But PostgreSQL locks the rows
 that an offset skips ("rows skipped over by OFFSET will get locked", its manual says of select), so
-that whoever wants the fifth row locks the first four too. All claims meet at the first row after
-all, and who comes second does not wait for it but spins.
+that a worker that wants the fifth row locks the first four too. All claims meet at the first row
+after all, and the second does not wait for it but spins.
 """
 
 import json
 from collections.abc import Sequence
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 
@@ -28,7 +28,7 @@ class QueueClassic(Strategy):
     name = "queue-classic"
     summary = (
         "Marks one of the first nine jobs, chosen at random, as locked, works, and deletes it."
-        " Jobs come out of order, claims spin while somebody has the first row, and what fails"
+        " Jobs come out of order, claims spin while the first row is locked, and what fails"
         " stays locked."
     )
     articles = (1,)

@@ -12,8 +12,8 @@ left, popped on the right. Workers poll it as the other designs poll theirs; Sid
 
 What it loses: a job leaves the list when a worker pops it, as with Sidekiq's own fetch, so it is
 gone when the worker dies at work, or when its work fails (Sidekiq's retries are left out); all
-that is in Redis is gone when a Redis without persistence dies. `left` cannot see who is at work,
-for nothing tells of it.
+that is in Redis is gone when a Redis without persistence dies. `left` cannot see which workers are
+at work: Redis does not tell.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from functools import cached_property
 from typing import Any
 
 from rota.errors import StoreUnavailable
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 
@@ -47,12 +47,12 @@ class RedisDrain(Strategy):
     def client(self) -> Any:
         """The connection to Redis."""
         redis = importlib.import_module("redis")
-        return redis.Redis.from_url(self.place.redis, decode_responses=True)
+        return redis.Redis.from_url(self.location.redis, decode_responses=True)
 
     @property
     def key(self) -> str:
         """The list's."""
-        return f"{self.place.prefix}queue:default"
+        return f"{self.location.prefix}queue:default"
 
     def open(self) -> None:
         super().open()

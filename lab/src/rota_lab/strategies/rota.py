@@ -16,7 +16,7 @@ from typing import Any
 from rota import Rota, State, Task, Worker, WorkerConfig
 from rota.errors import StoreUnavailable
 from rota.events import JobsClaimed, StoreLost
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 
@@ -33,11 +33,11 @@ class RotaStore(Strategy):
     defaults = {"concurrency": 32, "prefetch": 2000, "session_timeout": 15}
 
     shift: Shift
-    """The one whose work the handler does, while this process has a worker."""
+    """The shift whose work the handler does, while this process has a worker."""
 
     @cached_property
     def app(self) -> Rota:
-        return Rota(self.place.url, retention=0)
+        return Rota(self.location.url, retention=0)
 
     @cached_property
     def task(self) -> Task[[str], Coroutine[Any, Any, None], None]:
@@ -118,9 +118,9 @@ class RotaStore(Strategy):
             raise StoreUnavailable(str(lost[0])) from lost[0]
 
     def _command(self, *words: str) -> str:
-        """Run `rota`, as one would."""
+        """Run `rota` as a user would."""
         done = subprocess.run(
-            [sys.executable, "-m", "rota", *words, "--url", self.place.url],
+            [sys.executable, "-m", "rota", *words, "--url", self.location.url],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode:

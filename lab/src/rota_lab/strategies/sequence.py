@@ -9,7 +9,7 @@ currval is of one's own session only. Rows that are done stay, as nothing is sai
 The reply names the flaw: "if a transaction that's acquiring a job rolls back you'll lose that job",
 because a sequence never goes back. So does a worker that fails or dies. And so does a job whose
 number comes up before the transaction that enqueues it has committed, which the reply does not
-name: the row is not to be seen, and nobody asks for its number again.
+name: the row is not visible yet, and its number is never asked for again.
 
 The second design has the remedy of the comment: "when a job is detected to have died (eg taken too
 long), select a new value into itemid". Its detection here: what is not done some seconds after
@@ -19,7 +19,7 @@ job is worked again.
 
 from collections.abc import Sequence
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 

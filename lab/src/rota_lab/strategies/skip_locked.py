@@ -1,4 +1,4 @@
-"""Delete the first row that nobody has locked, work in the same transaction: article 2's solution.
+"""Delete the first row that is not locked, work in the same transaction: article 2's solution.
 
 Reproduced: the delete whose subselect is `for update skip locked limit 1`, `returning *`, and the
 work "in the same transaction", so that a crash or a rollback makes the row available again. The
@@ -9,7 +9,7 @@ there it is a select and a delete.
 from collections.abc import Sequence
 from typing import Any
 
-from rota_lab.place import Database
+from rota_lab.databases import Database
 from rota_lab.shift import Shift
 from rota_lab.strategy import Job, Strategy
 
@@ -19,14 +19,14 @@ class SkipLocked(Strategy):
 
     name = "skip-locked"
     summary = (
-        "Deletes the first row that nobody has locked (skip locked), and works before it commits."
+        "Deletes the first row that is not locked (skip locked), and works before it commits."
         " Workers do not wait for each other, and a crash gives the row back at once."
     )
     articles = (2,)
     databases = (Database.POSTGRES, Database.MARIADB)
 
     def make(self) -> None:
-        if self.place.database is Database.MARIADB:
+        if self.location.database is Database.MARIADB:
             self.db.execute(
                 "create table queue (itemid integer primary key auto_increment, job varchar(255))"
             )
@@ -52,7 +52,7 @@ class SkipLocked(Strategy):
         return True
 
     def _delete(self) -> Any | None:
-        if self.place.database is Database.MARIADB:
+        if self.location.database is Database.MARIADB:
             row = self.db.row("select * from queue order by itemid limit 1 for update skip locked")
             if row is not None:
                 self.db.execute("delete from queue where itemid = %s", row.itemid)

@@ -7,19 +7,18 @@ again if a prepared xact does a ROLLBACK PREPARED and will be removed when COMMI
 Filled in, as the article prints none of it: the order (delete, prepare, the outside effect, then
 commit or roll back), and the name of the prepared transaction, which tells whose it is.
 
-What the article does not say: a prepared transaction outlives its worker, its session and a
-restart of the server. When a worker dies during its work, nobody knows whether the effect has
-happened, and the row stays locked until somebody decides; meanwhile vacuum can remove nothing that
-is younger. `recover = 1` decides for "not happened": who finds nothing to claim rolls back what
-the dead have prepared, and the effect may happen a second time.
+What the article does not say: a prepared transaction outlives its worker, its session and a restart
+of the server. When a worker dies during its work, it is unknown whether the effect has happened,
+and the row stays locked until an operator decides; meanwhile vacuum can remove nothing that is
+younger. `recover = 1` decides for "not happened": a worker that finds nothing to claim rolls back
+what the dead have prepared, and the effect may happen a second time.
 """
 
 import contextlib
 import secrets
 from collections.abc import Callable, Sequence
 
-from rota_lab.databases import Connection
-from rota_lab.place import Database
+from rota_lab.databases import Connection, Database
 from rota_lab.shift import Failed, Shift
 from rota_lab.strategy import Job, Strategy
 
@@ -29,8 +28,8 @@ class SkipLocked2PC(Strategy):
 
     name = "skip-locked-2pc"
     summary = (
-        "Deletes the first row that nobody has locked, prepares the transaction, works, and commits"
-        " what it has prepared. A row whose worker has died stays locked until somebody decides."
+        "Deletes the first row that is not locked, prepares the transaction, works, and commits"
+        " what it has prepared. A row whose worker has died stays locked until an operator decides."
     )
     articles = (2,)
     databases = (Database.POSTGRES,)

@@ -8,7 +8,7 @@ from rota.terminal.exits import USAGE, Failure
 
 
 def check(option: str, path: Path) -> None:
-    """Say now, and not after an hour, that a file cannot be written.
+    """Fail now, and not after an hour, where a file cannot be written.
 
     Raises:
         Failure: Its folder is missing, it is a folder itself, or may not be written.
@@ -35,10 +35,10 @@ def check(option: str, path: Path) -> None:
 
 
 def write(path: Path, text: bytes) -> None:
-    """Write it.
+    """Write the file.
 
     Raises:
-        Failure: It cannot be written any more.
+        Failure: It cannot be written.
     """
     try:
         path.write_bytes(text)

@@ -7,12 +7,12 @@ import click
 
 
 class Finite(click.FloatRange):
-    """A number in a range, and no other: neither `nan`, which is in every range, nor `inf`."""
+    """A number in a range: neither `nan`, which is in every range, nor `inf`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read what was written."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value} is not a number that can be measured with; give one such as 10.",
+            self.fail(f"{value} cannot be measured with; give a number such as 10.",
                       param, ctx)  # fmt: skip
         return number

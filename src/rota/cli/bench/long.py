@@ -19,9 +19,9 @@ from rota.cli.bench.measuring import Where, measure, options
               help="Jobs per call; 1 is enqueue.")  # fmt: skip
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--keep/--no-keep", default=True, show_default=True, help="Keep completed jobs.")
-@click.option("--no-holder", is_flag=True, help="The same load, and nobody holds a transaction.")
-@click.option("--producer", is_flag=True, help="The open transaction has itself enqueued jobs; "
-              "also times enqueues of others beside it.")  # fmt: skip
+@click.option("--no-holder", is_flag=True, help="The same load without an open transaction.")
+@click.option("--producer", is_flag=True, help="The open transaction has enqueued jobs, too; "
+              "also times enqueues beside it.")  # fmt: skip
 @options
 def hold(
     *,
@@ -38,7 +38,7 @@ def hold(
     """Steady load while another session holds REPEATABLE READ with an xid: does anything change?
 
     Takes about --warm-up and --seconds together. Ctrl-C ends it early and reports what was measured
-    by then.
+    so far.
 
     \b
     Examples:
@@ -81,9 +81,9 @@ def soak(
     keep: bool,
     **where: Unpack[Where],
 ) -> None:
-    """Steady load for long: do memory, tables or backlog grow?
+    """Steady load for a long time: do memory, tables or backlog grow?
 
-    Takes about --seconds. Ctrl-C ends it early and reports what was measured by then.
+    Takes about --seconds. Ctrl-C ends it early and reports what was measured so far.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""What all benchmarks have in common: where they measure, progress, and how the report is shown."""
+"""What all benchmarks share: where they measure, progress, and showing the report."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -61,7 +61,7 @@ def measure(module: str, where: Where, run: "Callable[[Scratch, Progress], Resul
     Args:
         module: The benchmark's name; its module's first line is the question it answers.
         where: The options of all benchmarks.
-        run: Does it.
+        run: Runs the benchmark.
 
     Raises:
         Failure: It was stopped, and has nothing to report; or a file cannot be written.
@@ -78,20 +78,20 @@ def measure(module: str, where: Where, run: "Callable[[Scratch, Progress], Resul
     question = (importlib.import_module(f"rota.measure.bench.{module}").__doc__ or "").splitlines()[
         0
     ]
-    with stoppable(), scratch(where["url"], private=where["private"]) as place:
-        _say_left_behind(place)
+    with stoppable(), scratch(where["url"], private=where["private"]) as databases:
+        _say_left_behind(databases)
         with bar() as progress:
-            result = run(place, progress)
-        where_measured = rota_surroundings(place.server or "sqlite")
+            result = run(databases, progress)
+        where_measured = rota_surroundings(databases.server or "sqlite")
         made = report(module, question, _parameters(), result, where_measured)
     _show(made, result, where)
     if result.stopped_by:
-        complain(f"stopped by {result.stopped_by}; the report is of what was measured by then")
+        complain(f"stopped by {result.stopped_by}; the report has what was measured by then")
         click.get_current_context().exit(INTERRUPTED)
 
 
 def _parameters() -> "Mapping[str, Value]":
-    """The options as one types them, without dashes."""
+    """The options as they are typed, without dashes."""
     from rota.store.url import shown
 
     context = click.get_current_context()
@@ -99,22 +99,22 @@ def _parameters() -> "Mapping[str, Value]":
     for parameter in context.command.params:
         name, value = parameter.opts[0].lstrip("-"), context.params[str(parameter.name)]
         if name == "url":
-            # With --private the variable's URL is not where it was measured.
+            # With --private the variable's URL is not the database that was measured.
             value = None if value is None or context.params["private"] else shown(value)
         elif isinstance(value, tuple):
-            value = ", ".join(str(one).lower() for one in value)
+            value = ", ".join(str(item).lower() for item in value)
         if name not in {"json", "html"}:
             found[name.replace("-", "_")] = value
     return found
 
 
 def _check(where: Where) -> None:
-    """Say now, and not after an hour, what cannot be done."""
+    """Fail now, and not after an hour, for what cannot be done."""
     given = click.get_current_context().get_parameter_source("url")
     if where["private"] and given is ParameterSource.COMMANDLINE:
         raise click.UsageError(
             "--private starts a PostgreSQL of its own, and --url names another database: leave "
-            "out --url to measure on the private one, or --private to measure on that one"
+            "out --url to measure on the private server, or --private to measure on the other"
         )
     if where["html"] is not None:
         from rota.measure.reports import charts
@@ -124,20 +124,20 @@ def _check(where: Where) -> None:
     for option, path in written.items():
         files.check(option, path)
     if len({path.absolute() for path in written.values()}) < len(written):
-        raise Failure("--json and --html name the same file; choose another one for one", USAGE)
+        raise Failure("--json and --html name the same file; choose two files", USAGE)
 
 
-def _say_left_behind(place: "Scratch") -> None:
-    """Name what benchmarks that were killed could not remove; whoever reads it decides."""
+def _say_left_behind(databases: "Scratch") -> None:
+    """Name the databases that killed benchmarks have left behind; the user may drop them."""
     from rota.measure.bench.scratch import left_behind
 
-    names = [] if place.server is None else left_behind(place.server)
+    names = [] if databases.server is None else left_behind(databases.server)
     if names:
         drops = " ".join(f'DROP DATABASE "{name}";' for name in names)
         count = f"{len(names)} databases" if len(names) > 1 else "a database"
         click.echo(
-            f"Benchmarks that were killed have left {count} behind. Nobody is connected; this "
-            f"removes what is left: {drops}", err=True,
+            f"Killed benchmarks have left {count} behind, without connections. To remove: {drops}",
+            err=True,
         )  # fmt: skip
 
 
@@ -153,7 +153,7 @@ def _files(where: Where) -> dict[str, Path | None]:
 def _show(made: "Report", result: "Result", where: Where) -> None:
     import msgspec
 
-    # Files first: whoever reads the rest may stop reading.
+    # Files first: the reader of standard output may stop reading.
     json, html = _files(where).values()
     if json is not None:
         files.write(json, msgspec.json.format(msgspec.json.encode(made), indent=2))

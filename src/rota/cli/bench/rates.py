@@ -34,7 +34,7 @@ from rota.cli.bench.measuring import Where, measure, options
 )
 @click.option(
     "--held/--not-held", multiple=True, default=(False,),
-    help="Another session holds a snapshot and an xid all the time.  [default: not held]",
+    help="Whether another session holds a snapshot and an xid.  [default: not held]",
 )  # fmt: skip
 @click.option(
     "--all", "everything", is_flag=True,
@@ -57,7 +57,7 @@ def drain(
     """Jobs per second of workers emptying a queue of jobs that do nothing.
 
     Options may be repeated: every combination is run on a database of its own, and compared with
-    the first one.
+    the first.
 
     \b
     Examples:
@@ -135,10 +135,10 @@ def scale(
     rest: float,
     **where: Unpack[Where],
 ) -> None:
-    """More workers and more lanes: jobs per second while busy, cost while idle.
+    """More workers, more queues and priorities: jobs per second while busy, cost while idle.
 
-    Every number of workers is run over every number of lanes. Each run takes --rest and --seconds,
-    and a few seconds more: as it stands that takes about five minutes.
+    Every number of --workers is run with every number of --lanes. Each run takes --rest and
+    --seconds, and a few seconds more; by default all of it takes about five minutes.
 
     \b
     Example:
@@ -181,7 +181,7 @@ def counts(*, sizes: tuple[int, ...], finished: bool, **where: Unpack[Where]) ->
               help="For one enqueue_many; half of their keys are taken.")  # fmt: skip
 @options
 def unique(*, jobs: int, **where: Unpack[Where]) -> None:
-    """Enqueue many unique jobs, half of whose keys are taken: skipped, and replaced.
+    """Enqueue many unique jobs, of which half meet a job with their key: skipped, and replaced.
 
     \b
     Example:
@@ -195,14 +195,14 @@ def unique(*, jobs: int, **where: Unpack[Where]) -> None:
 @click.command()
 @click.option("--jobs", type=click.IntRange(10), default=100_000, show_default=True)
 @click.option("--keys", type=click.IntRange(1), default=1000, show_default=True,
-              help="So many different keys.")  # fmt: skip
+              help="Number of different keys.")  # fmt: skip
 @click.option("--running", type=click.IntRange(1), default=4, show_default=True,
-              help="Of each key so many jobs run at once.")  # fmt: skip
+              help="Jobs of each key that run at once.")  # fmt: skip
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True,
               help="Processes.")  # fmt: skip
 @click.option(
     "--held/--not-held", multiple=True, default=(False,),
-    help="Another session holds a snapshot and an xid all the time.  [default: not held]",
+    help="Whether another session holds a snapshot and an xid.  [default: not held]",
 )  # fmt: skip
 @options
 def limits(
@@ -214,7 +214,7 @@ def limits(
     held: tuple[bool, ...],
     **where: Unpack[Where],
 ) -> None:
-    """Jobs per second with a limit for each of many keys, next to the same jobs without.
+    """Jobs per second with a limit for each of many keys, next to the same jobs without limits.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Benchmarks of how soon something happens, and what it costs when nothing does."""
+"""Benchmarks of how soon jobs start, and what idle workers cost."""
 
 from typing import Unpack
 
@@ -93,7 +93,8 @@ def retries(*, jobs: int, share: float, failures: int, **where: Unpack[Where]) -
 @click.command()
 @click.option("--seconds", type=Finite(0.5), default=20.0, show_default=True)
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True)
-@click.option("--lanes", type=click.IntRange(1, 100_000), default=1, show_default=True)
+@click.option("--lanes", type=click.IntRange(1, 100_000), default=1, show_default=True,
+              help="Pairs of queue and priority.")  # fmt: skip
 @click.option("--rest", type=Finite(0), default=11.0, show_default=True,
               help="Seconds before that, for sessions to report what they did; below 10 the "
               "transactions are not measured.")  # fmt: skip

@@ -1,11 +1,11 @@
-"""`rota demo`: the main job on real input, one job per file of a folder.
+"""`rota demo`: Rota on real input, one job per file of a folder.
 
-command   what the command line offers
-files     which files there are
+command   the command line
+files     the files of the folder
 tasks     the app: one task, the SHA-256 of a file
-crew      the workers: real processes that end with the demo, whatever happens to it
-course    what happens, in its order: enqueue, watch, kill, check, clean up
-takeover  killing a worker that has jobs in its hands, and watching others take them
-report    what happened, for people and for programs
+crew      the workers: real processes that end with the demo in any case
+course    the steps: enqueue, watch, kill, check, clean up
+takeover  killing a worker that holds jobs, and watching others take the jobs over
+report    the result, for people and for programs
 telling   progress: a bar on a terminal, lines elsewhere, nothing for programs
 """

@@ -23,7 +23,7 @@ SESSION_TIMEOUT = 2.0
     "folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
 @click.option(
-    "--workers", type=click.IntRange(1, 64), help="How many.  [default: 2 to 4, by cores]"
+    "--workers", type=click.IntRange(1, 64), help="Processes.  [default: 2 to 4, by cores]"
 )
 @click.option("--kill", is_flag=True, help="Kill one worker half-way (kill -9); others take over.")
 @click.option(
@@ -40,8 +40,8 @@ def demo(
     """See Rota work on real input.
 
     One job is enqueued for each file of FOLDER, by default the Python standard library. Workers,
-    real processes, compute the files' SHA-256 and store it as the jobs' results. At the end all of
-    them are compared with checksums computed directly. The exit status is 0 only if every job
+    real processes, compute the files' SHA-256 and store it as the jobs' results. At the end all
+    results are compared with checksums computed directly. The exit status is 0 only if every job
     completed and every checksum is right.
 
     \b
@@ -50,7 +50,7 @@ def demo(
       rota demo --kill --workers 3
       rota demo ~/Pictures --url postgresql:///test
     """
-    from rota.cli.demo.course import Course, place, prepare
+    from rota.cli.demo.course import Course, prepare, temporary_database
     from rota.cli.demo.files import find_files
     from rota.cli.demo.report import Report
     from rota.cli.demo.tasks import rota as app
@@ -59,15 +59,15 @@ def demo(
 
     workers = workers or max(2, min(4, os.cpu_count() or 1))
     if kill and workers == 1:
-        message = "--kill needs at least --workers 2: somebody has to take over"
+        message = "--kill needs at least --workers 2: another worker has to take over"
         raise click.UsageError(message)
     tell = teller(as_json=as_json)
-    with ending_in_order(), place(url) as (address, temporary):
+    with ending_in_order(), temporary_database(url) as (address, temporary):
         prepare(app, address)
         with closing(app):
             found = find_files(folder)
             if not found.paths:
-                message = f"there is no file in {found.folder} that could be read"
+                message = f"there is no readable file in {found.folder}"
                 raise Failure(message)
             report = Report(
                 folder=str(found.folder),
@@ -90,7 +90,7 @@ def demo(
                     f"{SESSION_TIMEOUT:g} s without a sign of life (by default after 15 s)."
                 )
             if found.skipped:
-                tell.note(f"Skipped {len(found.skipped)} that cannot be read, such as "
+                tell.note(f"Skipped {len(found.skipped)} unreadable, such as "
                           f"{harmless(found.skipped[0])}.", style="yellow")  # fmt: skip
             course = Course(app, found, report, tell)
             try:
@@ -108,7 +108,7 @@ def demo(
 
 @contextmanager
 def ending_in_order() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP end the demo like Ctrl-C does: workers stopped, files removed."""
+    """Let SIGTERM and SIGHUP end the demo as Ctrl-C does: workers stopped, files removed."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         message = f"stopped by {signal.Signals(number).name}"

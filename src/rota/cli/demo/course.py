@@ -1,4 +1,4 @@
-"""What happens in a demo, in its order: enqueue, watch, kill, check, clean up."""
+"""The steps of a demo: enqueue, watch, kill, check, clean up."""
 
 import shutil
 import tempfile
@@ -24,22 +24,22 @@ LOOK = 0.05
 """Seconds between two looks at the counts."""
 
 PORTIONS = 4
-"""The second half is enqueued in so many portions until a worker is caught with jobs in its hands:
-in a small folder they are done before one can look."""
+"""Portions of the second half, until a worker is caught with jobs: those of a small folder are
+done before the demo can look."""
 
 CATCH_PATIENCE = 0.5
-"""Seconds one tries to catch a worker with the jobs of a portion."""
+"""Seconds to try to catch a worker with the jobs of a portion."""
 
 BATCH = 1000
-"""Jobs that are looked up or deleted at once."""
+"""Jobs in one lookup or deletion."""
 
 TIDY_PATIENCE = 5.0
 """Seconds that cleaning up may take beyond the session timeout."""
 
 
 @contextmanager
-def place(url: str | None) -> Iterator[tuple[str, Path]]:
-    """The database of the demo, and a folder that is removed afterwards."""
+def temporary_database(url: str | None) -> Iterator[tuple[str, Path]]:
+    """The URL, else that of a temporary file; and a folder that is removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="rota-demo-"))
     try:
         yield url or f"sqlite:///{folder}/rota.db", folder
@@ -48,7 +48,7 @@ def place(url: str | None) -> Iterator[tuple[str, Path]]:
 
 
 def prepare(app: Rota, url: str) -> None:
-    """Lead the app to a database that has Rota's tables."""
+    """Let the app use a database, and bring its tables up to date."""
     app.use(url)
     with closing(app.database.store.connect()) as connection:
         migrate.migrate(app.database.store, connection)
@@ -66,7 +66,7 @@ class Course:
         self._ids = list[JobId]()
 
     def run(self, url: str, folder: Path) -> None:
-        """Run the demo; what happened goes into the report."""
+        """Run the demo and fill the report."""
         report = self._report
         with Crew(url, report.queue, report.workers, report.session_timeout, folder) as crew:
             self._crew = crew
@@ -91,7 +91,7 @@ class Course:
         self._report.enqueue_seconds += time.monotonic() - began
 
     def _watch(self, step: Step, started: float) -> None:
-        """Look on until everything that was enqueued has finished."""
+        """Look on until all enqueued jobs have finished."""
         assert self._crew is not None  # noqa: S101 - set by run
         while True:
             running = self._crew.running
@@ -107,7 +107,9 @@ class Course:
 
     def _counts(self) -> dict[State, int]:
         queues = self._app.database.run(self._app.database.store.queues())
-        return next((dict(one.counts) for one in queues if one.name == self._report.queue), {})
+        return next(
+            (dict(record.counts) for record in queues if record.name == self._report.queue), {}
+        )
 
     # Takeover --------------------------------------------------------------------------------
 
@@ -149,7 +151,7 @@ class Course:
     # Afterwards ------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        """Compare what was stored with what is computed here, one file after the other."""
+        """Compare the stored checksums with checksums computed here, one file after the other."""
         report = self._report
         states: Counter[str] = Counter()
         attempts: Counter[int] = Counter()
@@ -170,7 +172,7 @@ class Course:
         report.states, report.attempts = dict(states), dict(attempts)
 
     def clean_up(self) -> None:
-        """Delete the demo's jobs; those of a dead worker once its session is over."""
+        """Delete the demo's jobs; a dead worker's jobs once its session is over."""
         store, left = self._app.database.store, self._ids
         deadline = time.monotonic() + self._report.session_timeout + TIDY_PATIENCE
         while left and time.monotonic() < deadline:
@@ -188,7 +190,7 @@ class Course:
 
 
 def direct_checksum(path: str) -> str:
-    """What the job should have computed; the reason instead where the file cannot be read."""
+    """The right checksum, or why the file cannot be read."""
     try:
         return tasks.checksum(path)
     except OSError as error:

@@ -1,7 +1,7 @@
 """The demo's workers: processes of `rota worker`.
 
-Each holds the read end of a pipe whose write end only the demo has, and stops when it closes: no
-worker outlives the demo, not even one that was killed. They have sessions of their own, so a
+Each worker reads a pipe to which only the demo could write, and stops when the pipe closes: no
+worker outlives the demo, even if the demo is killed. The workers have sessions of their own, so a
 Ctrl-C at the terminal reaches the demo alone, which then ends them in order.
 """
 
@@ -22,7 +22,7 @@ START_PATIENCE = 30.0
 """Seconds a worker may take until it claims."""
 
 STOP_PATIENCE = 5.0
-"""Seconds it may take to stop."""
+"""Seconds a worker may take to stop."""
 
 
 class Member:
@@ -44,14 +44,14 @@ class Member:
 
     @property
     def running(self) -> bool:
-        """Whether the process is there."""
+        """Whether the process has not ended."""
         return self._process.poll() is None
 
     def wait_ready(self, deadline: float) -> None:
-        """Wait until it claims.
+        """Wait until the worker claims.
 
         Raises:
-            Failure: It ended, or the time is up.
+            Failure: The worker ended, or the time is up.
         """
         assert self._process.stdout is not None  # noqa: S101 - asked for above
         left = max(0.0, deadline - time.monotonic())
@@ -64,7 +64,7 @@ class Member:
             raise Failure(message)
 
     def freeze(self) -> bool:
-        """Let the process stand still; false if it has ended."""
+        """Stop the process in its tracks; false if it has ended."""
         self._process.send_signal(signal.SIGSTOP)
         _, status = os.waitpid(self.pid, os.WUNTRACED)
         if os.WIFSTOPPED(status):
@@ -73,7 +73,7 @@ class Member:
         return False
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Let the process go on."""
         self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
@@ -82,12 +82,12 @@ class Member:
         self._process.wait()
 
     def ask_to_stop(self) -> None:
-        """Like a service manager does."""
+        """Ask as a service manager does."""
         if self.running:
             self._process.terminate()
 
     def end(self, deadline: float) -> None:
-        """Wait until it has stopped; if it does not, make it."""
+        """Wait until the worker has stopped; kill it if it does not."""
         try:
             self._process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -97,7 +97,7 @@ class Member:
                 pipe.close()
 
     def last_words(self) -> str:
-        """The end of its log."""
+        """The end of the worker's log."""
         lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return lines[-1].removeprefix("Error: ") if lines else "it left no message"
 
@@ -107,16 +107,16 @@ class Crew:
 
     Args:
         url: The database.
-        queue: What they take jobs from.
-        size: How many there are.
-        session_timeout: Seconds after which one that is silent counts as dead.
+        queue: The queue that they take jobs from.
+        size: How many workers.
+        session_timeout: Seconds after which a silent worker counts as dead.
         folder: For their logs.
     """
 
     def __init__(
         self, url: str, queue: str, size: int, session_timeout: float, folder: Path
     ) -> None:
-        # Nothing of the current folder is imported (-P): there may be anything.
+        # -P: import nothing from the current folder.
         command = [
             sys.executable, "-P", "-m", "rota", "worker", "rota.cli.demo.tasks:rota", "--tied",
             "--queue", queue, "--session-timeout", str(session_timeout), "--grace", "2",
@@ -132,10 +132,10 @@ class Crew:
             raise
 
     def wait_ready(self) -> None:
-        """Wait until all of them claim.
+        """Wait until all workers claim.
 
         Raises:
-            Failure: One does not start.
+            Failure: A worker does not start.
         """
         deadline = time.monotonic() + START_PATIENCE
         for member in self.members:
@@ -143,7 +143,7 @@ class Crew:
 
     @property
     def running(self) -> int:
-        """How many there are now.
+        """How many workers are running.
 
         Raises:
             Failure: None is left.
@@ -156,10 +156,12 @@ class Crew:
 
     def find(self, pid: int) -> Member | None:
         """The running worker with this process id."""
-        return next((one for one in self.members if one.pid == pid and one.running), None)
+        return next(
+            (member for member in self.members if member.pid == pid and member.running), None
+        )
 
     def stop(self) -> None:
-        """Stop all of them in order."""
+        """Stop all workers in order."""
         for member in self.members:
             member.ask_to_stop()
         deadline = time.monotonic() + STOP_PATIENCE

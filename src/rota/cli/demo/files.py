@@ -1,4 +1,4 @@
-"""Which files the demo reads: regular ones that this user may read. Links are not followed."""
+"""The demo's files: regular files that this user may read. Links are not followed."""
 
 import os
 import stat
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 NOT_THE_LIBRARY = frozenset({"__pycache__", "site-packages", "dist-packages"})
-"""Folders inside the standard library's that are not part of it."""
+"""Folders in the standard library's folder that are not part of the library."""
 
 
 @dataclass
@@ -15,9 +15,9 @@ class Found:
     """The files of a folder, in the order of their names.
 
     Attributes:
-        folder: As an absolute path.
-        paths: Of the files, absolute.
-        size: Of all of them, in bytes.
+        folder: Its absolute path.
+        paths: The files' absolute paths.
+        size: Bytes of all files.
         skipped: Paths that cannot be read.
     """
 
@@ -47,7 +47,7 @@ def _look_at(path: str, found: Found) -> None:
         return
     if not stat.S_ISREG(status.st_mode):
         return
-    # A name that is no text cannot be one of a job's args.
+    # A name that is no text cannot be in a job's args.
     if not os.access(path, os.R_OK) or path.encode("utf-8", "ignore") != os.fsencode(path):
         found.skipped.append(path)
         return

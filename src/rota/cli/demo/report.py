@@ -1,4 +1,4 @@
-"""What happened, in numbers, in words and as JSON."""
+"""The result of a demo, in numbers, in words and as JSON."""
 
 from collections.abc import Iterator, Sized
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from rota.cli.demo.takeover import Takeover
 from rota.terminal.output import harmless
 
 NAMED = 5
-"""Files that are named where more are meant."""
+"""How many files are named."""
 
 
 @dataclass
@@ -16,21 +16,21 @@ class Report:
     """One demo.
 
     Attributes:
-        folder: Whose files were read.
-        database: Its kind and place, without a password.
+        folder: The folder of the files.
+        database: Its URL without the password, or where it is.
         queue: The queue of the jobs.
-        workers: How many there were at the start.
+        workers: How many workers were started.
         session_timeout: Seconds until a silent worker counts as dead.
-        jobs: How many there were.
-        size: Of the files, in bytes.
+        jobs: How many jobs.
+        size: Bytes of all files.
         skipped: Files that could not be read.
-        enqueue_seconds: Until all jobs were stored, without waiting for any of them.
+        enqueue_seconds: Until all jobs were stored.
         seconds: From the first enqueue until the last job had finished.
         states: How many jobs ended in which state.
         attempts: How many jobs needed how many attempts.
-        wrong: Files whose stored checksum differs from the one computed directly.
+        wrong: Files with a stored checksum that differs from the checksum computed directly.
         kill: Whether a worker was to be killed.
-        takeover: What happened then, if one was caught with jobs.
+        takeover: What happened then, if a worker was caught with jobs.
     """
 
     folder: str
@@ -100,25 +100,25 @@ class Report:
         }
 
     def words(self) -> Iterator[tuple[str, str, bool]]:
-        """Subject, what there is to say about it, and whether that is good."""
+        """Subject, text, and whether it is good."""
         size = f"{self.size / 1e6:.1f} MB" if self.size >= 1e5 else f"{self.size} bytes"  # noqa: PLR2004
         yield "jobs", f"{self.jobs:,}, one for each file ({size})", True
         speed = f"{self.rate:,.0f} jobs/s with {self.workers} workers"
         included = ", the takeover included" if self.takeover else ""
         yield "time", f"{self.seconds:.2f} s, {speed}{included}", True
-        yield "enqueue", f"{self.enqueue_seconds * 1000:,.0f} ms for all of them", True
+        yield "enqueue", f"{self.enqueue_seconds * 1000:,.0f} ms for all jobs", True
         ended = ", ".join(f"{jobs:,} {state}" for state, jobs in self.states.items())
         all_well = self.completed == self.jobs
         yield "ends", "every job completed" if all_well else ended, all_well
-        more = f"; {self.again:,} needed more than one" if self.again else ""
-        yield "attempts", f"{self.attempts.get(1, 0):,} of the jobs needed one{more}", True
+        more = f"; {self.again:,} needed more" if self.again else ""
+        yield "attempts", f"{self.attempts.get(1, 0):,} jobs needed one attempt{more}", True
         if self.takeover is not None:
             yield "takeover", self._takeover(self.takeover), True
         elif self.kill:
-            text = "none: no worker could be caught with a job in its hands; try a larger folder"
+            text = "none: no worker was caught with a job; try a larger folder"
             yield "takeover", text, False
         if not self.wrong:
-            yield "check", f"all {self.jobs:,} checksums equal those computed directly", True
+            yield "check", f"all {self.jobs:,} checksums are right", True
             return
         named = ", ".join(harmless(path) for path in self.wrong[:NAMED])
         rest = f", and {len(self.wrong) - NAMED} more" if len(self.wrong) > NAMED else ""
@@ -131,7 +131,7 @@ class Report:
     def _takeover(self, takeover: Takeover) -> str:
         after = "never" if takeover.seconds is None else f"{takeover.seconds:.1f} s later"
         return (
-            f"worker {takeover.worker} was killed with {counted(takeover.held)} in its hands, "
+            f"worker {takeover.worker} was killed while it held {counted(takeover.held)}, "
             f"rescued {after}"
         )
 

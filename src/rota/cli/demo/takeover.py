@@ -1,4 +1,4 @@
-"""Killing a worker that has jobs in its hands, and watching what becomes of them."""
+"""Killing a worker that holds jobs, and watching how the jobs are taken over."""
 
 import time
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from rota.model.job import JobFilter, JobId, JobRecord
 from rota.model.states import State
 
 MANY = 100_000
-"""More jobs than workers hold."""
+"""More jobs than all workers hold."""
 
 UNDER_WAY = 0.02
-"""Seconds until a server has done what a worker had sent when it was frozen."""
+"""Seconds until the server has run the last statement of a frozen worker."""
 
 
 @dataclass
@@ -20,11 +20,11 @@ class Takeover:
     """What happened to the jobs of a worker that was killed.
 
     Attributes:
-        worker: Its number.
-        pid: Of its process.
-        held: The jobs it had.
-        killed_at: By the monotonic clock.
-        seconds: Until all of them were taken back; `None` while some are not.
+        worker: The worker's number.
+        pid: The worker's process id.
+        held: The jobs that the worker held.
+        killed_at: When it was killed, by the monotonic clock.
+        seconds: Until all jobs were taken back; `None` while some are not.
     """
 
     worker: int
@@ -37,8 +37,8 @@ class Takeover:
 def kill_one(app: Rota, queue: str, crew: Crew) -> Takeover | None:
     """Kill a worker that holds jobs; `None` if none does just now.
 
-    A worker may settle all it has while one makes up one's mind. So it is frozen first, and only
-    killed if it still holds something then.
+    The worker is frozen first, and only killed if it still holds jobs then: it may just have
+    settled all of them.
     """
     for pid in sorted({_pid(job) for job in _running(app, queue)}):
         member = crew.find(pid)
@@ -57,7 +57,7 @@ def _kill(app: Rota, queue: str, member: Member) -> Takeover:
 
 
 def watch(app: Rota, queue: str, takeover: Takeover) -> bool:
-    """Whether the jobs have been taken back just now; notes how long it took."""
+    """Whether the jobs have been taken back since the last call; notes how long it took."""
     if takeover.seconds is not None or _held(app, queue, takeover.pid):
         return False
     takeover.seconds = time.monotonic() - takeover.killed_at
@@ -74,5 +74,5 @@ def _held(app: Rota, queue: str, pid: int) -> list[JobId]:
 
 
 def _pid(job: JobRecord) -> int:
-    """Of the worker, which is named HOST:PID."""
+    """The process id of the job's worker, which is named HOST:PID."""
     return int((job.worker or ":0").rpartition(":")[2])

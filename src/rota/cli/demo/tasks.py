@@ -1,7 +1,7 @@
 """The demo's app.
 
-Its workers are told the database by the environment: URLs hold passwords, and everybody on a
-machine can read command lines.
+Its workers find the database in the environment: URLs hold passwords, and all users of a machine
+can read command lines.
 """
 
 import hashlib

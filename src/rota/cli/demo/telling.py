@@ -1,4 +1,4 @@
-"""How the demo tells its progress."""
+"""How the demo shows its progress."""
 
 import sys
 from collections.abc import Iterator
@@ -12,25 +12,25 @@ QUARTER = 0.25
 
 
 class Step(Protocol):
-    """Something that takes a while."""
+    """A step that takes a while."""
 
     def reached(self, done: int, extra: str = "") -> None:
-        """So many of the total are done."""
+        """How many of the total are done."""
 
 
 class Teller(Protocol):
-    """Tells a person, or nobody, what happens."""
+    """Shows what happens."""
 
     def note(self, text: str, *, style: str = "") -> None:
-        """Something happened."""
+        """Show a line."""
 
     @contextmanager
     def step(self, what: str, total: int) -> Iterator[Step]:
-        """Around something that takes a while."""
+        """Show the progress of a step."""
         ...
 
     def conclude(self, report: Report) -> None:
-        """What happened."""
+        """Show the result."""
 
 
 class Silence:
@@ -40,7 +40,7 @@ class Silence:
         """Say nothing."""
 
     @contextmanager
-    def step(self, what: str, total: int) -> Iterator[Step]:  # noqa: ARG002 - said to nobody
+    def step(self, what: str, total: int) -> Iterator[Step]:  # noqa: ARG002 - silence
         """Say nothing."""
         yield self
 
@@ -72,7 +72,7 @@ class Lines:
 
 
 class Quarters:
-    """A step that is told by its quarters."""
+    """A step with a line for each quarter."""
 
     def __init__(self, lines: Lines, what: str, total: int) -> None:
         self._lines = lines
@@ -81,12 +81,12 @@ class Quarters:
         self._told = 0
 
     def reached(self, done: int, extra: str = "") -> None:
-        """Tell each quarter once."""
+        """Show each quarter once."""
         quarter = int(done / self._total / QUARTER)
         if quarter > self._told:
             self._told = quarter
-            told = f"{self._what}: {done:,} of {self._total:,}"
-            self._lines.note(f"{told}, {extra}" if extra else told)
+            line = f"{self._what}: {done:,} of {self._total:,}"
+            self._lines.note(f"{line}, {extra}" if extra else line)
 
 
 class Terminal:
@@ -126,17 +126,17 @@ class Terminal:
         from rich.table import Table
         from rich.text import Text
 
-        told = Table.grid(padding=(0, 2))
+        rows = Table.grid(padding=(0, 2))
         for subject, text, good in report.words():
-            told.add_row(Text(subject, style="bold"), Text(text, style="" if good else "red"))
+            rows.add_row(Text(subject, style="bold"), Text(text, style="" if good else "red"))
         title, colour = ("Good", "green") if report.good else ("That is not right", "red")
         self._console.print(
-            Panel(told, title=title, border_style=colour, title_align="left", expand=False)
+            Panel(rows, title=title, border_style=colour, title_align="left", expand=False)
         )
 
 
 def teller(*, as_json: bool) -> Teller:
-    """Whoever fits the reader."""
+    """The teller for this output."""
     if as_json:
         return Silence()
     return Terminal() if on_terminal() else Lines()

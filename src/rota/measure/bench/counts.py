@@ -14,7 +14,7 @@ from rota.measure.reports.report import Figures, Lines, Result, Series, Value
 from rota.terminal.progress import Progress
 
 TRIES = 5
-"""So often each is measured, in turns; the median counts."""
+"""How often each count is measured, in turns; the median counts."""
 
 
 def counts(scratch: Scratch, *, sizes: Sequence[int], finished: bool, progress: Progress) -> Result:
@@ -23,8 +23,8 @@ def counts(scratch: Scratch, *, sizes: Sequence[int], finished: bool, progress: 
     Args:
         scratch: Where to make the database.
         sizes: Numbers of jobs.
-        finished: Have a worker settle the jobs first, so that kept ones are counted, not
-            available ones.
+        finished: Have a worker settle the jobs first, so that completed jobs are counted instead
+            of available ones.
         progress: Shows how far it is.
     """
     found: dict[str, Figures] = {}
@@ -59,7 +59,7 @@ def counts(scratch: Scratch, *, sizes: Sequence[int], finished: bool, progress: 
 NOTES = (
     (
         f"Each is run {TRIES} times in turns on an open connection; the medians are compared. "
-        "COUNT(*) counts the table that the jobs are in, as one would without counters."
+        "COUNT(*) counts the table that the jobs are in, as a queue without counters would."
     ),
 )
 
@@ -81,7 +81,7 @@ def _measure(url: str, size: int, *, finished: bool) -> tuple[dict[str, Value], 
     def queues() -> None:
         nonlocal counted
         records = app.database.run(app.database.store.queues())
-        counted = sum(count for one in records for count in one.counts.values())
+        counted = sum(count for record in records for count in record.counts.values())
 
     count, close = _count(url, finished=finished)
     times: dict[Callable[[], object], list[float]] = {queues: [], count: []}

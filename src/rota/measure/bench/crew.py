@@ -17,7 +17,7 @@ from rota.measure.processes import Group, Line, emptied
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What each worker shall be like."""
+    """The settings of all workers."""
 
     url: str
     keep: bool = True
@@ -37,7 +37,7 @@ class Told:
         idle_memory: Bytes that it occupied before its first claim.
         settlements: When how many jobs were settled.
         claims: When a claim gave how many jobs (at least one), after how many seconds.
-        starts: What the jobs were given, and when their handlers began.
+        starts: The args of jobs, and when their handlers began.
     """
 
     worker: int
@@ -51,12 +51,12 @@ class Told:
 
     @property
     def settled(self) -> int:
-        """How many jobs."""
+        """How many jobs were settled."""
         return sum(count for _, count in self.settlements)
 
 
 class Crew(Group[Told]):
-    """Some worker processes; they have begun when they have a session."""
+    """Worker processes; each has begun when it has a session."""
 
     def __init__(self, plan: Plan, workers: int = 1) -> None:
         super().__init__(_work, plan, workers)
@@ -66,7 +66,7 @@ def _work(line: Line[Told], plan: Plan) -> None:
     from rota.worker import Worker
 
     app = tasks.open_app(plan.url, keep=plan.keep)
-    # What fails on purpose is no news.
+    # Failures on purpose are not logged.
     logging.getLogger("rota").addFilter(lambda record: tasks.flaky.name not in record.getMessage())
     app.database.ready()
     worker = Worker(app, WorkerConfig(queues=plan.queues, concurrency=plan.concurrency))
@@ -101,7 +101,7 @@ def _work(line: Line[Told], plan: Plan) -> None:
 
 
 def memory() -> int:
-    """Bytes of memory that this process occupies now (elsewhere than on Linux: at its peak)."""
+    """Bytes of memory that this process occupies now; not on Linux: at its peak."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - read often
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

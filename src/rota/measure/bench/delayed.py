@@ -56,7 +56,7 @@ def delayed(
     charts = (
         Lines("How late jobs start: the further left and the steeper, the better",
               "milliseconds after the job's time", "% of jobs that have started", ("lateness",)),
-        Lines("Jobs run as they become due", "seconds since the first one was due",
+        Lines("Jobs run as they become due", "seconds since the first job was due",
               "jobs per second", ("settled",)),
     )  # fmt: skip
     return Result(figures=figures, series=series, charts=charts, notes=NOTES)
@@ -65,11 +65,11 @@ def delayed(
 NOTES = (
     (
         "lateness: the start of the handler minus the job's time, by this machine's clock; the "
-        "database decides by its own, so with a server elsewhere the difference of the clocks is in it."
+        "database uses its own clock, so with a server elsewhere the difference of the clocks is in it."
     ),
     (
         "staging_rate: jobs that are all due at one moment, divided by the time from then until the "
-        "last one is settled: staged, claimed, run and settled by one worker."
+        "last job is settled: staged, claimed, run and settled by one worker."
     ),
 )
 
@@ -78,8 +78,8 @@ class _Run:
     def __init__(self, due: float, enqueueing: float, told: list[Told]) -> None:
         self.due = due
         self.enqueueing = enqueueing
-        self.settlements: list[Step] = [step for one in told for step in one.settlements]
-        self.lateness = [at - key for one in told for key, at in one.starts]
+        self.settlements: list[Step] = [step for report in told for step in report.settlements]
+        self.lateness = [at - key for report in told for key, at in report.starts]
 
     def per_second(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Seconds since the first job was due, and the jobs settled in each."""
@@ -88,14 +88,16 @@ class _Run:
             second = max(0, int(at - self.due))
             counts[second] = counts.get(second, 0) + count
         seconds = range(max(counts, default=0) + 1)
-        return tuple(one + 0.5 for one in seconds), tuple(counts.get(one, 0) for one in seconds)
+        return tuple(second + 0.5 for second in seconds), tuple(
+            counts.get(second, 0) for second in seconds
+        )
 
 
 def _run(url: str, jobs: int, seconds: float, progress: Progress) -> _Run:
     steps = max(1, min(jobs, round(seconds * STEPS_PER_SECOND)))
     progress.begin("enqueue delayed jobs", jobs)
     app = tasks.open_app(url)
-    # How long it takes is not known before: so none is due until an early estimate has passed.
+    # Enqueueing must be over before the first job is due; how long it takes can only be guessed.
     lead = LEAD + jobs / 20_000 + steps * 0.005
     due = time.time() + lead
     began = time.perf_counter()
@@ -118,7 +120,7 @@ def _run(url: str, jobs: int, seconds: float, progress: Progress) -> _Run:
         while settled < jobs and time.time() < deadline:
             time.sleep(LOOK)
             told += (news := crew.tell())
-            settled += sum(one.settled for one in news)
+            settled += sum(report.settled for report in news)
             progress.at(settled)
         told += crew.stop()
     return _Run(due, enqueueing, told)

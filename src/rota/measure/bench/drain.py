@@ -23,7 +23,7 @@ CHUNK = 100_000_000
 """Bytes of args in one `enqueue_many`, and in all jobs of one run."""
 
 MOST_LINES = 8
-"""Runs that can be told apart in one chart."""
+"""Runs that a reader can tell apart in one chart."""
 
 LOOK = 0.05
 """Seconds between two looks at how far the workers are."""
@@ -31,10 +31,10 @@ LOOK = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """One of the runs: what is the same in all of them, and what differs.
+    """What is run.
 
     Attributes:
-        args: Bytes of each job's args, about; 0 for a number, the smallest there is.
+        args: Bytes of each job's args, about; 0 for a number, the smallest args.
         held: Whether another session holds the horizon from before the first enqueue to the end.
     """
 
@@ -48,7 +48,7 @@ class Course:
 
     @property
     def label(self) -> str:
-        """What tells it from the others."""
+        """A name that differs from those of the other runs."""
         words = [
             f"{self.workers} worker{'s' if self.workers > 1 else ''}",
             self.executor,
@@ -62,7 +62,7 @@ class Course:
 
 
 def drain(scratch: Scratch, courses: Iterable[Course], progress: Progress) -> Result:
-    """Run each course on a database of its own; each is compared with the first one."""
+    """Run each course on a database of its own, and compare it with the first."""
     runs: dict[str, Figures] = {}
     series: dict[str, Series] = {}
     rates: dict[str, float] = {}
@@ -119,13 +119,13 @@ NOTE_WAL = (
 
 
 class Run(NamedTuple):
-    """What came of a course: the figures, and what was measured by tenths of the jobs.
+    """The result of a course: figures, and measurements by tenths of the jobs.
 
     Attributes:
-        rate: Jobs per second, over all.
-        tenths: The same.
+        rate: Jobs per second of the whole run.
+        tenths: Jobs per second of each tenth.
         machine: Milliseconds that the fixed piece of work took.
-        blocks: Blocks touched per job; none where they are not known.
+        blocks: Blocks touched per job; empty where they are not known.
     """
 
     rate: int
@@ -172,7 +172,7 @@ def _run(scratch: Scratch, course: Course, progress: Progress) -> Run:
             **_blocks(observer, jobs, touched, touched_then),
             "enqueue_rate": round(jobs / seconds),
             **_wal("enqueue_", jobs, before, enqueued),
-            # After the workers' end, when their sessions have reported all there is.
+            # After the workers' end, when their sessions have reported everything.
             **_wal("run_", jobs, enqueued, last := observer.wal()),
             **_wal("", jobs, before, last),
         }
@@ -180,7 +180,7 @@ def _run(scratch: Scratch, course: Course, progress: Progress) -> Run:
 
 
 def _enqueue(url: str, course: Course, jobs: int, progress: Progress) -> int:
-    """Enqueue the jobs; the bytes of the last one's args."""
+    """Enqueue the jobs; returns the bytes of the last job's args."""
     app = tasks.open_app(url)
     chunk = max(1, min(100_000, CHUNK // 10 // max(course.args, 1)))
     # {"load":"…"} has 11 bytes besides the text.
@@ -204,7 +204,7 @@ def _enqueue(url: str, course: Course, jobs: int, progress: Progress) -> int:
 def run_dry(
     crew: Crew, jobs: int, what: str, progress: Progress, look: Callable[[], None] | None = None
 ) -> list[Told]:
-    """Let the workers begin, until they have settled `jobs` jobs; all they told.
+    """Let the workers run until they have settled `jobs` jobs; returns all their reports.
 
     `look` is called every twentieth of a second.
     """
@@ -217,7 +217,7 @@ def run_dry(
         if look is not None:
             look()
         told += (news := crew.tell())
-        settled += sum(one.settled for one in news)
+        settled += sum(report.settled for report in news)
         progress.at(settled)
     return told
 
@@ -231,8 +231,8 @@ def _drained(jobs: int, told: list[Told], witness: Witness) -> Run:
     ends = ends_of_parts([Curve(*worker) for worker in workers])
     pieces = medians(witness.pieces, began, ends)
     touched = increases(witness.blocks, began, ends) or []
-    blocks = tuple(round(10 * one / jobs, 2) for one in touched)
-    idle = max(one.idle_memory for one in told)
+    blocks = tuple(round(10 * count / jobs, 2) for count in touched)
+    idle = max(report.idle_memory for report in told)
     rate = round(jobs / seconds)
     figures: dict[str, Value] = {
         "settled": sum(count for _, count in steps),
@@ -245,22 +245,22 @@ def _drained(jobs: int, told: list[Told], witness: Witness) -> Run:
         "machine_slowest_to_fastest_tenth": _slowest_to_fastest(pieces),
         "blocks_per_job_last_to_first_tenth": ratio(blocks[-1], blocks[0]) if blocks else None,
         "idle_memory_mb": round(idle / 1e6, 1),
-        "memory_growth_mb": round((max(one.memory for one in told) - idle) / 1e6, 1),
+        "memory_growth_mb": round((max(report.memory for report in told) - idle) / 1e6, 1),
     }
-    machine = tuple(None if one is None else round(one * 1000, 4) for one in pieces)
+    machine = tuple(None if piece is None else round(piece * 1000, 4) for piece in pieces)
     return Run(rate, tuple(round(part) for part in parts), machine, blocks, figures)
 
 
 def _slowest_to_fastest(pieces: Sequence[float | None]) -> float | None:
-    """The machine's own ratio; `None` if a tenth was too short for a look."""
-    known = [one for one in pieces if one is not None]
+    """The ratio of the machine's times; `None` if a tenth was too short for a look."""
+    known = [piece for piece in pieces if piece is not None]
     return ratio(min(known), max(known)) if known and len(known) == len(pieces) else None
 
 
 def _blocks(
     observer: Observer, jobs: int, before: int | None, after: int | None
 ) -> dict[str, Value]:
-    """What running and settling touched, in the end, when the sessions have reported all there is."""
+    """Blocks that running and settling touched, once the sessions have reported everything."""
     if before is None or after is None:
         return {}
     known = after >= before
@@ -271,15 +271,15 @@ def _blocks(
 
 
 def steps_of_workers(told: Iterable[Told]) -> list[tuple[float, list[Step]]]:
-    """Of each worker when it began, and what it settled."""
+    """When each worker began, and what it settled."""
     found: dict[int, tuple[float, list[Step]]] = {}
-    for one in told:
-        found.setdefault(one.worker, (one.began, []))[1].extend(one.settlements)
+    for report in told:
+        found.setdefault(report.worker, (report.began, []))[1].extend(report.settlements)
     return list(found.values())
 
 
 def _oldest(observer: Observer) -> dict[str, Value]:
-    """For how long the horizon has really been held: the age of the oldest transaction."""
+    """How long the horizon has been held: the age of the oldest transaction."""
     tables = observer.tables()
     if tables.dead is None:
         return {}

@@ -14,7 +14,7 @@ from rota.measure.reports.report import Bars, Figures, Result
 from rota.terminal.progress import Progress
 
 BLOCK = 50
-"""Enqueues and bare INSERTs take turns in blocks of so many, so that both meet the same machine."""
+"""Enqueues and bare INSERTs take turns in such blocks, so that both meet the same machine."""
 
 
 def enqueue(
@@ -33,7 +33,7 @@ def enqueue(
         jobs: How many jobs one `enqueue_many` stores.
         singles: How many enqueues, and bare INSERTs, are timed.
         producers: Numbers of producer processes, each of which enqueues one by one.
-        seconds: How long each number of producers goes on.
+        seconds: How long each number of producers is run.
         progress: Shows how far it is.
     """
     figures: dict[str, Figures] = {}
@@ -71,7 +71,7 @@ def _singles(url: str, singles: int, progress: Progress) -> Figures:
     progress.begin("one by one", singles)
     app = tasks.open_app(url)
     insert, close = _bare(url)
-    # The first ones open connections and prepare statements.
+    # The first calls open connections and prepare statements.
     for n in range(BLOCK):
         tasks.noop.enqueue(n)
         insert(n)
@@ -116,7 +116,7 @@ def _producers(
     progress.begin(f"producers: {count}", seconds)
     with Producers(Load(url, None), count) as producers:
         producers.go()
-        # The first ones open connections and prepare statements.
+        # The first calls open connections and prepare statements.
         time.sleep(min(0.5, seconds / 4))
         producers.tell()
         began = time.monotonic()
@@ -126,21 +126,21 @@ def _producers(
         sent = producers.tell()
         took = time.monotonic() - began
         producers.stop()
-    jobs = sum(one.jobs for one in sent)
+    jobs = sum(report.jobs for report in sent)
     return {
         "jobs": jobs,
         "rate": round(jobs / took, 1),
-        **percentiles(one for each in sent for one in each.seconds),
+        **percentiles(took for report in sent for took in report.seconds),
     }
 
 
 def _bare(url: str) -> tuple[Callable[[int], object], Callable[[], object]]:
-    """A function that inserts one row as plainly as the driver can, and one that ends it."""
+    """Two functions: insert one row as plainly as the driver can, and close the connection."""
     columns = "(id {} PRIMARY KEY, task text NOT NULL, args {} NOT NULL)"
     if url.startswith("sqlite"):
         path = url.partition("///")[2]
-        with closing(sqlite3.connect(path)) as there:
-            there.execute("CREATE TABLE bare" + columns.format("integer", "text"))
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("CREATE TABLE bare" + columns.format("integer", "text"))
         file = sqlite3.connect(path, isolation_level=None)
         file.execute("PRAGMA synchronous = FULL")
         sql = "INSERT INTO bare (task, args) VALUES (?, ?)"

@@ -9,7 +9,7 @@ Step = tuple[float, int]
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """The value below which `share` of the ordered values lie (the nearest one there is)."""
+    """The value below which `share` of the ordered values lie, or the nearest value."""
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
@@ -36,22 +36,22 @@ def distribution(seconds: Sequence[float], points: int = 100) -> tuple[list[floa
     ]
 
 
-def ratio(one: float | None, other: float | None) -> float | None:
-    """`one` ÷ `other`; `None` if that means nothing."""
-    if one is None or other is None or other == 0:
+def ratio(value: float | None, base: float | None) -> float | None:
+    """`value` ÷ `base`; `None` if that means nothing."""
+    if value is None or base is None or base == 0:
         return None
-    return round(one / other, 4)
+    return round(value / base, 4)
 
 
 class Curve:
-    """How many jobs one worker had settled by when.
+    """How many jobs a worker had settled at any moment.
 
-    Settlements come in batches; inside a batch the jobs are spread evenly over the time since
-    this worker's batch before.
+    Settlements come in batches; the jobs of a batch are spread evenly over the time since the
+    worker's previous batch.
     """
 
     def __init__(self, began: float, steps: Iterable[Step]) -> None:
-        """`began`: when its first job could have been claimed; the steps in any order."""
+        """`began`: when the first job could have been claimed; the steps in any order."""
         self.moments = [began]
         self._settled = [0]
         for at, count in sorted(steps):
@@ -60,38 +60,38 @@ class Curve:
 
     @property
     def total(self) -> int:
-        """All its jobs."""
+        """All jobs of the worker."""
         return self._settled[-1]
 
     def settled(self, moment: float, *, before: bool = False) -> float:
         """How many jobs by that moment; `before`: without a batch that took no time at all."""
-        place = (bisect_left if before else bisect_right)(self.moments, moment)
-        if place == 0:
+        n = (bisect_left if before else bisect_right)(self.moments, moment)
+        if n == 0:
             return 0.0
-        if place == len(self.moments):
+        if n == len(self.moments):
             return float(self.total)
-        start, end = self.moments[place - 1], self.moments[place]
-        count = self._settled[place] - self._settled[place - 1]
-        return self._settled[place - 1] + count * (moment - start) / (end - start)
+        start, end = self.moments[n - 1], self.moments[n]
+        count = self._settled[n] - self._settled[n - 1]
+        return self._settled[n - 1] + count * (moment - start) / (end - start)
 
 
 def ends_of_parts(curves: Sequence[Curve], parts: int = 10) -> list[float]:
-    """The moments at which the workers together had settled one part of the jobs after the other."""
-    total = sum(one.total for one in curves)
+    """The moments at which the workers together had settled each part of the jobs."""
+    total = sum(curve.total for curve in curves)
     if not total:
         return []
-    moments = sorted({at for one in curves for at in one.moments})
+    moments = sorted({at for curve in curves for at in curve.moments})
 
     def settled(moment: float, *, before: bool = False) -> float:
-        return sum(one.settled(moment, before=before) for one in curves)
+        return sum(curve.settled(moment, before=before) for curve in curves)
 
     ends = []
     for part in range(1, parts + 1):
         wanted = total * part / parts
-        place = bisect_left(moments, wanted, key=settled)
-        start, end = moments[place - 1], moments[place]
+        n = bisect_left(moments, wanted, key=settled)
+        start, end = moments[n - 1], moments[n]
         done, reached = settled(start), settled(end, before=True)
-        # Where batches that took no time make up the rest, it was reached when they came.
+        # Batches that took no time end the part at once.
         ends.append(start + (end - start) * min(1.0, (wanted - done) / max(reached - done, 1e-9)))
     return ends
 
@@ -100,17 +100,17 @@ def tenths(workers: Iterable[tuple[float, Iterable[Step]]], parts: int = 10) -> 
     """Jobs per second in each tenth of the jobs.
 
     Args:
-        workers: Of each one when it began, and when it settled how many jobs. What one settles
-            says nothing about when another one did its jobs, so each has a curve of its own, and
-            the curves are added.
+        workers: When each worker began, and when it settled how many jobs. Each has a curve of
+            its own, and the curves are added: a settlement says nothing about the jobs of other
+            workers.
         parts: Into how many parts the jobs are divided.
     """
     curves = [Curve(began, steps) for began, steps in workers]
     ends = ends_of_parts(curves, parts)
     if not ends:
         return []
-    share = sum(one.total for one in curves) / parts
-    starts = [min(one.moments[0] for one in curves), *ends[:-1]]
+    share = sum(curve.total for curve in curves) / parts
+    starts = [min(curve.moments[0] for curve in curves), *ends[:-1]]
     # Two batches in the same tick of the clock would be infinitely fast.
     return [share / max(end - start, 1e-6) for start, end in zip(starts, ends, strict=True)]
 

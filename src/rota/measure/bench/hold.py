@@ -23,7 +23,7 @@ WINDOW = 60.0
 """Seconds of the parts that are compared: the first minute and the last."""
 
 LONG_AGO = 1e6
-"""Seconds of delay that only a job without the time of its call can have."""
+"""Seconds of delay that only a job without a call time can have."""
 
 OPEN_JOBS = 100
 """Jobs that the open producer has enqueued."""
@@ -37,8 +37,8 @@ def hold(
     Args:
         scratch: Where to make the database.
         course: The load.
-        holder: Whether anybody holds one at all; it begins before the load and ends after it.
-        producer: Whether the open transaction has itself enqueued jobs, in the same lane.
+        holder: Whether there is an open transaction; it begins before the load and ends after it.
+        producer: Whether the open transaction has itself enqueued jobs, into the same queue.
         progress: Shows how far it is.
 
     Raises:
@@ -47,7 +47,7 @@ def hold(
     if producer and not scratch.postgres:
         message = (
             "hold --producer needs PostgreSQL (--private, or --url): SQLite has one writer at a "
-            "time, so nobody else could enqueue; run hold without --producer"
+            "time, so no other producer could enqueue; run hold without --producer"
         )
         raise ConfigError(message)
     neighbours: Mapping[str, Figures] = {}
@@ -74,9 +74,9 @@ def hold(
 
 
 def _enqueue(url: str, connection: Any) -> Callable[[], int]:
-    """Enqueue in the open transaction; the function commits it and says how many jobs there are."""
+    """Enqueue in the open transaction; the returned function commits it and counts its jobs."""
     app = tasks.open_app(url)
-    # Negative: told from the producer's jobs, whose key is the time.
+    # Negative, unlike the keys of the producer's jobs, which are times.
     tasks.stamp.enqueue_many([(-1.0,)] * OPEN_JOBS, conn=connection)
     app.close()
 
@@ -100,8 +100,8 @@ def _result(
     samples = ran.samples
     window = min(WINDOW, course.seconds / 2)
     end = samples[-1].at if samples else 0.0
-    first = _part([one for one in samples if one.at - one.span < window - 0.5])
-    last = _part([one for one in samples if one.at > end - window + 0.5])
+    first = _part([sample for sample in samples if sample.at - sample.span < window - 0.5])
+    last = _part([sample for sample in samples if sample.at > end - window + 0.5])
     ratios = {name: ratio(_number(last[name]), _number(first[name])) for name in first}
     figures: dict[str, Any] = {
         "load": {**arrivals(ran), **({"blocks_from": blocks_from} if blocks_from else {})},
@@ -116,7 +116,7 @@ def _result(
         **neighbours,
     }
     if producer:
-        late = [one for one in ran.last_delays if one > LONG_AGO]
+        late = [delay for delay in ran.last_delays if delay > LONG_AGO]
         figures["open_producer"] = {"jobs": OPEN_JOBS, "started_after_its_commit": len(late)}
     return Result(
         figures=figures, series=series(samples), charts=_charts(before, figures), notes=NOTES,
@@ -144,19 +144,21 @@ NOTES = (
 
 
 def _part(samples: Sequence[Sample]) -> dict[str, Value]:
-    seconds = sum(one.span for one in samples)
-    delays = [delay for one in samples for delay in one.delays]
-    claims = [claim for one in samples for claim in one.claims]
+    seconds = sum(sample.span for sample in samples)
+    delays = [delay for sample in samples for delay in sample.delays]
+    claims = [claim for sample in samples for claim in sample.claims]
     found = percentiles(delays)
     return {
-        "throughput": round(sum(one.settled for one in samples) / seconds, 1) if seconds else None,
+        "throughput": round(sum(sample.settled for sample in samples) / seconds, 1)
+        if seconds
+        else None,
         "latency_p50_ms": found["p50_ms"],
         "latency_p95_ms": found["p95_ms"],
         "latency_p99_ms": found["p99_ms"],
         "claim_p50_ms": milliseconds(claims, 0.5),
         "claim_p95_ms": milliseconds(claims, 0.95),
         "blocks_per_job": blocks_per_job(samples),
-        "machine_ms": milliseconds([one for sample in samples for one in sample.pieces], 0.5),
+        "machine_ms": milliseconds([piece for sample in samples for piece in sample.pieces], 0.5),
     }
 
 
@@ -165,7 +167,7 @@ def _number(value: Value) -> float | None:
 
 
 def dead_rows(before: Tables, after: Tables, now: Tables, ran: Ran) -> dict[str, Figures]:
-    """What became of row versions; nothing on SQLite, which has none."""
+    """How many row versions died; nothing on SQLite, which has none."""
     if None in {before.made, before.log_made, after.made, after.log_made, now.dead}:
         return {}
     made, dead, jobs = (after.made or 0) - (before.made or 0), now.dead or 0, ran.settled
@@ -205,7 +207,7 @@ def _charts(before: Tables, figures: dict[str, Any]) -> tuple[Lines | Bars, ...]
         found = figures["another_producer"]
         charts.append(
             Bars(
-                "No producer waits for one that has not committed", "milliseconds",
+                "No producer waits for another's commit", "milliseconds",
                 {label: {"p50": found[name]["p50_ms"], "p99": found[name]["p99_ms"]}
                  for name, label in names.items()},
             )

@@ -1,4 +1,4 @@
-"""A session that keeps the horizon where it is: one long transaction, as a report would be."""
+"""A long transaction that holds the horizon, as a report's would."""
 
 import contextlib
 import sqlite3
@@ -11,7 +11,7 @@ def held(url: str) -> Iterator[Any]:
     """An open transaction with a snapshot; on PostgreSQL REPEATABLE READ, and with an xid.
 
     On SQLite it is a reader, which keeps the write-ahead log from being used again. Gives the
-    driver's connection; what was done on it is undone unless the caller commits.
+    driver's connection; its work is undone unless the caller commits.
     """
     if url.startswith("sqlite"):
         reader = sqlite3.connect(url.partition("///")[2], isolation_level=None)

@@ -1,4 +1,4 @@
-"""What does a worker cost that has nothing to do?"""
+"""What does an idle worker cost?"""
 
 import time
 
@@ -10,8 +10,8 @@ from rota.measure.reports.report import Result
 from rota.terminal.progress import Progress
 
 REPORTED = 10.0
-"""Seconds before the watch, at least. A session of PostgreSQL that falls silent reports what it
-did before up to ten seconds later; that must not be counted as what it does while idle."""
+"""Seconds before the watch, at least. A session of PostgreSQL that falls silent reports its last
+work up to ten seconds later, which must not count as idle work."""
 
 SHORTEST = 2.0
 """Seconds of the watch, at least: a session reports no more often than once a second."""
@@ -29,7 +29,7 @@ def idle(
             settled = 0
             while settled < lanes:
                 time.sleep(0.05)
-                settled += sum(one.settled for one in crew.tell())
+                settled += sum(report.settled for report in crew.tell())
             figures = watch(crew, observer, seconds, rest, progress)
             crew.stop()
     return Result(
@@ -42,9 +42,9 @@ NOTES = (
     (
         "Processor time is what the worker's own process used, as the operating system counts it, in "
         "percent of one core; the server's share is not in it. Transactions are those of the whole "
-        "database (xact_commit + xact_rollback), counted from another database of the server, so that "
-        "the observer is not among them; an autovacuum that comes by is. Sessions report theirs about "
-        "once a second, and up to ten seconds late when they fall silent, hence the rest before. "
+        "database (xact_commit + xact_rollback), autovacuum's among them, counted from another database "
+        "of the server, so that the observer's are not. Sessions report theirs about once a second, and "
+        "up to ten seconds late when they fall silent, hence the rest before. "
         f"With a --rest below {REPORTED:g} or --seconds below {SHORTEST:g} they are not measured."
     ),
 )
@@ -53,10 +53,10 @@ NOTES = (
 def watch(
     crew: Crew, observer: Observer, seconds: float, rest: float, progress: Progress
 ) -> dict[str, float | int | None]:
-    """Processor time, transactions and memory of workers that have nothing to do.
+    """Processor time, transactions and memory of idle workers.
 
-    They are watched for some seconds, after others in which they rest. Where these are too few,
-    the transactions are not known, and `None`.
+    They rest for `rest` seconds and are watched for `seconds`. Where these are too few, the
+    transactions are not known, and `None`.
     """
     progress.begin("idle", rest + seconds)
     began = time.monotonic()
@@ -78,7 +78,7 @@ def watch(
         "transactions_per_second_per_worker": (
             None if per_second is None else round(per_second / len(used), 2)
         ),
-        "memory_mb_per_worker": round(sum(one.memory for one in last) / len(last) / 1e6, 1),
+        "memory_mb_per_worker": round(sum(report.memory for report in last) / len(last) / 1e6, 1),
     }
 
 

@@ -6,11 +6,11 @@ from rota.measure.bench import tasks
 from rota.terminal.progress import Progress
 
 WIDE = 32
-"""Queues at most; more lanes than that are made with more priorities."""
+"""Queues at most; further lanes have further priorities."""
 
 
 class Lanes:
-    """So many lanes, in up to 32 queues."""
+    """`count` lanes, in up to 32 queues."""
 
     def __init__(self, count: int) -> None:
         queues = min(count, WIDE)

@@ -18,10 +18,10 @@ from rota.terminal.progress import Progress
 
 SHORTEST_GAP = 0.04
 LONGEST_GAP = 0.12
-"""Seconds between two jobs, drawn at random so that no polling can fall into step with them."""
+"""Seconds between two jobs, at random so that no polling can fall into step with them."""
 
 PATIENCE = 10.0
-"""Seconds after which a job that has not started is not waited for."""
+"""Seconds to wait for jobs that have not started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ def latency(scratch: Scratch, jobs: int, loaded: Loaded, progress: Progress) -> 
             course = Course(loaded.seconds, rate, loaded.batch)
             ran = Steady(url, course, observer, progress).run()
         stopped_by = ran.stopped_by
-        found = [delay for one in ran.samples for delay in one.delays]
+        found = [delay for sample in ran.samples for delay in sample.delays]
         due, sent = (
-            sum(one.due for one in ran.samples), sum(one.enqueued for one in ran.samples)
+            sum(sample.due for sample in ran.samples), sum(sample.enqueued for sample in ran.samples)
         )  # fmt: skip
         figures["loaded"] = {
             "jobs": len(found),
@@ -82,7 +82,7 @@ def latency(scratch: Scratch, jobs: int, loaded: Loaded, progress: Progress) -> 
     series = {}
     for name, values in delays.items():
         x, y = distribution(values)
-        # The slowest one would squeeze all the others to the left.
+        # The slowest job would squeeze all others to the left.
         series[name] = Series("% of jobs", tuple(x[:-1]), tuple(y[:-1]), "ms")
     charts = (
         Lines("How soon jobs start: the further left and the steeper, the better",
@@ -96,7 +96,7 @@ NOTES = (
     (
         "The clock starts before the call of enqueue, so the commit is in it, and stops in the "
         "handler; one machine, one clock. After the call: from its return, so that the time which the "
-        "disk takes for a commit is not in it; below 0 where the handler was the quicker one."
+        "disk takes for a commit is not in it; below 0 where the handler began before the return."
     ),
     (
         "Under load: one producer in a process of its own, evenly spaced calls of `batch` jobs each; "
@@ -125,7 +125,7 @@ def _idle(url: str, jobs: int, progress: Progress) -> tuple[list[float], list[fl
         deadline = time.time() + PATIENCE
         while len(starts) < jobs and time.time() < deadline:
             time.sleep(LOOK)
-            for called, at in chain.from_iterable(one.starts for one in crew.tell()):
+            for called, at in chain.from_iterable(report.starts for report in crew.tell()):
                 if called:
                     starts.setdefault(called, at)
         crew.stop()
@@ -135,7 +135,7 @@ def _idle(url: str, jobs: int, progress: Progress) -> tuple[list[float], list[fl
 
 
 def _flood(url: str, loaded: Loaded, progress: Progress) -> float:
-    """Jobs per second, if one producer enqueues them as fast as it can while a worker runs them."""
+    """Jobs per second that one producer, unpaced, enqueues and one worker runs."""
     # Rounded up to whole batches, as the producer does.
     jobs = -(-loaded.flood // loaded.batch) * loaded.batch
     progress.begin("find out the rate", jobs)
@@ -145,9 +145,9 @@ def _flood(url: str, loaded: Loaded, progress: Progress) -> float:
         settled, ended = 0, 0.0
         while settled < jobs:
             time.sleep(LOOK)
-            for one in crew.tell():
-                settled += one.settled
-                ended = max([ended, *(at for at, _ in one.settlements)])
+            for report in crew.tell():
+                settled += report.settled
+                ended = max([ended, *(at for at, _ in report.settlements)])
             progress.at(settled)
         [sent] = producers.stop()
         crew.stop()

@@ -34,12 +34,12 @@ def limits(
     limit = Limit("bench:{key}", running=running)
     for hold in held:
         words = ", held" if hold else ""
-        for name, one in ((f"unlimited{words}", None), (f"limited{words}", limit)):
+        for name, used in ((f"unlimited{words}", None), (f"limited{words}", limit)):
             with ExitStack() as stack:
                 url = stack.enter_context(scratch.fresh())
                 if hold:
                     stack.enter_context(holding(url))
-                rates[name], enqueued = _run(url, name, one, (jobs, keys, workers), progress)
+                rates[name], enqueued = _run(url, name, used, (jobs, keys, workers), progress)
             base = rates[f"unlimited{words}"]
             runs[name] = {
                 "rate": round(rates[name]),
@@ -60,7 +60,7 @@ def limits(
 NOTES = (
     (
         "rate: jobs / seconds from the first worker's session to the last settlement's commit. The "
-        "unlimited jobs are of the same task and with the same args."
+        "unlimited jobs have the same task and the same args."
     ),
 )
 
@@ -83,6 +83,6 @@ def _run(
     with Crew(Plan(url), workers) as crew:
         told = run_dry(crew, jobs, f"drain: {name}", progress)
         told += crew.stop()
-    first = min(one.began for one in told)
-    last = max(at for one in told for at, _ in one.settlements)
+    first = min(report.began for report in told)
+    last = max(at for report in told for at, _ in report.settlements)
     return jobs / (last - first), enqueued

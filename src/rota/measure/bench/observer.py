@@ -1,8 +1,8 @@
 """What a database knows about itself: dead rows, sizes, transactions, WAL.
 
-Looking costs one statement a second on a connection of its own, which reads counters and the sizes
-of files, never rows. It uses another database of the server wherever its own transactions would
-be counted.
+A look is one statement on a connection of its own, which reads counters and the sizes of files,
+never rows. Where the observer's own transactions would be counted, it looks from another database
+of the server.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 TABLES: LiteralString = """
     WITH part AS (
-        SELECT place.oid, owner.oid = place.oid AS whole, owner.relname ~ '^log_[0-9]' AS log
+        SELECT storage.oid, owner.oid = storage.oid AS whole, owner.relname ~ '^log_[0-9]' AS log
         FROM pg_class AS owner
-        CROSS JOIN LATERAL (VALUES (owner.oid), (nullif(owner.reltoastrelid, 0))) AS place (oid)
+        CROSS JOIN LATERAL (VALUES (owner.oid), (nullif(owner.reltoastrelid, 0))) AS storage (oid)
         WHERE owner.relnamespace = 'rota'::regnamespace AND owner.relkind = 'r'
-          AND place.oid IS NOT NULL
+          AND storage.oid IS NOT NULL
     ), counted AS (
         SELECT log, pg_stat_get_dead_tuples(oid) AS dead,
                pg_stat_get_tuples_updated(oid) + pg_stat_get_tuples_deleted(oid) AS made,
@@ -62,7 +62,7 @@ PAGE = 8192
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """How Rota's tables stand.
+    """The state of Rota's tables.
 
     Attributes:
         log_dead: Dead rows in the job log, as the statistics count them (`n_dead_tup`).
@@ -119,7 +119,7 @@ class Observer:
                 connection.close()
 
     def tables(self) -> Tables:
-        """How Rota's tables stand now."""
+        """The state of Rota's tables now."""
         if self._here is None:
             return Tables(None, None, None, None, None, _file_sizes(self._url), None)
         row = self._here.execute(TABLES).fetchone()
@@ -127,9 +127,9 @@ class Observer:
         return Tables(*row)
 
     def transactions(self) -> int | None:
-        """How many transactions the database has seen, but for those of this observer.
+        """How many transactions the database has seen, without the observer's own.
 
-        A backend reports its own about once a second.
+        Sessions report theirs about once a second.
         """
         if self._beside is None:
             return None
@@ -138,14 +138,14 @@ class Observer:
 
     @property
     def counts_at_once(self) -> bool:
-        """Whether `blocks` knows of each statement at its end; else a backend tells once a second."""
+        """Whether `blocks` counts each statement at its end; else sessions report once a second."""
         return self.blocks_from == "pg_stat_statements"
 
     def blocks(self) -> int | None:
         """How many blocks of the buffer cache were touched up to now, found there or read.
 
-        From pg_stat_statements those of every statement in the database, `tables` among them;
-        from pg_statio_all_tables those of Rota's tables and their indexes, vacuum's too.
+        From pg_stat_statements by all statements in the database, `tables` among them; from
+        pg_statio_all_tables in Rota's tables and their indexes, by vacuum too.
         """
         if self._here is None or self._beside is None:
             return None
@@ -156,14 +156,14 @@ class Observer:
         return row[0] if row else None
 
     def wal(self) -> Wal | None:
-        """How much WAL there is up to now; the image count lacks what backends still keep back."""
+        """How much WAL was written up to now; sessions report their images somewhat late."""
         if self._beside is None:
             return None
         row = self._beside.execute(WAL).fetchone()
         return Wal(*row) if row else None
 
     def checkpoint(self) -> bool:
-        """Write a checkpoint; false where this role may not, or there is none."""
+        """Write a checkpoint; false on SQLite, and where the role may not."""
         import psycopg
 
         if self._beside is None:
@@ -177,7 +177,7 @@ class Observer:
 
 @contextlib.contextmanager
 def observing(url: str, scratch: Scratch) -> Iterator[Observer]:
-    """An observer of the database at `url`, which is one of the scratch place."""
+    """An observer of a scratch database."""
     with contextlib.closing(Observer(url, scratch)) as observer:
         yield observer
 
@@ -194,7 +194,7 @@ def _blocks_from(connection: "psycopg.Connection[tuple[Any, ...]]") -> str:
     try:
         connection.execute(STATEMENTS, [""])
     except psycopg.Error:
-        # Not there, or there and not loaded by the server.
+        # The extension is missing, or the server has not loaded it.
         return "pg_statio_all_tables"
     return "pg_stat_statements"
 

@@ -1,4 +1,4 @@
-"""Producers of a benchmark, each in a process of its own: jobs arrive steadily, or all they can."""
+"""Producers of a benchmark, each in a process of its own: at a steady rate, or unpaced."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ class Load:
     """How jobs arrive.
 
     Attributes:
-        rate: Jobs per second, evenly spaced; `None` for as many as one can.
+        rate: Jobs per second, evenly spaced; `None` for as many as possible.
         batch: Jobs per call: 1 is `enqueue`, more is `enqueue_many`.
         jobs: End after so many; `None` for never.
     """
@@ -30,10 +30,10 @@ class Sent:
 
     Attributes:
         began: When it began, in seconds since the epoch.
-        jobs: How many were enqueued.
-        due: How many its rate demanded.
+        jobs: How many jobs were enqueued.
+        due: How many jobs its rate demanded.
         seconds: How long each call took.
-        ended: When the last of its `jobs` was enqueued; 0 while it goes on.
+        ended: When the last of its `jobs` was enqueued; 0 before that.
     """
 
     began: float
@@ -44,7 +44,7 @@ class Sent:
 
 
 class Producers(Group[Sent]):
-    """Some producers with the same load."""
+    """Producers with the same load."""
 
     def __init__(self, load: Load, count: int = 1) -> None:
         super().__init__(_produce, load, count)
@@ -79,7 +79,7 @@ def _produce(line: Line[Sent], load: Load) -> None:
         sent += load.batch
         if load.rate is not None:
             due += load.batch / load.rate
-            # One that has fallen behind does not pause: it tries to catch up.
+            # A producer that has fallen behind does not pause: it tries to catch up.
             if (pause := due - time.monotonic()) > 0:
                 stopping.wait(pause)
     if not stopping.is_set():

@@ -14,15 +14,15 @@ from rota.terminal.progress import Progress
 def retries(
     scratch: Scratch, *, jobs: int, share: float, failures: int, progress: Progress
 ) -> Result:
-    """Drain jobs of which a share fails some times before it succeeds, next to none that fail."""
+    """Drain jobs of which a share fails some times, next to jobs that do not fail."""
     with scratch.fresh() as url:
         plain = _run(url, jobs, 0, 0, progress)
     failing = round(jobs * share)
     with scratch.fresh() as url:
         failed = _run(url, jobs, failing, failures, progress)
     attempts: dict[int, dict[int, float]] = defaultdict(dict)
-    for one in failed:
-        for key, at in one.starts:
+    for report in failed:
+        for key, at in report.starts:
             number = int(key)
             attempts[number][round((key - number) * 1000)] = at
     lateness = [
@@ -63,10 +63,10 @@ def retries(
 NOTES = (
     (
         "rate: attempts (settlements) per second of busy time; pauses of more than half of the delay, "
-        "in which all that is left waits for its time, are left out."
+        "in which all jobs that are left wait for their time, are left out."
     ),
     (
-        "lateness: the start of an attempt minus the start of the one before minus the delay; it "
+        "lateness: the start of an attempt minus the start of the attempt before minus the delay; it "
         "holds the failed attempt itself, its settlement, and the staging."
     ),
 )
@@ -74,7 +74,7 @@ NOTES = (
 
 def _run(url: str, jobs: int, failing: int, failures: int, progress: Progress) -> list[Told]:
     app = tasks.open_app(url)
-    # Those that fail are spread evenly among the others.
+    # Failing jobs are spread evenly among the others.
     fails = {n * jobs // failing for n in range(failing)} if failing else set()
     for start in range(0, jobs, 100_000):
         numbers = range(start, min(start + 100_000, jobs))
@@ -87,8 +87,8 @@ def _run(url: str, jobs: int, failing: int, failures: int, progress: Progress) -
 
 
 def _rate(told: list[Told]) -> float:
-    steps = sorted(step for one in told for step in one.settlements)
-    before, busy = min(one.began for one in told), 0.0
+    steps = sorted(step for report in told for step in report.settlements)
+    before, busy = min(report.began for report in told), 0.0
     for at, _ in steps:
         if at - before < tasks.RETRY_DELAY / 2:
             busy += at - before

@@ -1,4 +1,4 @@
-"""What do more workers and more lanes bring, and what do they cost while there is nothing to do?"""
+"""What do more workers and more lanes bring, and what do they cost while idle?"""
 
 from collections.abc import Sequence
 
@@ -48,7 +48,7 @@ def scale(
 
 
 JOB, LANE = 0.0003, 0.005
-"""Seconds that a job, and a lane, take to be filled and drained; rough, for the estimate."""
+"""Seconds that a job, and a lane, take; rough, for the estimate."""
 
 
 def expected(
@@ -65,9 +65,9 @@ def expected(
 
 NOTES = (
     (
-        "Workers are processes of their own. Lanes are spread over up to 32 queues; beyond that each "
-        "queue has several priorities. The same workers are then watched while they idle; see "
-        "`rota bench idle` for how."
+        "Workers are processes of their own. A lane is one queue at one priority; lanes are spread over "
+        "up to 32 queues, beyond that each queue has several priorities. The same workers are then "
+        "watched while they idle, as `rota bench idle` does."
     ),
 )
 
@@ -92,15 +92,15 @@ def _run(  # noqa: PLR0917 - its caller is above
             seconds, rest = idle
             found = watch(crew, observer, seconds, rest, progress) if seconds else {}
             crew.stop()
-    steps = [step for one in told for step in one.settlements]
-    took = max(at for at, _ in steps) - min(one.began for one in told)
+    steps = [step for report in told for step in report.settlements]
+    took = max(at for at, _ in steps) - min(report.began for report in told)
     return {
         "jobs": sum(count for _, count in steps),
         "seconds": round(took, 3),
         "rate": round(jobs / took),
         # Each look gave one answer per worker, always in the same order.
         "least_busy_worker_jobs": min(
-            sum(one.settled for one in told[n::workers]) for n in range(workers)
+            sum(report.settled for report in told[n::workers]) for n in range(workers)
         ),
         **found,
     }

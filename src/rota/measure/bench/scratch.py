@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class Scratch:
-    """A place to make databases in.
+    """Makes databases on a server, or files in a folder.
 
     Attributes:
-        server: The URL of another database of the server, for observers who must not be seen in
-            the figures of the one that is measured; `None` on SQLite.
+        server: The URL of another database of the server, for observers that must not show in
+            the figures of the measured database; `None` on SQLite.
     """
 
     def __init__(self, *, server: str | None, folder: Path | None) -> None:
@@ -37,10 +37,10 @@ class Scratch:
 
     @contextlib.contextmanager
     def fresh(self) -> Iterator[str]:
-        """The URL of a database with Rota's tables and nothing in them.
+        """The URL of a new database with Rota's tables, all empty.
 
         Raises:
-            ConfigError: It cannot be made.
+            ConfigError: The server refuses to make it.
         """
         made = _sqlite(self._folder) if self.server is None else _postgres(self.server)
         with made as url:
@@ -54,7 +54,7 @@ class Scratch:
 
 @contextlib.contextmanager
 def scratch(url: str | None, *, private: bool) -> Iterator[Scratch]:
-    """Find the place.
+    """Where to make databases.
 
     Args:
         url: A PostgreSQL URL: databases are made on that server. A SQLite URL: files are made in
@@ -72,7 +72,7 @@ def scratch(url: str | None, *, private: bool) -> Iterator[Scratch]:
     elif url is None:
         yield Scratch(server=None, folder=None)
     else:
-        open_store(url).close()  # refuses what is no URL of a database
+        open_store(url).close()  # refuses a wrong URL
         if url.startswith("sqlite"):
             folder = Path(url.partition("///")[2]).parent
             if not folder.is_dir():
@@ -92,9 +92,9 @@ LEFT: LiteralString = """
 
 
 def left_behind(server: str) -> list[str]:
-    """The databases of benchmarks that were killed before they could remove them.
+    """The databases that killed benchmarks have not removed.
 
-    A benchmark that runs has a session in its database, so none of these is in use.
+    A running benchmark has a session in its database, so none of these is in use.
     """
     import psycopg
 
@@ -102,7 +102,7 @@ def left_behind(server: str) -> list[str]:
         try:
             return [name for (name,) in connection.execute(LEFT)]
         except psycopg.Error:
-            # Who may not look learns nothing, and can measure all the same.
+            # A role that may not look can measure all the same.
             return []
 
 
@@ -114,7 +114,7 @@ def _postgres(server: str) -> Iterator[str]:
     url = of_database(server, name)
     with contextlib.ExitStack() as sessions:
         connection = sessions.enter_context(_connected(server))
-        # A Ctrl-C may come in the very moment in which it is made.
+        # A Ctrl-C may come while the database is being made.
         try:
             try:
                 connection.execute(_statement("CREATE DATABASE {}", name))
@@ -125,7 +125,7 @@ def _postgres(server: str) -> Iterator[str]:
                 )
                 raise ConfigError(message) from error
             connection.close()
-            # As long as it lives, others see that the database is in use: see `left_behind`.
+            # This session shows other benchmarks that the database is in use: see `left_behind`.
             sessions.enter_context(_connected(url)).execute("SET idle_session_timeout = 0")
             yield url
         finally:
@@ -133,7 +133,7 @@ def _postgres(server: str) -> Iterator[str]:
 
 
 def _drop(server: str, name: str) -> None:
-    # A connection of its own: the first one may not have lived for hours.
+    # A new connection: the first may be dead after hours.
     with _connected(server) as connection:
         connection.execute(_statement("DROP DATABASE IF EXISTS {} WITH (FORCE)", name))
 
@@ -151,7 +151,7 @@ def _connected(server: str) -> "Iterator[psycopg.Connection[Any]]":
     try:
         connection = psycopg.connect(server, autocommit=True)
     except psycopg.OperationalError as error:
-        message = f"{shown(server)} is not to be reached: {str(error).strip()}"
+        message = f"{shown(server)} cannot be reached: {str(error).strip()}"
         raise StoreUnavailable(message) from error
     with contextlib.closing(connection):
         yield connection

@@ -10,7 +10,7 @@ from rota.terminal.progress import Progress
 
 
 def soak(scratch: Scratch, course: Course, progress: Progress) -> Result:
-    """Run the load; memory, disk and depth of its first quarter are compared with the last."""
+    """Run the load; compare memory, disk and depth of its first quarter with its last."""
     with scratch.fresh() as url, observing(url, scratch) as observer:
         before = observer.tables()
         ran = Steady(url, course, observer, progress).run()
@@ -19,18 +19,18 @@ def soak(scratch: Scratch, course: Course, progress: Progress) -> Result:
     figures: dict[str, Figures] = {
         "load": arrivals(ran),
         "growth": {
-            "workers_memory_mb": growth([one.memory / 1e6 for one in samples]),
-            "tables_mb": growth([one.tables.bytes / 1e6 for one in samples]),
-            "depth": growth([one.depth for one in samples]),
+            "workers_memory_mb": growth([sample.memory / 1e6 for sample in samples]),
+            "tables_mb": growth([sample.tables.bytes / 1e6 for sample in samples]),
+            "depth": growth([sample.depth for sample in samples]),
         },
-        "latency": percentiles(delay for one in samples for delay in one.delays),
+        "latency": percentiles(delay for sample in samples for delay in sample.delays),
         **dead_rows(before, after, after, ran),
     }
     time = "seconds since the load began"
     sizes = ("size of all tables", "size of the job log")
     charts = (
         Lines("Memory levels off", time, "megabytes", ("workers' memory",)),
-        Lines("The tables' size goes up and down, and not only up", time, "megabytes",
+        Lines("The tables grow and shrink, and do not only grow", time, "megabytes",
               sizes if scratch.postgres else sizes[:1]),
         Lines("No backlog grows", time, "jobs enqueued and not settled", ("depth",)),
         Lines("Throughput stays where the producer puts it", time, "jobs per second",

@@ -1,7 +1,7 @@
 """A steady load: one producer at a fixed rate, workers, and a look at everything once a second.
 
-What each look finds out is what happened since the one before, told by the processes themselves;
-nothing is worked out afterwards from totals.
+Each look has what happened since the look before, as the processes report it; nothing is worked out
+afterwards from totals.
 """
 
 import contextlib
@@ -18,14 +18,12 @@ from rota.measure.bench.producer import Load, Producers, Sent
 from rota.measure.bench.witness import piece
 from rota.measure.reports.report import Figures, Series
 from rota.terminal.progress import Progress
+from rota.terminal.stopping import ENDS
 
 PATIENCE = 30.0
-"""Seconds that the workers have for what is left when the producer has ended."""
+"""Seconds that the workers have for the jobs that are left when the producer has ended."""
 STARTING, ENDING = 0.5, 2.0
 """Seconds that a process takes to start, and all of them to end; rough, for estimates."""
-
-# Windows has no SIGHUP.
-ENDS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How long and how strong; `warm_up` seconds before the first sample, all in seconds."""
+    """How long the load lasts and how heavy it is; times in seconds, `warm_up` before the first sample."""
 
     seconds: float
     rate: float
@@ -97,7 +95,7 @@ class Course:
 
     @property
     def expected(self) -> float:
-        """About how many seconds it takes, with the start of the processes and their end."""
+        """About how many seconds the course takes, with the start and the end of the processes."""
         return self.warm_up + self.seconds + STARTING * (self.workers + 1) + ENDING
 
 
@@ -117,10 +115,10 @@ class Steady:
         self.ran = Ran()
 
     def run(self, at_the_end: Callable[[], int] | None = None) -> Ran:
-        """Run it; Ctrl-C ends it early, and what was measured by then is kept.
+        """Run the load; Ctrl-C ends it early, and what was measured by then is kept.
 
-        `at_the_end` is called after the producer has ended, while the workers go on; it says how
-        many jobs it has made available besides.
+        `at_the_end` is called after the producer has ended, while the workers go on; it returns how
+        many further jobs it has made available.
         """
         course, ran = self._course, self.ran
         self._progress.expect(course.expected)
@@ -164,21 +162,21 @@ class Steady:
         ran = self.ran
         now = time.time() - ran.began
         delays = self._count(sent, told)
-        cpu = sum(one.cpu for one in told)
+        cpu = sum(report.cpu for report in told)
         blocks = self._observer.blocks()
         if sample:
             ran.samples.append(
                 Sample(
                     at=now,
                     span=now - self._looked,
-                    due=sum(one.due for one in sent),
-                    enqueued=sum(one.jobs for one in sent),
-                    settled=sum(one.settled for one in told),
+                    due=sum(report.due for report in sent),
+                    enqueued=sum(report.jobs for report in sent),
+                    settled=sum(report.settled for report in told),
                     depth=ran.enqueued - ran.settled,
                     # Four bytes each: a load may go on for hours.
                     delays=array("f", delays),
-                    claims=array("f", (took for one in told for _, _, took in one.claims)),
-                    memory=sum(one.memory for one in told),
+                    claims=array("f", (took for report in told for _, _, took in report.claims)),
+                    memory=sum(report.memory for report in told),
                     cpu=cpu - self._cpu,
                     tables=self._observer.tables(),
                     pieces=array("f", self._pieces),
@@ -189,9 +187,9 @@ class Steady:
         self._pieces.clear()
 
     def _count(self, sent: list[Sent], told: list[Told]) -> list[float]:
-        self.ran.enqueued += sum(one.jobs for one in sent)
-        self.ran.settled += sum(one.settled for one in told)
-        return [at - called for one in told for called, at in one.starts]
+        self.ran.enqueued += sum(report.jobs for report in sent)
+        self.ran.settled += sum(report.settled for report in told)
+        return [at - called for report in told for called, at in report.starts]
 
     def _finish(self, patience: float) -> None:
         deadline = time.time() + patience
@@ -202,11 +200,11 @@ class Steady:
 
 @contextlib.contextmanager
 def _stoppable(stop: Callable[[str], None]) -> Iterator[None]:
-    """Call `stop` at the first Ctrl-C, SIGTERM or SIGHUP; the next one does what it always does.
+    """Call `stop` at the first Ctrl-C, SIGTERM or SIGHUP; the next does what it always does.
 
     An exception would come in the middle of a look, and the look's counts would be lost.
     """
-    before = {number: signal.getsignal(number) for number in ENDS}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *ENDS)}
 
     def restore() -> None:
         for number, handler in before.items():
@@ -225,24 +223,24 @@ def _stoppable(stop: Callable[[str], None]) -> Iterator[None]:
 
 
 def increase(before: int | None, after: int | None) -> int | None:
-    """What was added; `None` where it is not known, or somebody has set the counter back."""
+    """What was added; `None` where that is not known, or the counter was reset."""
     if before is None or after is None or after < before:
         return None
     return after - before
 
 
 def blocks_per_job(samples: Sequence[Sample]) -> float | None:
-    """Blocks that the database touched for each job that was settled meanwhile."""
-    known = [one.blocks for one in samples if one.blocks is not None]
-    settled = sum(one.settled for one in samples)
+    """Blocks that the database touched per settled job."""
+    known = [sample.blocks for sample in samples if sample.blocks is not None]
+    settled = sum(sample.settled for sample in samples)
     return round(sum(known) / settled, 2) if settled and len(known) == len(samples) else None
 
 
 def arrivals(ran: Ran) -> Figures:
-    """How many jobs came, next to how many should have come, and what became of them."""
+    """How many jobs came, next to how many should have come, and how many were settled."""
     samples = ran.samples
     end = samples[-1].at if samples else 0.0
-    due, sent = sum(one.due for one in samples), sum(one.enqueued for one in samples)
+    due, sent = sum(sample.due for sample in samples), sum(sample.enqueued for sample in samples)
     return {
         "seconds": round(end, 1),
         "offered_rate": round(due / end, 1) if end else None,
@@ -256,37 +254,39 @@ def arrivals(ran: Ran) -> Figures:
 
 def series(samples: Sequence[Sample]) -> dict[str, Series]:
     """The samples as series over the time."""
-    at = tuple(round(one.at, 2) for one in samples)
+    at = tuple(round(sample.at, 2) for sample in samples)
 
     def over(unit: str, values: Sequence[float | None]) -> Series:
         return Series(unit, at, tuple(values))
 
     def megabytes(values: Sequence[int | None]) -> list[float | None]:
-        return [None if one is None else round(one / 1e6, 3) for one in values]
+        return [None if value is None else round(value / 1e6, 3) for value in values]
 
     found = {
-        "offered": over("jobs/s", [round(one.due / one.span, 1) for one in samples]),
-        "enqueued": over("jobs/s", [round(one.enqueued / one.span, 1) for one in samples]),
-        "completed": over("jobs/s", [round(one.settled / one.span, 1) for one in samples]),
-        "depth": over("jobs", [one.depth for one in samples]),
-        "latency p50": over("ms", [milliseconds(one.delays, 0.5) for one in samples]),
-        "latency p95": over("ms", [milliseconds(one.delays, 0.95) for one in samples]),
-        "claim p50": over("ms", [milliseconds(one.claims, 0.5) for one in samples]),
-        "claim p95": over("ms", [milliseconds(one.claims, 0.95) for one in samples]),
-        "workers' memory": over("MB", megabytes([one.memory for one in samples])),
-        "workers' processor": over("%", [round(100 * one.cpu / one.span, 1) for one in samples]),
-        "machine": over("ms", [milliseconds(one.pieces, 0.5) for one in samples]),
-        "size of all tables": over("MB", megabytes([one.tables.bytes for one in samples])),
+        "offered": over("jobs/s", [round(sample.due / sample.span, 1) for sample in samples]),
+        "enqueued": over("jobs/s", [round(sample.enqueued / sample.span, 1) for sample in samples]),
+        "completed": over("jobs/s", [round(sample.settled / sample.span, 1) for sample in samples]),
+        "depth": over("jobs", [sample.depth for sample in samples]),
+        "latency p50": over("ms", [milliseconds(sample.delays, 0.5) for sample in samples]),
+        "latency p95": over("ms", [milliseconds(sample.delays, 0.95) for sample in samples]),
+        "claim p50": over("ms", [milliseconds(sample.claims, 0.5) for sample in samples]),
+        "claim p95": over("ms", [milliseconds(sample.claims, 0.95) for sample in samples]),
+        "workers' memory": over("MB", megabytes([sample.memory for sample in samples])),
+        "workers' processor": over(
+            "%", [round(100 * sample.cpu / sample.span, 1) for sample in samples]
+        ),
+        "machine": over("ms", [milliseconds(sample.pieces, 0.5) for sample in samples]),
+        "size of all tables": over("MB", megabytes([sample.tables.bytes for sample in samples])),
     }
     if samples and samples[0].tables.dead is not None:
         found |= {
-            "blocks per job": over("blocks", [blocks_per_job([one]) for one in samples]),
-            "size of the job log": over("MB", megabytes([one.tables.log_bytes for one in samples])),
-            "dead rows in the job log": over("rows", [one.tables.log_dead for one in samples]),
-            "dead rows in all tables": over("rows", [one.tables.dead for one in samples]),
+            "blocks per job": over("blocks", [blocks_per_job([sample]) for sample in samples]),
+            "size of the job log": over("MB", megabytes([sample.tables.log_bytes for sample in samples])),
+            "dead rows in the job log": over("rows", [sample.tables.log_dead for sample in samples]),
+            "dead rows in all tables": over("rows", [sample.tables.dead for sample in samples]),
             "oldest transaction": over(
-                "s", [None if (age := one.tables.oldest) is None else round(age, 1)
-                      for one in samples]
+                "s", [None if (age := sample.tables.oldest) is None else round(age, 1)
+                      for sample in samples]
             ),
         }  # fmt: skip
     return found

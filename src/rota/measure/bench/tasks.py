@@ -1,6 +1,6 @@
 """The tasks of the benchmarks' workers: handlers that do nothing, or note when they began.
 
-The app is a module's own, because a child process (`executor="process"`) imports its task.
+The app is a module's global, because a child process (`executor="process"`) imports its task.
 """
 
 import time
@@ -12,10 +12,10 @@ from rota.config import DAY
 QUEUE = "bench"
 
 app = Rota("sqlite:///rota-bench-unused.db")
-"""`open_app` says which database; nothing is ever opened under this name."""
+"""`open_app` sets the database; this URL is never opened."""
 
 starts: list[tuple[float, float]] = []
-"""What `stamp` was given, and when its handler began, in seconds since the epoch."""
+"""The key of each `stamp`, and when its handler began, in seconds since the epoch."""
 
 
 @app.task(name="bench.noop", queue=QUEUE)
@@ -44,13 +44,13 @@ def carry_in_process(load: str) -> None:
 
 @app.task(name="bench.stamp", queue=QUEUE)
 async def stamp(key: float) -> None:
-    """Note when this job began; the key is the caller's, such as the time of its call."""
+    """Note when this job began; the caller chooses the key, such as the time of its call."""
     starts.append((key, time.time()))
 
 
 @app.task(name="bench.keyed", queue=QUEUE)
 async def keyed(key: int) -> None:
-    """Do nothing, for a key of which there may be a limit."""
+    """Do nothing, for a key that may have a limit."""
     del key
 
 
@@ -66,14 +66,14 @@ RETRY_DELAY = 1.0
     name="bench.flaky", queue=QUEUE, max_attempts=100, retry=lambda _attempt, _error: RETRY_DELAY
 )
 async def flaky(ctx: Context, number: int, failures: int) -> None:
-    """Fail so many times; each attempt is noted as `number + attempt / 1000`."""
+    """Fail `failures` times; each attempt is noted as `number + attempt / 1000`."""
     starts.append((number + ctx.attempt / 1000, time.time()))
     if ctx.attempt <= failures:
         raise Failed
 
 
 def open_app(url: str, *, keep: bool = True) -> Rota:
-    """The app, on that database; `keep` retains completed jobs."""
+    """The app on a database; `keep` retains completed jobs."""
     app.use(url)
     for task in app.tasks.values():
         task.retention = DAY if keep else 0

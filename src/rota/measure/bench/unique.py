@@ -1,4 +1,4 @@
-"""How fast does `enqueue_many` store unique jobs, half of whose keys are taken?"""
+"""How fast does `enqueue_many` store unique jobs where half of the keys are taken?"""
 
 import time
 
@@ -14,11 +14,11 @@ KINDS = ("skip", "replace")
 
 
 def unique(scratch: Scratch, *, jobs: int, progress: Progress) -> Result:
-    """One `enqueue_many` for each kind of conflict, next to one of jobs without keys.
+    """One `enqueue_many` for each kind of conflict, next to one for jobs without keys.
 
     Args:
         scratch: Where to make the databases.
-        jobs: How many jobs one call names; half of the keys have a job that waits.
+        jobs: How many jobs a call has; half of the keys have a job that waits.
         progress: Shows how far it is.
     """
     figures: dict[str, Figures] = {}
@@ -38,8 +38,8 @@ def unique(scratch: Scratch, *, jobs: int, progress: Progress) -> Result:
 NOTES = (
     (
         "Every second key has a job that waits, enqueued before and not timed. rate counts all jobs "
-        "that the call names, whatever became of them. ratio_to_no_keys is the ratio to the rate of "
-        "jobs without keys, in a database of their own in the same run."
+        "of the call, the skipped ones too. ratio_to_no_keys is the ratio to the rate of jobs without "
+        "keys, in a database of their own in the same run."
     ),
 )
 
@@ -49,21 +49,21 @@ def _conflicting(url: str, jobs: int, kind: str, progress: Progress) -> dict[str
     app = tasks.open_app(url)
     task = tasks.noop.using(unique=Unique(by=("n",), on_conflict=kind))
     many = [(n,) for n in range(jobs)]
-    # The first ones open connections and prepare statements, for both kinds of answers.
+    # The first calls open connections and prepare statements, for created and for met jobs.
     for _ in range(2):
         task.enqueue_many([(-n,) for n in range(1, 1001)])
     task.enqueue_many(many[::2])
     progress.at(jobs / 2)
     began = time.perf_counter()
-    placed = task.enqueue_many(many)
+    enqueued = task.enqueue_many(many)
     seconds = time.perf_counter() - began
     progress.at(jobs)
     app.close()
     return {
         "jobs": jobs,
-        "created": len(placed.created),
-        "replaced": len(placed.replaced),
-        "skipped": len(placed.skipped),
+        "created": len(enqueued.created),
+        "replaced": len(enqueued.replaced),
+        "skipped": len(enqueued.skipped),
         "seconds": round(seconds, 3),
         "rate": round(jobs / seconds),
     }

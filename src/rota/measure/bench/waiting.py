@@ -1,4 +1,4 @@
-"""Does a producer wait while another one holds an uncommitted enqueue in the same lane?"""
+"""Does a producer wait while another has an uncommitted enqueue in the same queue?"""
 
 import time
 
@@ -9,11 +9,11 @@ from rota.measure.reports.report import Figures
 from rota.terminal.progress import Progress
 
 BLOCK = 50
-"""Enqueues with and without the open producer take turns in blocks of so many."""
+"""Enqueues with and without the open producer take turns in such blocks."""
 
 
 def waiting(url: str, *, blocks: int = 12, progress: Progress) -> dict[str, Figures]:
-    """Time enqueues one by one: in every other block somebody else's is not committed."""
+    """Time enqueues one by one; in every other block another producer has not committed."""
     app = tasks.open_app(url)
     for _ in range(BLOCK):
         tasks.stamp.enqueue(0.0)

@@ -1,4 +1,4 @@
-"""What else may have made the figures what they are: the machine, and the work per job.
+"""Witnesses beside the figures: the speed of the machine, and the work per job.
 
 Machines are shared, and their speed varies within minutes. Two witnesses tell whether a figure
 changed because of the jobs: a fixed piece of plain Python, timed beside the load, takes longer when
@@ -14,18 +14,18 @@ from statistics import median
 from rota.measure.bench.observer import Observer
 
 ROUNDS = 2_000
-"""Of the piece of work: some tenths of a millisecond."""
+"""Rounds of the piece of work: some tenths of a millisecond."""
 
 TRIES = 3
-"""Times that it is done at each look, of which the shortest counts: the others may have been
-interrupted. Every 50 ms all of it is less than 1 % of a core."""
+"""Pieces at each look, of which the shortest counts: the others may have been interrupted. Every
+50 ms they are less than 1 % of a core."""
 
 BLOCKS_EVERY = 0.5
-"""Seconds between two looks at the blocks. A look reads all that pg_stat_statements knows of, which
-takes milliseconds where that is thousands of statements."""
+"""Seconds between two looks at the blocks. A look reads all of pg_stat_statements, which takes
+milliseconds for thousands of statements."""
 
 Look = tuple[float, float]
-"""A moment in seconds since the epoch, and what was found in it."""
+"""A moment in seconds since the epoch, and the value that was found."""
 
 
 def piece() -> float:
@@ -46,7 +46,7 @@ class Witness:
 
     Attributes:
         pieces: When the piece of work took how many seconds.
-        blocks: When so many blocks had been touched; only where each statement counts at once.
+        blocks: When how many blocks had been touched; only where each statement counts at once.
     """
 
     def __init__(self, observer: Observer) -> None:
@@ -70,7 +70,7 @@ class Witness:
 
 
 def medians(looks: Sequence[Look], began: float, ends: Sequence[float]) -> list[float | None]:
-    """The median of what was found in each part of the time; `None` where nobody looked."""
+    """The median of the looks in each part of the time; `None` where there was no look."""
     found: list[float | None] = []
     for start, end in zip([began, *ends[:-1]], ends, strict=True):
         values = [value for at, value in looks if start <= at < end]
@@ -79,10 +79,10 @@ def medians(looks: Sequence[Look], began: float, ends: Sequence[float]) -> list[
 
 
 def increases(looks: Sequence[Look], began: float, ends: Sequence[float]) -> list[float] | None:
-    """How much a counter grew in each part, evenly between two looks; `None` if nobody knows.
+    """How much a counter grew in each part, evenly between two looks.
 
-    It is not known where nobody looked before the first part, in each, and after the last; nor if
-    the counter went back, because somebody has reset it.
+    `None` unless there were looks before the first part, in each, and after the last; and if the
+    counter was reset.
     """
     if not looks or looks[0][0] > began or looks[-1][0] < ends[-1]:
         return None

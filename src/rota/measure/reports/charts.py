@@ -32,7 +32,7 @@ STEPS = ("#2f7fc1", "#7db4dd", "#e8cf7a", "#f0b45c", "#d97a12", "#a23a0a")
 """Of the parts of stacked bars, whose order means something: from cold to hot."""
 
 INK = {"#010101": "var(--ink)", "#020202": "var(--quiet)", "#030303": "var(--grid)"}
-"""What matplotlib is told, and what the page decides."""
+"""Placeholders for matplotlib, and the page's colours, which replace them."""
 
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -56,7 +56,7 @@ STYLE: dict[Any, Any] = {
 }
 
 FEW = 12
-"""Points, or bars, that one can tell apart."""
+"""Points, or bars, that a reader can tell apart."""
 
 WIDE = 80
 """Characters of labels that fit side by side."""
@@ -81,7 +81,7 @@ DOTS = 150
 
 
 def check(extra: str = "bench") -> None:
-    """Say now, and not after an hour, that charts cannot be drawn; `extra` is who needs them.
+    """Fail now, and not after an hour, where charts cannot be drawn; `extra` installs what they need.
 
     Raises:
         ConfigError: matplotlib is not installed.
@@ -121,15 +121,15 @@ def picture(chart: Lines | Bars, series: Mapping[str, Series]) -> bytes:
         if names := legend(chart):
             from matplotlib.lines import Line2D
 
-            longest = max(len(one.name) for one in names)
+            longest = max(len(key.name) for key in names)
             columns = max(1, min(4, len(names), TITLE // (longest + 8)))
             width = 7.0 if isinstance(chart, Bars) else 1.8
             keys = [
-                Line2D([], [], color=one.colour, linestyle=one.dashes, linewidth=width)
-                for one in names
+                Line2D([], [], color=key.colour, linestyle=key.dashes, linewidth=width)
+                for key in names
             ]
             figure.legend(
-                keys, [one.name for one in names], loc="outside lower center",
+                keys, [key.name for key in names], loc="outside lower center",
                 ncols=columns, frameon=False,
             )  # fmt: skip
             wide, high = figure.get_size_inches()
@@ -167,14 +167,16 @@ class Key(NamedTuple):
 
 
 def legend(chart: Lines | Bars) -> list[Key]:
-    """What the colours of a chart mean; nothing where there is only one.
+    """What the colours of a chart mean; nothing where there is only one colour.
 
-    The page shows it, because there it can take as many lines as it needs.
+    The page shows the legend, because there it can take as many lines as it needs.
     """
     if isinstance(chart, Lines):
-        names = [] if _named_at_ends(chart) else [chart.names.get(one, one) for one in chart.series]
+        names = (
+            [] if _named_at_ends(chart) else [chart.names.get(name, name) for name in chart.series]
+        )
         return _keys(names) if len(names) > 1 else []
-    # A single part may be the only one of many that there is: it has to be named.
+    # A single part is named, too: others may just have been empty.
     return _parts(chart) if len(chart.groups) > 1 or chart.stacked else []
 
 
@@ -185,12 +187,12 @@ def _named_at_ends(chart: Lines) -> bool:
 def _lines(axes: "Axes", chart: Lines, series: Mapping[str, Series]) -> None:
     keys = _keys(chart.series)
     for key in keys:
-        one = series[key.name]
-        y = [float("nan") if value is None else value for value in one.y]
-        marker = "o" if len(one.x) <= FEW else ""
+        line = series[key.name]
+        y = [float("nan") if value is None else value for value in line.y]
+        marker = "o" if len(line.x) <= FEW else ""
         # Not clipped: a line at zero would lose its lower half.
         axes.plot(
-            one.x, y, clip_on=False, color=key.colour, linestyle=key.dashes, linewidth=1.8,
+            line.x, y, clip_on=False, color=key.colour, linestyle=key.dashes, linewidth=1.8,
             marker=marker, markersize=4,
         )  # fmt: skip
     axes.set_xlabel(chart.x)
@@ -212,18 +214,18 @@ def _lines(axes: "Axes", chart: Lines, series: Mapping[str, Series]) -> None:
 
 def _scale(axes: "Axes", drawn: Sequence[Series], *, spread: bool) -> None:
     """The y axis: from zero; or, where lines lie far above others, logarithmic."""
-    highest = [max((y for y in one.y if y is not None), default=0.0) for one in drawn]
-    above = [one for one in highest if one > 0]
+    highest = [max((y for y in line.y if y is not None), default=0.0) for line in drawn]
+    above = [y for y in highest if y > 0]
     if not (spread and above and max(above) / min(above) >= FAR_APART):
         axes.set_ylim(0, max(above, default=0.0) * 1.08 or 1)
         return
-    values = [y for one in drawn for y in one.y if y is not None]
+    values = [y for line in drawn for y in line.y if y is not None]
     least = min(y for y in values if y > 0)
     if min(values) > 0:
         axes.set_yscale("log")
         axes.set_ylim(least / 1.3, max(above) * 1.5)
     else:
-        # Zero has a place of its own below the smallest power of ten.
+        # Zero stands below the smallest power of ten.
         axes.set_yscale("symlog", linthresh=10 ** math.floor(math.log10(least)), linscale=0.5)
         axes.set_ylim(0, max(above) * 1.5)
 
@@ -231,36 +233,35 @@ def _scale(axes: "Axes", drawn: Sequence[Series], *, spread: bool) -> None:
 def _names_at_ends(
     axes: "Axes", chart: Lines, keys: Sequence[Key], series: Mapping[str, Series]
 ) -> None:
-    """Write each line's name where it ends, moved up or down where they would meet."""
+    """Write each line's name where the line ends, moved up or down where names would meet."""
     ends = []
     for key in keys:
-        one = series[key.name]
-        points = [(x, y) for x, y in zip(one.x, one.y, strict=True) if y is not None]
+        line = series[key.name]
+        points = [(x, y) for x, y in zip(line.x, line.y, strict=True) if y is not None]
         if points:
             end = axes.transAxes.inverted().transform(axes.transData.transform(points[-1]))
             ends.append((float(end[1]), points[-1], key))
     ends.sort(key=lambda end: end[0])
-    height = axes.get_figure(root=True).get_size_inches()[1] - 0.6  # type: ignore[union-attr]
-    for place, (_, point, key) in zip(
-        _apart([end[0] for end in ends], LINE / 72 / height), ends, strict=True
+    inches = axes.get_figure(root=True).get_size_inches()[1] - 0.6  # type: ignore[union-attr]
+    for height, (_, point, key) in zip(
+        _apart([end[0] for end in ends], LINE / 72 / inches), ends, strict=True
     ):
         axes.annotate(
-            chart.names.get(key.name, key.name), point, (1.03, place),
+            chart.names.get(key.name, key.name), point, (1.03, height),
             textcoords="axes fraction", va="center", fontsize=8, color=key.colour,
             arrowprops={"arrowstyle": "-", "color": key.colour, "linewidth": 0.6, "alpha": 0.6,
                         "linestyle": key.dashes, "relpos": (0, 0.5), "shrinkA": 0, "shrinkB": 2},
         )  # fmt: skip
 
 
-def _apart(places: Sequence[float], gap: float) -> list[float]:
-    """Places in ascending order, moved as little as need be to lie at least a gap apart.
+def _apart(heights: Sequence[float], gap: float) -> list[float]:
+    """Heights in ascending order, moved as little as need be to lie at least a gap apart.
 
-    Those that would meet are put around the middle of where they were; between 0 and 1 as far as
-    there is room.
+    Those that would meet are put around their middle; between 0 and 1 as far as there is room.
     """
     groups: list[list[float]] = []
-    for place in places:
-        groups.append([place])
+    for height in heights:
+        groups.append([height])
         while len(groups) > 1 and _bottom(groups[-2], gap) + gap * len(groups[-2]) > _bottom(
             groups[-1], gap
         ):
@@ -270,7 +271,7 @@ def _apart(places: Sequence[float], gap: float) -> list[float]:
 
 
 def _bottom(group: Sequence[float], gap: float) -> float:
-    """Where the lowest of a group goes, so that all of it is within the chart."""
+    """The height of a group's lowest, so that the whole group is within the chart."""
     size = gap * (len(group) - 1)
     return max(0.0, min(1.0 - size, sum(group) / len(group) - size / 2))
 
@@ -282,18 +283,18 @@ def _bars(axes: "Axes", chart: Bars) -> None:
     width = 0.8 / beside
     below = [0.0] * len(labels)
     for number, (group, key) in enumerate(zip(chart.groups.values(), _parts(chart), strict=True)):
-        place = 0 if chart.stacked else number
-        places = [n + (place - (beside - 1) / 2) * width for n in range(len(labels))]
+        shift = (0 if chart.stacked else number) - (beside - 1) / 2
+        middles = [n + shift * width for n in range(len(labels))]
         values = [group.get(label, 0.0) for label in labels]
         if lying:
-            drawn = axes.barh(places, values, width * 0.92, left=below, color=key.colour)
+            drawn = axes.barh(middles, values, width * 0.92, left=below, color=key.colour)
         else:
-            drawn = axes.bar(places, values, width * 0.92, bottom=below, color=key.colour)
+            drawn = axes.bar(middles, values, width * 0.92, bottom=below, color=key.colour)
         if chart.stacked:
-            below = [sum(both) for both in zip(below, values, strict=True)]
+            below = [start + value for start, value in zip(below, values, strict=True)]
         elif lying or len(labels) * len(chart.groups) <= FEW:
             axes.bar_label(drawn, list(map(_short, values)), padding=3, fontsize=8.5)
-    # Where all add up to the same, such as 100 percent, there is nothing to say.
+    # Where all bars end at the same value, such as 100 percent, the ends need no label.
     if chart.stacked and len({*map(_short, below)}) > 1:
         axes.bar_label(drawn, list(map(_short, below)), padding=3, fontsize=8.5)
     if lying:
@@ -321,7 +322,7 @@ def _lying(chart: Bars) -> bool:
 
 
 def _short(value: float) -> str:
-    # Three digits say enough, and what is larger is whole anyway.
+    # Three digits say enough; larger numbers are whole anyway.
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004
 
 
@@ -337,7 +338,7 @@ def _parts(chart: Bars) -> list[Key]:
 
 
 def _keys(names: Sequence[str]) -> list[Key]:
-    """Colours in their order; where they begin again, lines are dashed."""
+    """Colours in their order; where the colours begin again, lines are dashed."""
     count = len(COLOURS)
     return [
         Key(name, COLOURS[n % count], DASHES[n // count % len(DASHES)])
@@ -346,14 +347,8 @@ def _keys(names: Sequence[str]) -> list[Key]:
 
 
 def _inline(svg: str) -> str:
-    """The element alone, in the page's colours, with names that no other chart has."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'<svg height="[^"]*"', '<svg role="img"', svg, count=1)
-    svg = re.sub(r'(<svg[^>]*?) (?:width="[^"]*pt")', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg[^>]*?) (?:height="[^"]*pt")', r"\1", svg, count=1)
-    svg = re.sub(r'<g id="[^"]*">', "<g>", svg)
-    svg = svg.replace("*{stroke-linejoin: round; stroke-linecap: butt}", "")
-    for told, meant in INK.items():
-        svg = svg.replace(told, meant)
+    """The element alone, in the page's colours, without the ids that all charts have in common."""
+    svg = re.sub(r'<g id="[^"]*">', "<g>", svg[svg.index("<svg") :])
+    for placeholder, colour in INK.items():
+        svg = svg.replace(placeholder, colour)
     return svg

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rota.measure.reports.report import Figures, Report, Value
 
 WIDEST = 6
-"""Things side by side at most; more stand below each other, with the figures side by side."""
+"""Runs side by side at most; more stand below each other, with the figures side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ def grids(figures: Figures, title: str = "") -> list[Grid]:
 
 def surroundings(report: Report) -> list[Grid]:
     """Machine, versions, settings and parameters."""
-    who = {"when": report.when, "commit": report.commit, **report.versions, **report.machine}
+    machine = {"when": report.when, "commit": report.commit, **report.versions, **report.machine}
     return [
         Grid("parameters", ("parameter", "value"), _pairs(report.parameters)),
-        Grid("machine and versions", ("", "value"), _pairs(who)),
+        Grid("machine and versions", ("", "value"), _pairs(machine)),
         Grid("settings of the database", ("setting", "value"), tuple(report.settings.items())),
     ]
 

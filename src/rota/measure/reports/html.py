@@ -10,7 +10,7 @@ from rota.measure.reports.report import Bars, Lines, Report
 DATABASES = {
     "postgresql": "PostgreSQL", "mariadb": "MariaDB", "sqlite": "SQLite", "redis": "Redis",
 }  # fmt: skip
-"""What they are called in versions, and for people."""
+"""Databases by their names in versions: their names for people."""
 
 STYLE = """
 :root { color-scheme: light dark; --page: #ffffff; --card: #f7f8fa; --ink: #1b1f24;
@@ -51,8 +51,8 @@ def page(
 
     Args:
         report: What was measured.
-        charts: Those of the result.
-        program: Who has measured it.
+        charts: The charts of the result.
+        program: The command that has measured it.
         sections: Paragraphs under headings, to come before the charts.
 
     Raises:
@@ -64,7 +64,7 @@ def page(
         for number, chart in enumerate(charts)
     )
     before = "".join(
-        f"<h2>{escape(heading)}</h2>" + "".join(f"<p>{escape(one)}</p>\n" for one in paragraphs)
+        f"<h2>{escape(heading)}</h2>" + "".join(f"<p>{escape(text)}</p>\n" for text in paragraphs)
         for heading, paragraphs in (sections or {}).items()
     )
     partial = (
@@ -84,7 +84,7 @@ def page(
 <body>
 <h1>{escape(program)} {escape(report.name)}</h1>
 <p>{escape(report.question)}</p>
-<p class="quiet">{escape(_who(report))}</p>
+<p class="quiet">{escape(_machine(report))}</p>
 {partial}
 {before}
 {f"<h2>Charts</h2>{drawn}" if drawn else ""}
@@ -92,16 +92,16 @@ def page(
 {"".join(map(_table, grids(report.figures)))}
 {f"<h2>How to read them</h2>{notes}" if notes else ""}
 <h2>Where and how</h2>
-{"".join(_table(one, plain=True) for one in surroundings(report))}
+{"".join(_table(grid, plain=True) for grid in surroundings(report))}
 </body>
 </html>
 """
 
 
-def _who(report: Report) -> str:
+def _machine(report: Report) -> str:
     versions = {"postgresql": report.settings.get("server_version"), **report.versions}
-    databases = ", ".join(f"{title} {one}" for key, title in DATABASES.items()
-                          if (one := versions.get(key)))  # fmt: skip
+    databases = ", ".join(f"{title} {version}" for key, title in DATABASES.items()
+                          if (version := versions.get(key)))  # fmt: skip
     cores = report.machine["cores"]
     return f"{report.when} · {databases} · {cores} cores · commit {report.commit}"
 
@@ -125,7 +125,7 @@ def _swatch(key: Key) -> str:
 
 def _table(grid: Grid, *, plain: bool = False) -> str:
     title = f"<h3>{escape(grid.title)}</h3>" if grid.title else ""
-    head = "".join(f"<th>{escape(one)}</th>" for one in grid.headings)
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in grid.headings)
     rows = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n"
         for row in grid.rows

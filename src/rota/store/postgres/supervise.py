@@ -2,7 +2,9 @@
 
 from rota.store.health import OpenTransaction, PreparedTransaction, TransactionFacts
 from rota.store.operation import Begin, Steps, operation
+from rota.store.postgres.connection import APPLICATION
 from rota.store.postgres.statements import sql
+from rota.store.supervision import Supervision
 
 OPEN = sql("health/transactions_open")
 HIDDEN = sql("health/transactions_hidden")
@@ -20,7 +22,7 @@ def open_transactions(seconds: float) -> Steps[TransactionFacts]:
 
 
 @operation(Begin.NOTHING)
-def end_transaction(one: OpenTransaction) -> Steps[bool | None]:
+def end(transaction: OpenTransaction) -> Steps[bool | None]:
     """End the session if it still is in that very transaction.
 
     Returns whether it ended within five seconds; None if the transaction was over before.
@@ -28,5 +30,12 @@ def end_transaction(one: OpenTransaction) -> Steps[bool | None]:
     Raises:
         ConfigError: This role may not end it.
     """
-    rows = yield END(pid=one.pid, backend_start=one.backend_start, xact_start=one.xact_start)
+    rows = yield END(
+        pid=transaction.pid,
+        backend_start=transaction.backend_start,
+        xact_start=transaction.xact_start,
+    )
     return bool(rows[0][0]) if rows else None
+
+
+SUPERVISION = Supervision(APPLICATION, open_transactions, end)

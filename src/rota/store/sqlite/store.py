@@ -8,6 +8,7 @@ these jobs run again; a crash of processes undoes nothing).
 import os
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rota.store.sqlite import claim as claiming
@@ -78,6 +79,15 @@ class SqliteStore:
         from rota.store.sqlite import cron
 
         return cron.cron(self.enqueue)
+
+    @property
+    def supervision(self) -> None:
+        """A file's processes have no sessions that could be ended."""
+
+    def missing_file(self) -> Path | None:
+        """The file, if its first use would create it."""
+        path = Path(self.path)
+        return None if path.exists() else path
 
     def lanes(self) -> "Operation[list[LaneFacts]]":
         """Each lane, and how long ago its next job was enqueued."""
