@@ -46,8 +46,8 @@ class Rota:
         url: `postgresql://…` or `sqlite:///file.db`; without one `ROTA_DATABASE_URL` is read, else
             the file `rota.db` in the current folder is used. Nothing is opened yet.
         retention: Seconds (or a timedelta) that completed and cancelled jobs stay readable; 0
-            keeps none. Discarded ones stay until somebody deletes or retries them. `queue` says
-            it for single queues.
+            keeps none. Discarded ones stay until they are deleted or retried. `queue` sets it
+            for single queues.
         max_args_bytes: The largest args a job may have, as JSON; `None` for no limit.
 
     Raises:
@@ -233,7 +233,7 @@ class Rota:
             ConfigError: A value cannot be used, or the queue was declared before.
         """
         handle = QueueHandle(self.database, name)
-        if any(one is not None for one in (retention, max_attempts, timeout, concurrency)):
+        if any(option is not None for option in (retention, max_attempts, timeout, concurrency)):
             self.queues.declare(name, retention, max_attempts, timeout, concurrency)
         return handle
 

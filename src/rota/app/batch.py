@@ -110,9 +110,9 @@ class BatchTask(Task[[E], R, Any], Generic[E, R]):
 
     def _result_annotation(self) -> object:
         annotation = without_outcomes(result_annotation(self.function))
-        for one in (annotation, *get_args(annotation)):
-            if get_origin(one) is list:
-                return without_outcomes(get_args(one)[0])
+        for part in (annotation, *get_args(annotation)):
+            if get_origin(part) is list:
+                return without_outcomes(get_args(part)[0])
         return Any
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Stoppable:
-    """A run that somebody may want to stop."""
+    """A run that can be asked to stop."""
 
     __slots__ = ("_cancelled", "_noticed")
 
@@ -31,7 +31,7 @@ class Stoppable:
 
     @property
     def cancelled(self) -> bool:
-        """Whether somebody asked for the job to stop, its time is up, or its lease was lost.
+        """Whether the job was asked to stop, its time is up, or its lease was lost.
 
         Async handlers are cancelled by themselves; a handler in a thread cannot be stopped from
         outside, so a long one looks at this between its steps and returns.
@@ -55,7 +55,7 @@ class Stoppable:
 
 
 class Context(Stoppable):
-    """The job that is being run, and whether somebody wants it to stop."""
+    """The job that is being run, and whether it shall stop."""
 
     __slots__ = ("_job", "_notes", "_told", "_transact")
 

@@ -51,7 +51,7 @@ class Crontab:
 
         Only now, since the code may declare a queue after the entries whose jobs wait in it.
         """
-        return tuple(declaring.filled(one, self._queues) for one in self.declared.values())
+        return tuple(declaring.filled(entry, self._queues) for entry in self.declared.values())
 
     def __call__(
         self,

@@ -144,13 +144,13 @@ def _options(task: Task[..., Any, Any]) -> "CronOptions":
     unique = task.spec.unique
     if unique is not None and unique.on_conflict == OnConflict.DEBOUNCE:
         message = (
-            f"cron: unique of task {task.name!r} debounces: its jobs wait until nobody has enqueued "
-            "them for a while, but those of an entry have their times; declare the entry of "
+            f"cron: unique of task {task.name!r} debounces: its jobs wait for a pause between "
+            "enqueues, but those of an entry have their times; declare the entry of "
             ".using(unique=Unique(…, on_conflict='replace')), or of one that skips"
         )
         raise ConfigError(message)
     if unique is not None and unique.on_conflict == OnConflict.RAISE:
-        # There is nobody whom an error would reach.
+        # An error would reach no caller.
         unique = replace(unique, on_conflict=OnConflict.SKIP)
     return CronOptions(
         attempts_given=task.spec.max_attempts is not None,

@@ -31,10 +31,14 @@ def without_outcomes(annotation: object) -> object:
     arguments = getattr(annotation, "__args__", None)
     if arguments is None or getattr(annotation, "__origin__", None) not in {None, _union()}:
         return annotation
-    kept = [one for one in arguments if not (isinstance(one, type) and issubclass(one, Exception))]
+    kept = [part for part in arguments if not _is_outcome(part)]
     if len(kept) == len(arguments):
         return annotation
-    return functools.reduce(lambda one, other: one | other, kept) if kept else None
+    return functools.reduce(lambda left, right: left | right, kept) if kept else None
+
+
+def _is_outcome(part: object) -> bool:
+    return isinstance(part, type) and issubclass(part, Exception)
 
 
 def _union() -> object:

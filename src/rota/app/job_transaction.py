@@ -43,7 +43,7 @@ class Stage(Enum):
 
     NONE = "there is none, or it was rolled back"
     OPEN = "the handler is in its block"
-    SETTLED = "the completion is written, and nobody knows yet whether it is committed"
+    SETTLED = "the completion is written, and in doubt: it may not be committed yet"
     COMPLETED = "the completion is committed"
 
 
@@ -103,7 +103,7 @@ class Completion:
 
         Raises:
             LeaseLost: The job is not held by this worker any more.
-            StoreUnavailable: Nobody knows; the worker looks for leases that it does not know.
+            StoreUnavailable: It is not known; the worker looks for leases that it has not noted.
         """
         job = self.job
         with self._moving() as moved:
@@ -142,7 +142,7 @@ class JobTransaction(TransactionBlock):
         self, database: Database, completion: Completion | None, conn: object, *, commit: bool
     ) -> None:
         if conn is None and not commit:
-            message = "commit=False needs conn=...: nobody else can commit a connection of Rota's"
+            message = "commit=False needs conn=...: only Rota can commit a connection of its own"
             raise ConfigError(message)
         self._database = database
         self._completion = completion
@@ -238,43 +238,43 @@ class JobTransaction(TransactionBlock):
             await adrive(self._leaving(joined, error), _now)
 
     def _entering(self, run: Callable[..., Any], joined: Joined | AwaitedJoined) -> Flow:
-        one = self._completion
-        if one is None:
+        completion = self._completion
+        if completion is None:
             yield joined.begin
             return
-        one.open()
+        completion.open()
         try:
-            yield partial(run, partial(one.single_out, self._database))
+            yield partial(run, partial(completion.single_out, self._database))
             yield joined.begin
         except BaseException:
-            one.stage = Stage.NONE
+            completion.stage = Stage.NONE
             raise
 
     def _leaving(self, joined: Joined | AwaitedJoined, error: BaseException | None) -> Flow:
-        one = self._completion
+        completion = self._completion
         if error is not None:
-            if one is not None:
-                one.stage = Stage.NONE
+            if completion is not None:
+                completion.stage = Stage.NONE
             if self._commit:
                 yield joined.rollback
             return
         try:
-            if one is not None:
-                one.settlement = completed(
-                    one.job, one.keeps[one.job.queue].completed, self._result
+            if completion is not None:
+                completion.settlement = completed(
+                    completion.job, completion.keeps[completion.job.queue].completed, self._result
                 )
-                one.stage = Stage.SETTLED
-                settle = self._database.store.settle(one.session, [one.settlement])
+                completion.stage = Stage.SETTLED
+                settle = self._database.store.settle(completion.session, [completion.settlement])
                 refused = yield partial(joined.run, settle)
-                one.require(held=not refused)
+                completion.require(held=not refused)
             if self._commit:
                 yield joined.commit
         except BaseException:
             if self._commit:
                 yield joined.rollback
             raise
-        if one is not None and self._commit:
-            one.stage = Stage.COMPLETED
+        if completion is not None and self._commit:
+            completion.stage = Stage.COMPLETED
 
 
 def without_job(database: Database) -> Transact:

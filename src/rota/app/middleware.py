@@ -61,8 +61,8 @@ class Middleware:
             return jobs
 
         call_next: Callable[[EnqueueCall], list[JobId]] = innermost
-        for one in reversed(self._fitting(is_async=False)):
-            call_next = _step(one, call_next)
+        for function in reversed(self._fitting(is_async=False)):
+            call_next = _step(function, call_next)
         return _one_each(call, call_next(call), stored)
 
     async def aenqueue(
@@ -77,14 +77,18 @@ class Middleware:
             return jobs
 
         call_next: Callable[[EnqueueCall], Awaitable[list[JobId]]] = innermost
-        for one in reversed(self._fitting(is_async=True)):
-            call_next = _step(one, call_next)
+        for function in reversed(self._fitting(is_async=True)):
+            call_next = _step(function, call_next)
         return _one_each(call, await call_next(call), stored)
 
     def _fitting(self, *, is_async: bool) -> list[Callable[..., Any]]:
-        found = [one for one in self.enqueueing if inspect.iscoroutinefunction(one) is is_async]
+        found = [
+            function
+            for function in self.enqueueing
+            if inspect.iscoroutinefunction(function) is is_async
+        ]
         if not found:
-            names = ", ".join(one.__qualname__ for one in self.enqueueing)
+            names = ", ".join(function.__qualname__ for function in self.enqueueing)
             mine, other = ("aenqueue", "an async def") if is_async else ("enqueue", "a def")
             message = (
                 f"the middleware around enqueue ({names}) does not fit {mine}, which needs {other}; "
@@ -98,15 +102,15 @@ def wrapped(
     around: Sequence[Callable[..., Any]], context: object, call: Callable[[], Any]
 ) -> Callable[[], Any]:
     """A run inside its middleware; what it gives is awaitable if `around` and `call` are async."""
-    for one in reversed(around):
-        call = partial(one, context, call)
+    for function in reversed(around):
+        call = partial(function, context, call)
     return call
 
 
 def _step(
-    one: Callable[..., Any], call_next: Callable[[EnqueueCall], T]
+    function: Callable[..., Any], call_next: Callable[[EnqueueCall], T]
 ) -> Callable[[EnqueueCall], T]:
-    return lambda call: one(call, call_next)
+    return lambda call: function(call, call_next)
 
 
 def _checked(function: F) -> F:
@@ -128,13 +132,13 @@ def _one_each(call: EnqueueCall, jobs: list[JobId], stored: Sequence[JobId]) -> 
         got = type(jobs).__name__
     elif len(jobs) != len(call.jobs):
         got = f"{len(jobs)} ids"
-    elif all(isinstance(one, int) and one in known for one in jobs):
+    elif all(isinstance(job, int) and job in known for job in jobs):
         return Enqueued.from_ids(jobs)
     else:
         got = "ids of its own"
     done = "Nothing was stored"
     if stored:
-        # Whoever takes this for a failed enqueue and tries again would have each job twice.
+        # A caller that takes this for a failed enqueue and tries again would store each job twice.
         ids = ", ".join(map(str, stored[:NAMED])) + (", …" if stored[NAMED:] else "")
         done = (
             f"{len(stored)} job(s) are stored all the same ({ids}): do not enqueue them again, "

@@ -24,7 +24,7 @@ from rota.model.queue_settings import (
 
 
 class Kept(NamedTuple):
-    """How many seconds a job stays once it has finished; `None`: until somebody deletes it."""
+    """How many seconds a job stays once it has finished; `None`: until it is deleted."""
 
     completed: float
     cancelled: float
@@ -64,7 +64,7 @@ class Queues:
     Attributes:
         declared: What the code says, by queue.
         stored: What the database said last.
-        default: What holds where nobody says anything.
+        default: What holds where neither says anything.
     """
 
     def __init__(self, keep: float) -> None:

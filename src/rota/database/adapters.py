@@ -266,7 +266,7 @@ def translated(error: Exception) -> RotaError:
         )
     if code == "40001":
         return StoreError(
-            f"the caller's connection refuses: {said}. Somebody else has taken or changed "
+            f"the caller's connection refuses: {said}. Another transaction has taken or changed "
             "a unique key since this transaction's snapshot; run the transaction again, or use READ "
             "COMMITTED"
         )

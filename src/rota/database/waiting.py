@@ -1,9 +1,9 @@
-"""Waiting for the end of jobs: one thread and one connection for all who wait in an app.
+"""Waiting for the end of jobs: one thread and one connection for all the waits of an app.
 
-The thread exists only while somebody waits, and a moment longer. It hears from the store which jobs
+The thread exists only while the app waits for a job, and a moment longer. It hears from the store which jobs
 have ended, and looks for these alone. What it may not have heard of, because the job ended in the
 moment it began to listen, or notifications do not arrive, it finds by looking now and then: soon
-after the wait has begun, then ever more rarely, down to once a second for all who wait together.
+after the wait has begun, then ever more rarely, down to once a second for all waits together.
 """
 
 import logging
@@ -29,18 +29,18 @@ LONGEST = 1.0
 """Seconds between two looks at the most."""
 
 LINGER = 1.0
-"""Seconds for which one goes on listening when nobody waits any more."""
+"""Seconds for which the thread listens on after the last wait."""
 
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 1.0
 """Seconds between two tries while the database cannot be reached."""
 
 PATIENCE = 10.0
-"""Seconds for which a database may be away before those who wait are told."""
+"""Seconds for which a database may be away before the waits end with an error."""
 
 
 class Wait:
-    """One who waits for one job. `ended` becomes its record, or an error."""
+    """A wait for one job. `ended` becomes its record, or an error."""
 
     __slots__ = ("due", "ended", "job", "pause")
 
@@ -56,7 +56,7 @@ class Wait:
 
 
 class Waiting:
-    """Those who wait for jobs of one store."""
+    """The waits for jobs of one store."""
 
     def __init__(self, store: "Store") -> None:
         self._store = store
@@ -72,7 +72,7 @@ class Waiting:
         wait = Wait(job)
         with self._lock:
             if self._pid != os.getpid():
-                # Threads do not come along into a forked process, nor do those who waited there.
+                # Threads do not come along into a forked process, nor do the waits.
                 self._waits, self._listener, self._pid = {}, None, os.getpid()
             self._closed = False
             self._waits.setdefault(job, []).append(wait)
@@ -96,7 +96,7 @@ class Waiting:
                 self._waits.pop(wait.job, None)
 
     def close(self) -> None:
-        """Listen no more. Those who still wait are told."""
+        """Listen no more. Waits that are left end with an error."""
         if self._pid != os.getpid():
             return
         with self._lock:
@@ -118,7 +118,7 @@ class Waiting:
                 if self._waits:
                     idle = now
                 if self._closed or now - idle >= LINGER:
-                    # Whoever begins to wait from here on starts another thread.
+                    # A wait that begins from here on starts another thread.
                     self._listener = self._thread = None
                     left, self._waits = self._waits, {}
                     break
@@ -136,12 +136,12 @@ class Waiting:
                 self._fail(error)
                 time.sleep(FIRST_PAUSE)
         listener.close()
-        closed = StoreUnavailable("the app was closed while somebody waited for a job")
-        for wait in (one for waits in left.values() for one in waits):
+        closed = StoreUnavailable("the app was closed while a call waited for a job")
+        for wait in (wait for waits in left.values() for wait in waits):
             wait.ended.set_exception(closed)
 
     def _step(self, listener: "Listener", idle: float) -> None:
-        """Look for those jobs whose turn it is, or else sleep."""
+        """Look for the jobs whose turn it is, or sleep."""
         if listener.listen():
             self._hurry(None)
         now = time.monotonic()
@@ -156,14 +156,14 @@ class Waiting:
         self._tell(due, {record.id: record for record in records})
 
     def _hurry(self, jobs: Collection[JobId] | None) -> None:
-        """Look at these jobs now, or at all."""
+        """Look at these jobs now; at all of them, if `None`."""
         with self._lock:
             for job in self._waits if jobs is None else self._waits.keys() & set(jobs):
                 for wait in self._waits[job]:
                     wait.due = 0.0
 
     def _tell(self, due: Collection[JobId], records: dict[JobId, JobRecord]) -> None:
-        """Tell those whose job has ended, or is gone; the others look again later."""
+        """End the waits whose job has ended, or is gone; the others look again later."""
         now = time.monotonic()
         with self._lock:
             for job in due:
@@ -180,13 +180,13 @@ class Waiting:
                         wait.ended.set_result(record)
 
     def _fail(self, error: Exception) -> None:
-        """Nobody can be told anything else."""
+        """End all waits with this error."""
         with self._lock:
             waits, self._waits = self._waits, {}
-        for wait in (one for waiting in waits.values() for one in waiting):
+        for wait in (wait for those in waits.values() for wait in those):
             wait.ended.set_exception(error)
 
 
 def not_found(job: JobId) -> JobNotFound:
-    """What to say of a job that is not there."""
-    return JobNotFound(f"there is no job {job}, or not any more")
+    """The error about a job that is not there."""
+    return JobNotFound(f"job {job} does not exist (it may have been deleted)")

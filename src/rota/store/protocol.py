@@ -191,7 +191,7 @@ class Store(Protocol):
     def close_session(self, session: SessionId) -> Operation[None]:
         """End a session in order; jobs it still holds go back at once, no attempt spent.
 
-        Those that somebody wants cancelled are cancelled.
+        Those that have a request to cancel are cancelled.
         """
         ...
 
@@ -199,7 +199,7 @@ class Store(Protocol):
         """Give back the leases of a session but those in `held`; no attempt is spent.
 
         For a worker that has lost the answer to a claim: it cannot know what it was given. Jobs
-        that somebody wants cancelled are cancelled. Returns the jobs that went back.
+        with a request to cancel are cancelled. Returns the jobs that went back.
         """
         ...
 
@@ -253,7 +253,7 @@ class Store(Protocol):
         ...
 
     def settle_free(self, session: SessionId, settlement: Settlement) -> Operation[bool | None]:
-        """Settle a job that was singled out, unless somebody's transaction has its lease locked.
+        """Settle a job that was singled out, unless another transaction has its lease locked.
 
         Returns whether it was settled: false where the lease is gone, `None` where it is locked.
         """
@@ -266,8 +266,8 @@ class Store(Protocol):
     def rescue(self, keep: Mapping[str, float] | None = None) -> Operation[list[Rescue]]:
         """Take the jobs of dead sessions back.
 
-        An attempt is spent. Those without another one are discarded, those that somebody wanted
-        cancelled are cancelled, the others are available again. `keep` says for single queues how
+        An attempt is spent. Jobs whose last attempt it was are discarded, those with a request to
+        cancel are cancelled, the others are available again. `keep` says for single queues how
         many seconds discarded jobs stay.
         """
         ...

@@ -170,12 +170,12 @@ def _place(
     placed: dict[str, Placed] = {}
     for _ in range(ROUNDS):
         created = yield from _insert(spec, wanted, until)
-        for one in wanted:
-            if one.job in created and one.key is not None:
-                placed[one.key] = Placed(JobId(one.job), Placing.CREATED)
-        wanted = [one for one in wanted if one.job not in created]
+        for each in wanted:
+            if each.job in created and each.key is not None:
+                placed[each.key] = Placed(JobId(each.job), Placing.CREATED)
+        wanted = [each for each in wanted if each.job not in created]
         yield from _meet(spec, unique, wanted, placed, lasting=lasting)
-        wanted = [one for one in wanted if one.key not in placed]
+        wanted = [each for each in wanted if each.key not in placed]
         if not wanted:
             return placed
     message = f"the key {wanted[0].key!r} is taken and freed again all the time; try again"
@@ -196,7 +196,7 @@ def _meet(
             waiting = (yield from _lock_waiting(spec, chunk)) if lasting else chunk
             for key, job, _ in (yield from _replace(spec, unique, waiting)):
                 placed[key] = Placed(JobId(job), Placing.REPLACED)
-    for chunk in _chunks([one for one in wanted if one.key not in placed]):
+    for chunk in _chunks([each for each in wanted if each.key not in placed]):
         for key, job in (yield KEYED_FIND(task=spec.task, keys=_keys(chunk))):
             if unique.on_conflict == OnConflict.RAISE:
                 yield from _undo(spec, placed)
@@ -211,7 +211,7 @@ def _insert(spec: JobSpec, wanted: list[Wanted], until: datetime | None) -> Step
     for chunk in _chunks(wanted):
         params = {
             **_options(spec),
-            "jobs": _numbers([one.job for one in chunk]),
+            "jobs": _numbers([each.job for each in chunk]),
             **_lists(chunk),
             "until": until,
         }
@@ -227,7 +227,7 @@ def _lock_waiting(spec: JobSpec, wanted: Sequence[Wanted]) -> Steps[Sequence[Wan
     """Lock the keys of those whose jobs have not started; these."""
     [(keys,)] = yield KEYED_LOCK_WAITING(task=spec.task, keys=_keys(wanted))
     locked = frozenset(keys)
-    return [one for one in wanted if one.key in locked]
+    return [each for each in wanted if each.key in locked]
 
 
 def _replace(spec: JobSpec, unique: Unique, wanted: Sequence[Wanted]) -> Steps[Rows]:
@@ -261,13 +261,13 @@ def _options(spec: JobSpec) -> dict[str, object]:
 def _lists(wanted: Sequence[Wanted]) -> dict[str, object]:
     return {
         "keys": None if wanted[0].key is None else _keys(wanted),
-        "lanes": _numbers([one.lane for one in wanted]),
-        "args": f"[{','.join([one.args for one in wanted])}]",
+        "lanes": _numbers([each.lane for each in wanted]),
+        "args": f"[{','.join([each.args for each in wanted])}]",
     }
 
 
 def _keys(wanted: Sequence[Wanted]) -> str:
-    return msgspec.json.encode([one.key for one in wanted]).decode()
+    return msgspec.json.encode([each.key for each in wanted]).decode()
 
 
 def _numbers(values: Sequence[int]) -> str:

@@ -61,7 +61,7 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR09
         case psycopg.OperationalError() | psycopg.InterfaceError():
             if error.sqlstate is None and _misspelt(said):
                 return DatabaseRefused(f"{shown(url)} cannot be used: {_unquoted(said, url)}")
-            return StoreUnavailable(f"{shown(url)} is not to be reached: {said}")
+            return StoreUnavailable(f"{shown(url)} cannot be reached: {said}")
         case psycopg.ProgrammingError() if error.sqlstate is None:
             return DatabaseRefused(f"{shown(url)} cannot be used: {_unquoted(said, url)}")
         case _:

@@ -69,8 +69,10 @@ def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[
         waited = waited or asked
     yield from _write([*accepted, *partly])
     if waited and (yield from surroundings()).notify:
-        # In this transaction, so that nobody hears of what is rolled back.
-        yield from tell_ended(one.job for one in (*accepted, *partly) if one.move in _FINISHED)
+        # In this transaction, so that no listener hears of what is rolled back.
+        yield from tell_ended(
+            settlement.job for settlement in (*accepted, *partly) if settlement.move in _FINISHED
+        )
     if unwanted:
         yield CANCEL_FORGET(jobs=list(unwanted))
     return refused

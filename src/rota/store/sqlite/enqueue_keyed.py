@@ -41,7 +41,7 @@ BATCH = 5_000
 
 
 class KeyTaken(StoreUnavailable):
-    """Somebody without a transaction has taken a key, and is about to store its job."""
+    """Another producer, without a transaction, has taken a key and is about to store its job."""
 
 
 def enqueue_keyed(order: Order, keys: Keys) -> Steps[Enqueued]:
@@ -153,7 +153,9 @@ def _meet(
             yield UNIQUE_FIND(keys=json_list(batch), task=spec.task)
         ):
             if job is None:
-                message = f"somebody is about to store a job with the key {key!r}; try again"
+                message = (
+                    f"another producer is about to store a job with the key {key!r}; try again"
+                )
                 raise KeyTaken(message)
             placed[key] = Placed(JobId(job), Placing.SKIPPED)
             if place[2] in WAITING:

@@ -1,7 +1,7 @@
 """The lanes of keys: jobs with a limit or a fair share belong to one.
 
-They are made in the transaction that enqueues: with one writer at a time nobody waits for that longer
-than for anything else.
+They are made in the transaction that enqueues: with one writer at a time that keeps no
+producer waiting longer than any other write.
 """
 
 from rota.model.job import JobSpec, Keys
