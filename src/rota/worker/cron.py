@@ -3,7 +3,6 @@
 import logging
 import math
 import time
-from collections.abc import Callable
 
 from rota.config import WorkerConfig
 from rota.errors import StoreError, StoreUnavailable
@@ -12,6 +11,7 @@ from rota.model.job import Look
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from rota.worker.loop import REMINDER
+from rota.worker.switchboard import Switchboard
 
 logger = logging.getLogger("rota")
 
@@ -25,10 +25,7 @@ up to the usual pause between two looks. Whenever another entry comes due it is 
 
 
 class CronWatch:
-    """What one worker knows of the entries; used by its upkeep.
-
-    `available` is called when jobs were made.
-    """
+    """What one worker knows of the entries; used by its upkeep."""
 
     def __init__(
         self,
@@ -36,13 +33,13 @@ class CronWatch:
         connection: Connection,
         config: WorkerConfig,
         events: Events,
-        available: Callable[[], None],
+        switchboard: Switchboard,
     ) -> None:
         self._store = store
         self._connection = connection
         self._config = config
         self._events = events
-        self._available = available
+        self._switchboard = switchboard
         self._ask_at = 0.0
         self._due_at: float | None = None
         self._later_at = math.inf
@@ -103,7 +100,7 @@ class CronWatch:
                 logger.warning("cron entry %s: runs from %s on were missed", one.entry, one.missed)
                 self._events.emit(CronRunsMissed(one.entry, one.missed))
         if any(one.jobs for one in done):
-            self._available()
+            self._switchboard.wake()
         return len(self._aside) > known or any(one.error is None for one in done)
 
     def _remind(self, entry: str, error: str) -> None:

@@ -8,7 +8,6 @@ such jobs, and other workers rescue what is rolled back later.
 
 import logging
 import threading
-from collections.abc import Callable
 from typing import NamedTuple
 
 from rota.errors import RotaError
@@ -20,6 +19,7 @@ from rota.store.protocol import Store
 from rota.transactions.job_block import Completion
 from rota.worker.leases import Leases
 from rota.worker.loop import finish, repeat
+from rota.worker.switchboard import Switchboard
 
 logger = logging.getLogger("rota")
 
@@ -36,18 +36,15 @@ class Waiting(NamedTuple):
 
 
 class HandedOver:
-    """A thread that looks after such jobs; there is none before the first of them.
-
-    `freed` is called when a job for which others may wait, because of a limit, has left its lease.
-    """
+    """A thread that looks after such jobs; there is none before the first of them."""
 
     def __init__(
-        self, store: Store, events: Events, leases: Leases, freed: Callable[[], None]
+        self, store: Store, events: Events, leases: Leases, switchboard: Switchboard
     ) -> None:
         self._store = store
         self._events = events
         self._leases = leases
-        self._freed = freed
+        self._switchboard = switchboard
         self._lock = threading.Lock()
         self._came: list[Waiting] = []
         self._waiting: list[Waiting] = []
@@ -104,7 +101,8 @@ class HandedOver:
             self._waiting.remove(one)
             self._leases.settled(one.otherwise.lease)
             if one.job.limited:
-                self._freed()
+                # Other jobs may have waited for this one.
+                self._switchboard.wake()
             if settled:
                 logger.warning(
                     "job %d (%s): the transaction that was to complete it was rolled back",

@@ -17,9 +17,8 @@ from rota.model.settlement import Settlement, decide
 from rota.model.states import Move
 from rota.outcome import Outcome
 from rota.transactions.job_block import Completion, JobTransaction, Stage
-from rota.worker.claim import Claimer
-from rota.worker.in_doubt import HandedOver
 from rota.worker.leases import Leases
+from rota.worker.switchboard import Switchboard
 
 logger = logging.getLogger("rota")
 
@@ -31,14 +30,13 @@ class RolledBack(Exception):
 class Effects:
     """The transactions of a worker's handlers. `completions` is empty where there are none."""
 
-    def __init__(self, app: Rota, leases: Leases, claimer: Claimer, notes: Notes) -> None:
+    def __init__(self, app: Rota, leases: Leases, switchboard: Switchboard, notes: Notes) -> None:
         # By job and lease, as claimed: a job that was lost may come back while its old run lasts.
         self.completions: dict[tuple[JobId, LeaseId], Completion] = {}
         self._app = app
         self._leases = leases
-        self._claimer = claimer
+        self._switchboard = switchboard
         self._notes = notes
-        self._handed_over = HandedOver(app.store, app.events, leases, claimer.wake)
 
     def transact(self, job: ClaimedJob, conn: object, commit: bool) -> JobTransaction:  # noqa: FBT001
         """Make the transaction of a job that runs here. Called by its handler, in any thread.
@@ -58,7 +56,7 @@ class Effects:
                 session,
                 self._app.tasks[job.task],
                 moving=self._leases.moving,
-                doubtful=self._claimer.doubt,
+                doubtful=self._switchboard.doubt,
             )
         return JobTransaction(self._app, completion, conn, commit=commit)
 
@@ -95,14 +93,14 @@ class Effects:
             self._look_at_the_rest(job, completion, settlement)
             self._leases.settled(lease)
             if job.limited:
-                # Its place is free: another one may have it at once.
-                self._claimer.wake()
+                # Another job may have waited for this one.
+                self._switchboard.wake()
             self._app.events.settled(job, completion.settlement)
             return None
         if settlement is None or settlement.move is Move.COMPLETE:
             lost = RolledBack("the transaction that was to complete the job was rolled back")
             settlement = decide(job, lost, task.retry)
-        self._handed_over.put(job, completion, settlement._replace(lease=lease))
+        self._switchboard.hand_over(job, completion, settlement._replace(lease=lease))
         return None
 
     @staticmethod
@@ -131,7 +129,3 @@ class Effects:
                 job.id,
                 job.task,
             )
-
-    def stop(self) -> None:
-        """Look once more for transactions that have ended, and leave the others to a rescue."""
-        self._handed_over.stop()

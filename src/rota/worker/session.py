@@ -12,16 +12,17 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rota.config import WorkerConfig
 from rota.errors import RotaError, StoreError
 from rota.events import Events, SessionLost
-from rota.model.job import JobId, SessionId, SessionInfo
+from rota.model.job import SessionId, SessionInfo
 from rota.model.queue_settings import QueueSettings
 from rota.store.protocol import Store
 from rota.worker.loop import PATIENCE, finish, repeat
+from rota.worker.switchboard import Switchboard
 
 if TYPE_CHECKING:
     from rota.cron.entry import CronEntry
@@ -39,13 +40,8 @@ class Session:
         self,
         store: Store,
         config: WorkerConfig,
-        queues: tuple[str, ...],
         events: Events,
-        *,
-        lost: Callable[[SessionId], None],
-        cancel: Callable[[frozenset[JobId]], None],
-        learn: Callable[[Mapping[str, QueueSettings]], None],
-        refused: Callable[[RotaError], None],
+        switchboard: Switchboard,
         entries: "Sequence[CronEntry]" = (),
     ) -> None:
         self.current: SessionId | None = None
@@ -54,12 +50,11 @@ class Session:
         self._connection = store.connect()
         self._config = config
         self._events = events
-        self._lost = lost
-        self._cancel = cancel
-        self._learn = learn
+        self._switchboard = switchboard
         self._learnt: Mapping[str, QueueSettings] = {}
-        self._refused = refused
-        self._info = SessionInfo(socket.gethostname(), os.getpid(), queues, config.session_timeout)
+        self._info = SessionInfo(
+            socket.gethostname(), os.getpid(), config.queues, config.session_timeout
+        )
         self._entries = entries
         self._deadline = 0.0
         self._stopping = threading.Event()
@@ -84,7 +79,9 @@ class Session:
         """
         session = self._register()
         self._hear(self._connection.run(self._store.queue_settings()))
-        self._thread = repeat("session", self._step, self._stopping, self._events, self._refused)
+        self._thread = repeat(
+            "session", self._step, self._stopping, self._events, self._switchboard.refuse
+        )
         return session
 
     def close(self) -> None:
@@ -138,16 +135,16 @@ class Session:
         self._deadline = sent + self._config.session_timeout
         self._serving = renewal.serving
         if renewal.cancel:
-            self._cancel(renewal.cancel)
+            self._switchboard.cancel(renewal.cancel)
         if renewal.queues != self._learnt:
             self._hear(renewal.queues)
 
     def _hear(self, said: Mapping[str, QueueSettings]) -> None:
         """Pass on what is set for queues."""
         self._learnt = said
-        self._learn(said)
+        self._switchboard.learn(said)
 
     def _lose(self, session: SessionId) -> None:
         self.current = None
         self._events.emit(SessionLost(session))
-        self._lost(session)
+        self._switchboard.lose()
