@@ -135,7 +135,7 @@ class Calls:
             settlement = self._ending(call, job, None, error)
         finally:
             self._end(call, job)
-        return self._effects.ended(job, task, settlement) if self._completions else settlement
+        return self._effects.conclude(job, task, settlement) if self._completions else settlement
 
     async def run_batch(
         self, call: Call, batch: Batch
@@ -296,5 +296,5 @@ class Calls:
             encoded = task.executor is Executor.PROCESS and not self._around
             return returned(job, task, value, encoded=encoded)
         if self._completions and not isinstance(error, UnstorableResult):
-            self._effects.failed_late(job, error)
+            self._effects.log_late(job, error)
         return failed(job, task, error)

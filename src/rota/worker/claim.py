@@ -2,7 +2,7 @@
 
 It asks for as many jobs as may run at once and, beyond these, for about a tenth of a second's work
 at the rate of the moment: a worker with slow jobs holds none that others could run. Half of this it
-asks for at a time, so that the database makes one claim while the jobs of the other one run. Where
+asks for at a time, so that the database makes one claim while the jobs of the last one run. Where
 batches are gathered it asks for what is missing in them, too.
 """
 
@@ -37,7 +37,7 @@ BREATH = 0.0004
 """Seconds for which the claimer keeps still where it has just handed over all there was."""
 
 LONGER = 15
-"""So many times longer than `poll` this thread sleeps where upkeep looks for jobs once a `poll`."""
+"""Where upkeep looks for jobs once a `poll`, this thread sleeps so many times longer."""
 
 
 class Claimer:
@@ -159,11 +159,11 @@ class Claimer:
         try:
             jobs = self._claim(session, want)
         except LeaseLost:
-            # The session's own thread finds out and opens a new one.
+            # The session's own thread finds out and opens another session.
             self._stopping.wait(self._config.heartbeat)
             return
         except Exception:
-            # Some of the claim may have been written all the same; nobody would run its jobs.
+            # The claim may have been written all the same; then its jobs would run nowhere.
             self._doubtful = True
             raise
         self._tell(jobs, time.monotonic() - began)
@@ -208,10 +208,10 @@ class Claimer:
         # One queue must not always come first among equal priorities.
         self._queues.append(self._queues.pop(0))
         if full:
-            # Where so many were, there are more: the next claim need not look first.
+            # So many were there that there are more: the next claim need not look first.
             self._news = True
             if not self._waker.busy():
-                # The next claim has to wait for another connection; they need not.
+                # The next claim has to wait for another connection; these jobs need not.
                 self._pass_on()
         else:
             self._pass_on()
@@ -244,7 +244,7 @@ class Claimer:
         now = time.monotonic()
         since, ended = self._measured
         if now - since >= self._window:
-            # The first ones to end in this time may have run for long: they say nothing of a rate.
+            # The first jobs to end in this time may have run for long: they say nothing of a rate.
             quick = max(0, self._ended - ended - self._config.concurrency)
             self._ahead = quick / (now - since) * PREFETCH_TIME
             if self._turns is not None:

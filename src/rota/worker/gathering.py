@@ -1,4 +1,4 @@
-"""Gathering the jobs of batch tasks, and what one call says of each of them.
+"""Gathering the jobs of batch tasks, and what their call says of each job.
 
 A batch is open from its first job until a runner takes it. When it is full, or `within` seconds
 after its first job, it goes to the runners' inbox; while it waits there for a free runner, it still
@@ -6,7 +6,7 @@ takes jobs in. So there is at most one open batch of each task, and a worker tha
 batches larger instead of more.
 
 The claimer counts jobs, the concurrency counts calls: so the claimer is told how many jobs it may hold
-beyond its concurrency, because a batch is gathered from them or one call runs them.
+beyond its concurrency, for the batches that are gathered or run.
 """
 
 import asyncio

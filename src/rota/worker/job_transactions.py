@@ -1,8 +1,8 @@
 """Jobs whose handlers complete them in a transaction: what the worker still has to do about them.
 
 Nothing, where the transaction is committed: the job is completed, whatever the handler says after
-that. Everything as usual, where it was rolled back. And where nobody knows (the caller commits by
-himself, or prepares, or the connection broke at the commit), the job is handed over.
+that. Everything as usual, where it was rolled back. And where that is not known (the caller commits,
+or prepares, or the connection broke at the commit), the job is handed over.
 """
 
 import logging
@@ -60,13 +60,13 @@ class Effects:
             )
         return JobTransaction(self._app, completion, conn, commit=commit)
 
-    def failed_late(self, job: ClaimedJob, error: BaseException) -> bool:
-        """Whether an exception comes after the job was completed; then it is logged here."""
+    def log_late(self, job: ClaimedJob, error: BaseException) -> None:
+        """Log an exception that comes after the job was completed."""
         completion = self.completions.get((job.id, job.lease))
         if completion is None or completion.stage is not Stage.COMPLETED:
-            return False
+            return
         if isinstance(error, Outcome):
-            return True
+            return
         completion.failed_late = True
         logger.error(
             "job %d (%s): its handler failed after the transaction that completes it; the job is "
@@ -75,12 +75,11 @@ class Effects:
             job.task,
             exc_info=error,
         )
-        return True
 
-    def ended(
+    def conclude(
         self, job: ClaimedJob, task: Task[..., Any, Any], settlement: Settlement | None
     ) -> Settlement | None:
-        """A run has ended with this settlement; what is left of it to be written."""
+        """The settlement that is still to be written of a run that has ended with this one."""
         completion = self.completions.pop((job.id, job.lease), None)
         if completion is None:
             return settlement
@@ -107,7 +106,7 @@ class Effects:
     def _look_at_the_rest(
         job: ClaimedJob, completion: Completion, settlement: Settlement | None
     ) -> None:
-        """Say what of a handler's last words is not heeded, where that may be a mistake."""
+        """Warn where what a handler says after its transaction is not heeded."""
         if settlement is None:
             return
         if (

@@ -61,9 +61,9 @@ class Session:
         self._thread: threading.Thread | None = None
 
     def goes_first(self, queue: str, number: int) -> bool:
-        """Whether this worker goes first, of those who serve a queue and were told this number.
+        """Whether this worker goes first, of all that serve a queue and were told this number.
 
-        One that is alone does, and so does one that does not know of the others yet.
+        A worker that is alone does, and so does a worker that does not know of the others yet.
         """
         serving = self._serving.get(queue, ())
         if len(serving) < 2 or self.current not in serving:  # noqa: PLR2004 - alone
@@ -72,7 +72,7 @@ class Session:
         return serving[(number * SCATTER >> 32) % len(serving)] == self.current
 
     def open(self) -> SessionId:
-        """Register the worker, hear what is set for queues, and renew from now on.
+        """Register the worker, read what is set for queues, and renew from now on.
 
         Raises:
             StoreError: The database cannot be reached or refuses.

@@ -1,7 +1,7 @@
 """The settler: a thread that writes settlements in batches, whole leases where it can.
 
-If the connection breaks during a settlement, nobody knows whether it was written. It is sent again;
-the fence then refuses what was written the first time, which is no lost lease.
+If the connection breaks during a settlement, it may have been written or not. It is sent again; the
+fence then refuses what was written the first time, which is no lost lease.
 """
 
 import logging
@@ -85,7 +85,7 @@ class Settler:
 
     @property
     def _writes(self) -> bool:
-        """Whether there is a thread that writes; one that was refused has ended."""
+        """Whether there is a thread that writes: it ends where the database refuses for good."""
         return self._thread is not None and self._thread.is_alive()
 
     @property
@@ -109,11 +109,11 @@ class Settler:
         now = time.monotonic()
         waiting = self._waiting
         while self._ended:
-            one = self._ended.popleft()
-            if one.lease in waiting:
-                waiting[one.lease][1].append(one)
+            settlement = self._ended.popleft()
+            if settlement.lease in waiting:
+                waiting[settlement.lease][1].append(settlement)
             else:
-                waiting[one.lease] = (now, [one])
+                waiting[settlement.lease] = (now, [settlement])
 
     def _ripe(self) -> list[tuple[SessionId, list[Settlement]]]:
         due = time.monotonic() - (0 if self._hurry else HOLD)
@@ -139,10 +139,10 @@ class Settler:
             raise
         del self._batches[0]
         if self._leases.limited:
-            # Other jobs may have waited for these, because of a limit.
+            # Other jobs may have waited for these to end.
             self._switchboard.wake()
-        for one in settlements:
-            self._leases.settled(one.lease)
+        for settlement in settlements:
+            self._leases.settled(settlement.lease)
         if refused:
             self._report(refused)
         self._uncertain = False

@@ -1,8 +1,8 @@
-"""Upkeep: what somebody has to do now and then, done by whichever worker comes first.
+"""Upkeep: what has to be done now and then, done by the worker that comes first.
 
-There is no leader. Each worker looks once a second, with one statement, and does what it sees:
-stages due jobs, makes those of cron entries, rescues the jobs of dead sessions, tidies up. The store sees to it that two who do
-it at once do no harm.
+There is no leader. Each worker looks once a second, with one statement, and does what it sees: stages
+due jobs, makes those of cron entries, rescues the jobs of dead sessions, tidies up. Two workers that do
+the same at once do no harm: the store sees to that.
 """
 
 import random
@@ -126,7 +126,7 @@ class Upkeep:
         return staging.next_due
 
     def _squeeze(self, now: float) -> None:
-        # An idle worker has nothing to count; what others enqueue meanwhile costs only who asks.
+        # An idle worker has nothing to count; a command that asks adds up what others enqueue.
         claimed = self._switchboard.claimed()
         if now >= self._squeeze_at and claimed != self._counted:
             self._connection.run(self._store.squeeze())
