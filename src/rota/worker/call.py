@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from enum import Enum
 from typing import Any
 
 from rota.app.context import BatchContext, Context
@@ -20,8 +21,8 @@ from rota.model.job import ClaimedJob, JobId
 from rota.model.notes import Notes, RunNotes
 from rota.model.settlement import Settlement, cancelled, released
 from rota.outcome import Outcome
-from rota.worker.ending import Stop, failed, returned, stopped, too_long
-from rota.worker.executors.process import Child, Children, UnstorableResult
+from rota.worker.ending import failed, returned, too_long
+from rota.worker.executors.process import Child, Children
 from rota.worker.executors.thread import contained
 from rota.worker.gathering import CANCELLED, Batch
 from rota.worker.job_transactions import Effects
@@ -31,6 +32,15 @@ Given = tuple[list[object], dict[str, object]]
 
 UNKNOWN_DELAY = 5.0
 """Seconds until a job of a task that this worker does not have is offered to the workers again."""
+
+
+class Stop(Enum):
+    """Why a call was told to stop."""
+
+    CANCEL = "its cancelling was requested"
+    TIMEOUT = "its time is up"
+    LOST = "the session is lost: other workers run the job"
+    RELEASE = "the worker stops"
 
 
 class Call:
@@ -159,16 +169,17 @@ class Calls:
                 self._end(call, job)
         return [(job, self._part(call, job, part)) for job, part in batch.parts(said)]
 
-    def skip(self, job: ClaimedJob) -> Settlement:
-        """The settlement of a job that is cancelled before it starts."""
+    def cancelled(self, job: ClaimedJob) -> Settlement:
+        """The settlement of a job that did not start, or was stopped, because of a request."""
         task = self._tasks.get(job.task)
         return (
             self._unknown(job) if task is None else cancelled(job, task.keeps[job.queue].cancelled)
         )
 
     def _unknown(self, job: ClaimedJob) -> Settlement:
+        settlement = released(job, UNKNOWN_DELAY)
         self._events.emit(TaskUnknown(job))
-        return released(job, UNKNOWN_DELAY)
+        return settlement
 
     # Calling ---------------------------------------------------------------------------------
 
@@ -275,7 +286,7 @@ class Calls:
     def _part(self, call: Call, job: ClaimedJob, part: object) -> Settlement | None:
         """How a job of a batch ended, for which the call gave this part."""
         if part is CANCELLED:
-            return self.skip(job)
+            return self.cancelled(job)
         if isinstance(part, BaseException) and not isinstance(part, Outcome):
             return self._ending(call, job, None, part)
         return self._ending(call, job, part)
@@ -288,13 +299,20 @@ class Calls:
         if stop is not None and (
             error is not None or (call.context is not None and call.context.noticed)
         ):
-            if stop is not Stop.TIMEOUT:
-                return stopped(job, task, stop)
-            error = too_long(job)
+            match stop:
+                case Stop.CANCEL:
+                    return self.cancelled(job)
+                case Stop.RELEASE:
+                    return released(job)
+                case Stop.LOST:
+                    return None
+                case Stop.TIMEOUT:
+                    error = too_long(job)
         if error is None:
             # A child has encoded its result already; middleware has decoded that again.
             encoded = task.executor is Executor.PROCESS and not self._around
             return returned(job, task, value, encoded=encoded)
-        if self._completions and not isinstance(error, UnstorableResult):
+        settlement = failed(job, task, error)
+        if self._completions:
             self._effects.log_late(job, error)
-        return failed(job, task, error)
+        return settlement

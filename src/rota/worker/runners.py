@@ -18,8 +18,7 @@ from rota.events import Events, JobCompleted
 from rota.model.job import ClaimedJob, JobId
 from rota.model.settlement import Settlement, released
 from rota.model.states import Move
-from rota.worker.call import Call, Calls
-from rota.worker.ending import Stop
+from rota.worker.call import Call, Calls, Stop
 from rota.worker.gathering import Batch, Batches
 from rota.worker.switchboard import Switchboard
 from rota.worker.turns import Turns
@@ -164,7 +163,7 @@ class Runners:
                     self._start()
                 if self._unwanted and job.id in self._unwanted:
                     self._unwanted.discard(job.id)
-                    self._end(job, self._calls.skip(job))
+                    self._end(job, self._calls.cancelled(job))
                 elif self._turns is None or self._turns.take(job):
                     self._end(job, await self._calls.run_job(call, job))
                 else:
@@ -190,7 +189,7 @@ class Runners:
         count = len(batch.jobs)
         for job in batch.take_out(self._unwanted):
             self._unwanted.discard(job.id)
-            self._end(job, self._calls.skip(job))
+            self._end(job, self._calls.cancelled(job))
         self._batches.begin(batch)
         if batch.jobs:
             for job, settlement in await self._calls.run_batch(call, batch):
