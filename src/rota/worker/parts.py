@@ -1,6 +1,7 @@
 """The parts of a running worker: put together, connected, started and stopped."""
 
 import asyncio
+from collections.abc import Callable
 
 from rota.app.app import Rota
 from rota.config import WorkerConfig
@@ -30,22 +31,29 @@ class Parts:
     Args:
         app: The app whose tasks it runs.
         config: How it behaves; names its queues.
-        switchboard: Here the parts are connected.
+        drain: Called in the claimer's thread when no job is left, neither here nor to claim.
+        refuse: Called in any thread when the database refuses for good.
     """
 
-    def __init__(self, app: Rota, config: WorkerConfig, switchboard: Switchboard) -> None:
-        store, events, tell = app.store, app.events, switchboard
+    def __init__(
+        self,
+        app: Rota,
+        config: WorkerConfig,
+        drain: Callable[[], None],
+        refuse: Callable[[RotaError], None],
+    ) -> None:
+        store, events, board = app.store, app.events, Switchboard()
         self._config, self._events = config, events
         leases = Leases()
         self._scribe = Scribe(store, events)
-        self._settler = Settler(store, events, leases, self._scribe, tell)
-        self._session = Session(store, config, events, tell, app.cron.declarations())
-        self._upkeep = Upkeep(store, config, events, app.queues.discarded, tell)
+        self._settler = Settler(store, events, leases, self._scribe, board)
+        self._session = Session(store, config, events, board, app.cron.declarations())
+        self._upkeep = Upkeep(store, config, events, app.queues.discarded, board)
         self._claimer = Claimer(
-            store, config, events, session=self._session, leases=leases, switchboard=tell
+            store, config, events, session=self._session, leases=leases, switchboard=board
         )
-        self._settings = Settings(app, config.queues, tell)
-        self._handed_over = HandedOver(store, events, leases, tell)
+        self._settings = Settings(app, config.queues, board)
+        self._handed_over = HandedOver(store, events, leases, board)
         notes = self._scribe.notes
         self._calls = Calls(
             app.tasks,
@@ -53,27 +61,35 @@ class Parts:
             events,
             middleware=app.middleware,
             notes=notes,
-            effects=Effects(app, leases, tell, notes),
+            effects=Effects(app, leases, board, notes),
         )
-        self._runners = Runners(config.concurrency, self._calls, app.batch_tasks, events, tell)
-        self._connect(switchboard, asyncio.get_running_loop())
+        self._runners = Runners(config.concurrency, self._calls, app.batch_tasks, events, board)
+        self._connect(board, drain, refuse)
 
-    def _connect(self, switchboard: Switchboard, loop: asyncio.AbstractEventLoop) -> None:
+    def _connect(
+        self,
+        board: Switchboard,
+        drain: Callable[[], None],
+        refuse: Callable[[RotaError], None],
+    ) -> None:
         """Give each message its receiver."""
-        switchboard.deliver = on_loop(loop, self._runners.deliver)
-        switchboard.adopt = on_loop(loop, self._runners.adopt)
-        switchboard.cancel = on_loop(loop, self._runners.cancel)
-        switchboard.lose = on_loop(loop, self._runners.lose)
-        switchboard.learn = on_loop(loop, self._settings.learn)
-        switchboard.free = self._claimer.free
-        switchboard.allow = self._claimer.allow
-        switchboard.share = self._claimer.share
-        switchboard.wake = self._claimer.wake
-        switchboard.doubt = self._claimer.doubt
-        switchboard.claimed = self._claimer.claimed
-        switchboard.settle = self._settler.put
-        switchboard.nudge = self._upkeep.nudge
-        switchboard.hand_over = self._handed_over.put
+        loop = asyncio.get_running_loop()
+        board.deliver = on_loop(loop, self._runners.deliver)
+        board.adopt = on_loop(loop, self._runners.adopt)
+        board.cancel = on_loop(loop, self._runners.cancel)
+        board.lose = on_loop(loop, self._runners.lose)
+        board.learn = on_loop(loop, self._settings.learn)
+        board.free = self._claimer.free
+        board.allow = self._claimer.allow
+        board.share = self._claimer.share
+        board.wake = self._claimer.wake
+        board.doubt = self._claimer.doubt
+        board.claimed = self._claimer.claimed
+        board.settle = self._settler.put
+        board.nudge = self._upkeep.nudge
+        board.hand_over = self._handed_over.put
+        board.drain = drain
+        board.refuse = refuse
 
     async def start(self) -> None:
         """Open the session, and begin to claim.

@@ -12,7 +12,6 @@ from rota.worker.drain import left_over
 from rota.worker.executors.process import check_findable
 from rota.worker.parts import Parts
 from rota.worker.signals import on_signals
-from rota.worker.switchboard import Switchboard
 
 
 class Worker:
@@ -86,10 +85,7 @@ class Worker:
 
     async def _serve(self, stop: asyncio.Event, abort: asyncio.Event) -> None:
         await asyncio.to_thread(self._app.ready)
-        switchboard = Switchboard()
-        switchboard.drain = self._drain
-        switchboard.refuse = self._refuse
-        parts = Parts(self._app, self._config, switchboard)
+        parts = Parts(self._app, self._config, self._drain, self._refuse)
         await parts.start()
         try:
             await stop.wait()
