@@ -36,7 +36,7 @@ def main() -> None:
     """Enqueue in a session that is rolled back, then in one that is committed."""
     with tempfile.TemporaryDirectory() as folder, rota:
         rota.use(f"sqlite:///{folder}/shop.db")
-        rota.ready()
+        rota.database.ready()
         engine = create_engine(f"sqlite:///{folder}/shop.db")
         Base.metadata.create_all(engine)
 
@@ -58,7 +58,7 @@ def main() -> None:
 def show(when: str, session: Session) -> None:
     """Count what there is."""
     orders = session.scalar(select(func.count()).select_from(Order))
-    jobs = rota.run(rota.store.list_jobs(JobFilter(state=State.AVAILABLE)))
+    jobs = rota.database.run(rota.database.store.list_jobs(JobFilter(state=State.AVAILABLE)))
     print(f"{when}: {orders} orders, {len(jobs)} jobs")
 
 

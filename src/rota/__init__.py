@@ -18,15 +18,15 @@ from rota.app.app import Rota
 from rota.app.batch import BatchTask
 from rota.app.context import BatchContext, Context
 from rota.app.handle import JobHandle
-from rota.app.middleware import EnqueueCall
 from rota.app.queue_handle import QueueHandle
-from rota.app.task import Executor, Task
+from rota.app.task import EnqueueCall, Executor, Task
 from rota.config import WorkerConfig
 from rota.errors import (
     ArgsError,
     ConfigError,
     CronEntryExists,
     CronEntryNotFound,
+    DatabaseRefused,
     JobExists,
     JobFailed,
     JobNotFinished,
@@ -76,6 +76,7 @@ __all__ = [
     "Context",
     "CronEntryExists",
     "CronEntryNotFound",
+    "DatabaseRefused",
     "Discard",
     "EnqueueCall",
     "Enqueued",

@@ -3,6 +3,7 @@
 ```
 RotaError
 ├── ConfigError             a URL, an option or a setting that cannot be used
+│   └── DatabaseRefused     the database refuses the user, or a right is missing
 ├── TaskError
 │   ├── TaskNotFound        no task of that name is registered in this process
 │   └── TaskAlreadyRegistered
@@ -31,6 +32,10 @@ class RotaError(Exception):
 
 class ConfigError(RotaError, ValueError):
     """A URL, an option or a setting that cannot be used."""
+
+
+class DatabaseRefused(ConfigError):
+    """The database refuses the user, has no such database, or does not grant a right."""
 
 
 class TaskError(RotaError):

@@ -15,5 +15,7 @@ def made(app: Rota, hours: float = 1) -> list[Made]:
     """Store the declared entries as if nobody had looked for so many hours, and make all their jobs."""
     since = datetime.now(UTC) - timedelta(hours=hours)
     for entry in app.cron.declarations():
-        assert app.run(app.store.cron.add(replace(entry, missed=Missed.ALL), since))
-    return app.run(app.store.cron.make())
+        assert app.database.run(
+            app.database.store.cron.add(replace(entry, missed=Missed.ALL), since)
+        )
+    return app.database.run(app.database.store.cron.make()).made

@@ -38,7 +38,7 @@ def store_url(tmp_path: Path) -> str:
 
 def jobs(app: Rota) -> list[JobRecord]:
     """Every job that is stored, in the order of its enqueue."""
-    return app.run(app.store.list_jobs(JobFilter(limit=1000)))[::-1]
+    return app.database.run(app.database.store.list_jobs(JobFilter(limit=1000)))[::-1]
 
 
 def test_each_job_has_one_element(app: Rota) -> None:
@@ -157,7 +157,7 @@ def test_handlers_that_do_not_fit(app: Rota, handler: Any) -> None:
     """A handler without exactly one list is refused, and told what is needed."""
     with pytest.raises(ArgsError, match=r"Context|one parameter annotated with a list"):
         app.task(batch=5)(handler)
-    assert app.batch_tasks == app.tasks == {}
+    assert app.tasks == {}
 
 
 def test_a_bare_list(app: Rota) -> None:

@@ -156,7 +156,7 @@ async def test_row_factory(kind: str, factory: str, tmp_path: object) -> None:
 
     url = f"sqlite:///{tmp_path}/rota.db"
     with Rota(url) as app:
-        app.ready()
+        app.database.ready()
         send: Send = app.task(name="send")(_nothing)
         observer = Observer(url)
         async with calling(kind, url) as caller:

@@ -25,7 +25,7 @@ def stored(app: Rota, name: str) -> tuple[int, float | None]:
 
 def says(app: Rota, **changes: float | None) -> None:
     """Set something for the queue `mail`, as `rota queues set` does."""
-    app.run(app.store.set_queue("mail", changes))
+    app.database.run(app.database.store.set_queue("mail", changes))
 
 
 # What is said of queues --------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def test_entries_from_before_there_were_options(app: Rota) -> None:
         CronEntry("plain", HOURLY, "t", queue="mail"),
         CronEntry("own", HOURLY, "t", queue="mail", max_attempts=3, timeout=30.0),
     ):
-        assert app.run(app.store.cron.add(entry))
+        assert app.database.run(app.database.store.cron.add(entry))
     assert (stored(app, "plain"), stored(app, "own")) == ((5, None), (3, 30))
     says(app, max_attempts=4, timeout=40)
     with Rota(app.url) as fresh:
@@ -143,9 +143,9 @@ def test_other_options_are_another_declaration(app: Rota) -> None:
                 "e", "@daily", one, timezone="UTC", missed="latest", jitter=0, args=(1,), due=None
             )
             texts |= {declared.declaration for declared in other.cron.declarations()}
-            with closing(app.store.connect()) as connection:
-                session = open_session(app.store, connection)
-                declare = app.store.cron.declare
+            with closing(app.database.store.connect()) as connection:
+                session = open_session(app.database.store, connection)
+                declare = app.database.store.cron.declare
                 assert connection.run(declare(session, other.cron.declarations())) == ["e"]
                 assert connection.run(declare(session, other.cron.declarations())) == []
             [record] = app.cron.entries()

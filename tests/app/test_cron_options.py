@@ -34,8 +34,10 @@ def plain() -> Rota:
 
 def claimed(app: Rota, size: int = 100) -> list[ClaimedJob]:
     """What a worker gets that asks once."""
-    with closing(app.store.connect()) as connection:
-        return claim(app.store, connection, open_session(app.store, connection), size)
+    with closing(app.database.store.connect()) as connection:
+        return claim(
+            app.database.store, connection, open_session(app.database.store, connection), size
+        )
 
 
 def test_a_limit_counts_the_jobs_of_cron(app: Rota) -> None:
@@ -211,7 +213,7 @@ def test_in_a_transaction(app: Rota) -> None:
     def report() -> None: ...
 
     app.cron.add("e", "@daily", report)
-    tx = app.begin()
+    tx = app.database.begin()
     assert app.cron.run("e", conn=tx.connection).placing is Placing.CREATED
     assert app.cron.run("e", conn=tx.connection).duplicate
     tx.rollback()

@@ -199,7 +199,7 @@ def test_bad_changes(app: Rota, send: Send) -> None:
 
 def test_in_a_transaction(app: Rota, send: Send) -> None:
     """An entry is there if, and only if, the transaction commits."""
-    tx = app.begin()
+    tx = app.database.begin()
     app.cron.add("lost", "@daily", send, args=(1,), conn=tx.connection)
     app.cron.run("lost", conn=tx.connection)
     tx.rollback()

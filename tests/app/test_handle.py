@@ -17,12 +17,12 @@ INFO = SessionInfo(host="alpha", pid=4711, queues=("default",), timeout=600)
 @pytest.fixture
 def work(app: Rota) -> Callable[..., SessionId]:
     """Do a worker's part by hand: claim the job that waits, and settle it."""
-    session = app.run(app.store.open_session(INFO))
+    session = app.database.run(app.database.store.open_session(INFO))
 
     def work(settle: Callable[[ClaimedJob], Settlement] | None = None) -> SessionId:
-        [job] = app.run(app.store.claim(session, ["default"], 10))
+        [job] = app.database.run(app.database.store.claim(session, ["default"], 10))
         if settle is not None:
-            assert app.run(app.store.settle(session, [settle(job)])) == []
+            assert app.database.run(app.database.store.settle(session, [settle(job)])) == []
         return session
 
     return work
@@ -133,7 +133,7 @@ def test_cancel_of_a_running_job(send: Any, work: Any, app: Rota) -> None:
     session = work()
     assert handle.cancel() is State.RUNNING
     assert handle.record().cancel_requested
-    assert app.run(app.store.renew(session)).cancel == {handle.id}
+    assert app.database.run(app.database.store.renew(session)).cancel == {handle.id}
 
 
 def test_cancel_of_a_finished_job(send: Any, work: Any) -> None:

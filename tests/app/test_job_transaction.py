@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from rota import ConfigError, Context, LeaseLost, Rota, State, StoreError, Task
-from rota.model.job import ClaimedJob, JobSpec, LeaseId
-from rota.transactions.job_block import Completion, JobTransaction, Stage
+from rota.app.job_transaction import Completion, JobTransaction, Stage
+from rota.model.job import ClaimedJob, JobSpec, LeaseId, Order
 from tests.app.callers import KINDS, POSTGRES, AsyncAlchemy, Awaiting, Caller, Observer, calling
 
 OWN_ROW = "INSERT INTO orders (id) VALUES (7)"
@@ -48,12 +48,19 @@ def observer(app: Rota) -> Iterator[Observer]:
 @pytest.fixture
 def completion(app: Rota, send: Task[..., Any, Any], observer: Observer) -> Completion:
     """The first of two jobs of one lease, as its worker would have it."""
-    app.enqueue(JobSpec(send.name), ['{"number":1}', '{"number":2}'])
+    app.database.run(
+        app.database.store.enqueue(Order(JobSpec(send.name), ['{"number":1}', '{"number":2}']))
+    )
     jobs: list[ClaimedJob] = observer.own.run(
         observer.store.claim(observer.session, ["default"], 10)
     )
     return Completion(
-        jobs[0], observer.session, send, moving=lambda: nullcontext(forget), doubtful=lambda: None
+        jobs[0],
+        observer.session,
+        send.keeps,
+        send.result_codec,
+        moving=lambda: nullcontext(forget),
+        doubtful=lambda: None,
     )
 
 
@@ -79,7 +86,7 @@ async def within(
     app: Rota, completion: Completion, caller: Caller, error: Exception | None
 ) -> None:
     """A block that writes a row, and fails or not; async ones where the connection is."""
-    transaction = JobTransaction(app, completion, caller.conn, commit=True)
+    transaction = JobTransaction(app.database, completion, caller.conn, commit=True)
     if awaits(caller):
         async with transaction as tx:
             assert tx.connection is caller.conn
@@ -123,7 +130,7 @@ async def test_rollback(app: Rota, kind: str, observer: Observer, completion: Co
 async def test_the_fence(app: Rota, kind: str, observer: Observer, completion: Completion) -> None:
     """A job that was taken over in the meantime: nothing is stored, and the block says so."""
     async with ready(kind, observer.url) as caller:
-        transaction = JobTransaction(app, completion, caller.conn, commit=True)
+        transaction = JobTransaction(app.database, completion, caller.conn, commit=True)
         with pytest.raises(LeaseLost, match="taken over"):  # noqa: PT012 - a block is the point
             if awaits(caller):
                 async with transaction:
@@ -145,9 +152,9 @@ def test_async_connections_in_blocking_code(app: Rota, completion: Completion) -
 
     wrong = aiosqlite.connect(":memory:")
     with pytest.raises(ConfigError, match="async with"):
-        JobTransaction(app, completion, wrong, commit=True).__enter__()
+        JobTransaction(app.database, completion, wrong, commit=True).__enter__()
     with pytest.raises(ConfigError, match="Rota cannot use"):
-        JobTransaction(app, completion, object(), commit=True).__enter__()
+        JobTransaction(app.database, completion, object(), commit=True).__enter__()
     assert completion.stage is Stage.NONE
 
 
@@ -157,11 +164,11 @@ def test_autocommit(app: Rota, observer: Observer, completion: Completion) -> No
     with closing(sqlite3.connect(path, isolation_level=None)) as conn:
         with (
             pytest.raises(ConfigError, match="autocommit"),
-            JobTransaction(app, completion, conn, commit=True),
+            JobTransaction(app.database, completion, conn, commit=True),
         ):
             pass
         conn.execute("BEGIN")
-        with JobTransaction(app, completion, conn, commit=True):
+        with JobTransaction(app.database, completion, conn, commit=True):
             conn.execute(OWN_ROW)
     assert observer.orders() == [7]
 
@@ -175,10 +182,10 @@ def test_autocommit_of_psycopg(
     with closing(psycopg.connect(observer.url, autocommit=True)) as conn:
         with (
             pytest.raises(ConfigError, match="autocommit"),
-            JobTransaction(app, completion, conn, commit=True),
+            JobTransaction(app.database, completion, conn, commit=True),
         ):
             pass
-        with conn.transaction(), JobTransaction(app, completion, conn, commit=False):
+        with conn.transaction(), JobTransaction(app.database, completion, conn, commit=False):
             conn.execute(OWN_ROW)
     assert observer.orders() == [7]
     assert completion.stage is Stage.SETTLED
@@ -196,7 +203,7 @@ def test_a_commit_that_is_refused(
         conn.commit()
         with (
             pytest.raises(psycopg.errors.UniqueViolation),
-            JobTransaction(app, completion, conn, commit=True),
+            JobTransaction(app.database, completion, conn, commit=True),
         ):
             conn.execute("INSERT INTO orders VALUES (7); INSERT INTO twice VALUES (1), (1)")
     assert observer.orders() == []
@@ -217,11 +224,11 @@ def test_isolation_levels(
         conn.execute("SELECT 1")
         with (
             pytest.raises((LeaseLost, StoreError)),
-            JobTransaction(app, completion, conn, commit=True),
+            JobTransaction(app.database, completion, conn, commit=True),
         ):
             conn.execute(OWN_ROW)
         assert observer.orders() == []
-        with JobTransaction(app, completion, conn, commit=True):
+        with JobTransaction(app.database, completion, conn, commit=True):
             conn.execute(OWN_ROW)
     assert observer.orders() == [7]
     assert [job.state for job in observer.jobs()] == [State.RUNNING, State.COMPLETED]

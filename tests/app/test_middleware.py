@@ -23,7 +23,7 @@ def store_url(tmp_path: Path) -> str:
 
 def jobs(app: Rota) -> list[JobRecord]:
     """Every job that is stored, in the order of its enqueue."""
-    return app.run(app.store.list_jobs(JobFilter(limit=1000)))[::-1]
+    return app.database.run(app.database.store.list_jobs(JobFilter(limit=1000)))[::-1]
 
 
 def register(app: Rota, change: Callable[[EnqueueCall], EnqueueCall]) -> None:

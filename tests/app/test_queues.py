@@ -21,7 +21,7 @@ def stored(task: Any) -> tuple[int, float | None]:
 
 def says(app: Rota, **changes: float | None) -> None:
     """Set something for the queue `mail`, as `rota queues set` does."""
-    app.run(app.store.set_queue("mail", changes))
+    app.database.run(app.database.store.set_queue("mail", changes))
 
 
 def test_each_of_the_five(app: Rota) -> None:
@@ -77,7 +77,7 @@ def test_many_at_once(app: Rota, count: int, delay: int) -> None:
     says(app, max_attempts=4, timeout=40)
     for one, expected in ((task, (4, 70)), (task.using(max_attempts=2), (2, 70))):
         ids = one.using(delay=delay).enqueue_many([()] * count)
-        found = app.run(app.store.get(ids))
+        found = app.database.run(app.database.store.get(ids))
         assert {(job.max_attempts, job.timeout) for job in found} == {expected}
         assert len(found) == count
 
@@ -108,7 +108,7 @@ def test_in_a_callers_transaction(app: Rota, end: str) -> None:
     if end == "rollback":
         with pytest.raises(LookupError):
             enqueue()
-        [queue] = app.run(app.store.queues())
+        [queue] = app.database.run(app.database.store.queues())
         assert not queue.counts
     else:
         assert enqueue().record().max_attempts == 4
@@ -170,10 +170,10 @@ def test_pausing(app: Rota) -> None:
     async def job() -> None: ...
 
     job.enqueue()
-    assert not app.run(app.store.look(["mail"])).available
+    assert not app.database.run(app.database.store.look(["mail"])).available
     assert mail.resume()
     assert not mail.resume()
-    assert app.run(app.store.look(["mail"])).available
+    assert app.database.run(app.database.store.look(["mail"])).available
     drained(app)
     with pytest.raises(ConfigError):
         app.queue("")
@@ -189,9 +189,9 @@ async def test_pausing_in_async_code(app: Rota) -> None:
 
 def test_another_database_is_another_matter(app: Rota, tmp_path: Any) -> None:
     """What was heard of one database does not hold in the next one."""
-    assert app.queues.learn(app.run(app.store.queue_settings())) is False
+    assert app.queues.learn(app.database.run(app.database.store.queue_settings())) is False
     says(app, concurrency=2)
-    assert app.queues.learn(app.run(app.store.queue_settings())) is True
+    assert app.queues.learn(app.database.run(app.database.store.queue_settings())) is True
     assert app.queues.concurrency() == {"mail": 2}
     app.use(f"sqlite:///{tmp_path}/next.db")
     assert app.queues.concurrency() == {}
@@ -200,7 +200,7 @@ def test_another_database_is_another_matter(app: Rota, tmp_path: Any) -> None:
 def test_a_cancelled_job_stays_as_declared(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
     """A handle tells what the code says of the queues; the store asks the database first."""
     asked: list[object] = []
-    made = app.store.cancel
+    made = app.database.store.cancel
 
     def spy(jobs: Any, keep: object) -> Any:
         asked.append(keep)
@@ -209,6 +209,6 @@ def test_a_cancelled_job_stays_as_declared(app: Rota, monkeypatch: pytest.Monkey
     app.queue("mail", retention=5)
     app.queue("paint", retention={"discarded": 5})
     job = app.task(name="task", queue="mail")(_nothing).enqueue()
-    monkeypatch.setattr(app.store, "cancel", spy)
+    monkeypatch.setattr(app.database.store, "cancel", spy)
     assert job.cancel() is State.CANCELLED
     assert asked == [{"mail": 5}]

@@ -34,7 +34,7 @@ def store_url(tmp_path: Path) -> str:
 
 def jobs(app: Rota) -> list[JobRecord]:
     """Every job that is stored."""
-    return app.run(app.store.list_jobs(JobFilter(limit=1000)))
+    return app.database.run(app.database.store.list_jobs(JobFilter(limit=1000)))
 
 
 # Declaring ---------------------------------------------------------------------------------------
@@ -377,7 +377,7 @@ def test_outcomes_are_no_results(app: Rota) -> None:
 def test_enqueue_many(app: Rota, send: Any) -> None:
     """Tuples, lists and dicts may be mixed; ids come in their order."""
     ids = send.enqueue_many([(1,), [2], {"number": 3}, (4,)])
-    found = app.run(app.store.get(ids))
+    found = app.database.run(app.database.store.get(ids))
     assert [record.args for record in found] == [f'{{"number":{n}}}' for n in (1, 2, 3, 4)]
 
 
@@ -411,7 +411,7 @@ def test_a_bad_element(app: Rota, send: Any, bad: Any) -> None:
 def test_using_with_enqueue_many(app: Rota, send: Any) -> None:
     """The options hold for each of many jobs."""
     ids: list[JobId] = send.using(queue="mail", delay=60).enqueue_many([(1,), (2,)])
-    found = app.run(app.store.get(ids))
+    found = app.database.run(app.database.store.get(ids))
     assert [(one.queue, one.state) for one in found] == [("mail", State.SCHEDULED)] * 2
 
 

@@ -24,7 +24,7 @@ def fail() -> None:
 
 def jobs(app: Rota) -> list[JobRecord]:
     """Every job that is committed."""
-    return app.run(app.store.list_jobs(JobFilter(limit=1000)))
+    return app.database.run(app.database.store.list_jobs(JobFilter(limit=1000)))
 
 
 def orders(app: Rota) -> list[tuple[int]]:
@@ -43,7 +43,7 @@ def table(app: Rota) -> None:
 
 def insert(app: Rota) -> str:
     """A statement with a parameter, in the driver's style."""
-    mark = "?" if app.store.name == "sqlite" else "%s"
+    mark = "?" if app.database.store.name == "sqlite" else "%s"
     return f"INSERT INTO orders (id) VALUES ({mark})"
 
 
@@ -153,9 +153,9 @@ def test_one_after_the_other(app: Rota, send: Any) -> None:
 def test_a_transaction_of_another_app(app: Rota, send: Any, tmp_path: Any) -> None:
     """A transaction in the other kind of database is refused."""
     url = f"sqlite:///{tmp_path}/elsewhere.db"
-    if app.store.name == "sqlite":
+    if app.database.store.name == "sqlite":
         with pytest.raises(RotaError):
-            Rota("postgresql://127.0.0.1:1/nowhere").begin()
+            Rota("postgresql://127.0.0.1:1/nowhere").database.begin()
         return
     with Rota(url) as other, other.transaction() as tx, pytest.raises(ConfigError, match="keeps"):
         send.enqueue(1, conn=tx)
@@ -167,8 +167,8 @@ def test_connections_are_not_left_behind(postgres_url: str, request: Any) -> Non
     from rota.store.migrate import migrate
 
     del request
-    with Rota(postgres_url) as app, closing(app.store.connect()) as own:
-        migrate(app.store, own)
+    with Rota(postgres_url) as app, closing(app.database.store.connect()) as own:
+        migrate(app.database.store, own)
         for _ in range(20):
             with app.transaction() as tx:
                 tx.execute("SELECT 1")

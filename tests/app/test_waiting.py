@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rota import JobFailed, JobNotFinished, JobNotFound, Rota, State, StoreUnavailable
-from rota.app import waiting
+from rota.database import waiting
 from rota.model.job import ClaimedJob, JobId, SessionId, SessionInfo
 from rota.model.settlement import completed
 from rota.store.connections import Connection
@@ -62,19 +62,19 @@ def rare(monkeypatch: pytest.MonkeyPatch) -> None:
 def looks(app: Rota, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many jobs each look was for."""
     found: list[int] = []
-    real = app.store.get
+    real = app.database.store.get
 
     def get(jobs: list[JobId]) -> Any:
         found.append(len(jobs))
         return real(jobs)
 
-    monkeypatch.setattr(app.store, "get", get)
+    monkeypatch.setattr(app.database.store, "get", get)
     return found
 
 
 def waited(app: Rota) -> int:
     """How many jobs somebody waits for, and the thread has looked at once."""
-    waits = [wait for waits in app.waiting._waits.values() for wait in waits]
+    waits = [wait for waits in app.database.waiting._waits.values() for wait in waits]
     return sum(wait.due > 0 for wait in waits)
 
 
@@ -126,7 +126,7 @@ async def test_waiting_in_async_code(app: Rota, send: Any, hand: Hand) -> None:
     hand.complete(hand.claim(4))
     assert await asyncio.wait_for(results, LONG) == [None] * 4
     assert (await finished).state is State.COMPLETED
-    assert not app.waiting._waits
+    assert not app.database.waiting._waits
 
 
 @pytest.mark.usefixtures("rare")
@@ -135,7 +135,7 @@ def test_a_job_that_is_deleted(app: Rota, send: Any, pool: ThreadPoolExecutor) -
     handle = send.enqueue(1)
     result = pool.submit(handle.result, LONG)
     until(lambda: waited(app) == 1)
-    app.run(app.store.delete([handle.id]))
+    app.database.run(app.database.store.delete([handle.id]))
     with pytest.raises(JobNotFound, match=str(handle.id)):
         result.result(LONG)
 
@@ -160,7 +160,7 @@ def test_the_time_is_up(app: Rota, send: Any) -> None:
             method(0.05)
         with pytest.raises(JobNotFinished):
             method(0)
-    assert not app.waiting._waits
+    assert not app.database.waiting._waits
 
 
 def test_only_looking_needs_no_thread(send: Any, hand: Hand) -> None:
@@ -178,7 +178,7 @@ def test_an_end_that_was_not_heard(
     app: Rota, send: Any, hand: Hand, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What no notification announces is found by looking, within about a second."""
-    real = app.store.listener
+    real = app.database.store.listener
 
     def deaf() -> Any:
         listener = real()
@@ -191,7 +191,7 @@ def test_an_end_that_was_not_heard(
         monkeypatch.setattr(listener, "wait", wait)
         return listener
 
-    monkeypatch.setattr(app.store, "listener", deaf)
+    monkeypatch.setattr(app.database.store, "listener", deaf)
     handle = send.enqueue(1)
     result = pool.submit(handle.wait, LONG)
     until(lambda: waited(app) == 1)
@@ -233,7 +233,7 @@ def test_a_connection_that_is_killed(
     handles = [send.enqueue(number) for number in range(2)]
     results = [pool.submit(handle.wait, LONG) for handle in handles]
     until(lambda: waited(app) == 2)
-    listener: Any = app.waiting._listener
+    listener: Any = app.database.waiting._listener
     before = listener.connection.raw().info.backend_pid
     gate = threading.Event()
     real = listener.listen
@@ -258,14 +258,14 @@ def test_a_database_that_stays_away(
     monkeypatch.setattr(waiting, "PATIENCE", 0.2)
     handle = send.enqueue(1)
     gone = threading.Event()
-    real = app.store.get
+    real = app.database.store.get
 
     def get(jobs: list[JobId]) -> Any:
         if gone.is_set():
             raise StoreUnavailable("gone")
         return real(jobs)
 
-    monkeypatch.setattr(app.store, "get", get)
+    monkeypatch.setattr(app.database.store, "get", get)
     result = pool.submit(handle.wait, LONG)
     until(lambda: waited(app) == 1)
     gone.set()

@@ -24,7 +24,7 @@ def url(tmp_path: Path) -> str:
     """A SQLite database with Rota's tables."""
     url = f"sqlite:///{tmp_path}/rota.db"
     with Rota(url) as app:
-        app.ready()
+        app.database.ready()
     return url
 
 
@@ -37,7 +37,9 @@ def children() -> set[int]:
 def sent(url: str) -> int:
     """How many jobs there are."""
     with Rota(url) as app:
-        return sum(sum(one.counts.values()) for one in app.run(app.store.queues()))
+        return sum(
+            sum(one.counts.values()) for one in app.database.run(app.database.store.queues())
+        )
 
 
 def test_told_once(url: str) -> None:

@@ -246,6 +246,6 @@ def test_a_database_that_is_not_there(tmp_path: Path, verb: str) -> None:
 def test_names_and_expressions_cannot_disturb_a_terminal(url: str) -> None:
     """An entry that was made by hand is shown with its control characters visible."""
     with Rota(url) as app:
-        app.run(app.store.cron.add(CronEntry("e\x1b[31m", "@daily", "t\x1b[2J")))
+        app.database.run(app.database.store.cron.add(CronEntry("e\x1b[31m", "@daily", "t\x1b[2J")))
     result = rota("cron", "list", url=url)
     assert "\x1b" not in result.stdout

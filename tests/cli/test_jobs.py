@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rota.cli.job_text import HEADINGS
-from rota.model.job import JobId
+from rota.model.job import JobId, Order
 from rota.model.settlement import error_json
 from rota.model.states import Move, State
 from rota.store.connections import Connection
@@ -114,7 +114,7 @@ def test_show(url: str, store: Store, connection: Connection) -> None:
 )
 def test_args_that_nobody_reads(url: str, store: Store, connection: Connection, args: str) -> None:
     """What other programs have stored is shown as it is."""
-    [job] = connection.run(store.enqueue(spec_of(), [args], copy=False))
+    [job] = connection.run(store.enqueue(Order(spec_of(), [args])))
     result = rota("jobs", "show", job, url=url)
     assert result.exit_code == 0, result.output
     assert args in result.stdout

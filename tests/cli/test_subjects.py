@@ -3,7 +3,7 @@
 import json
 
 from rota import Unique
-from rota.model.job import Keys
+from rota.model.job import Keys, Order
 from rota.model.states import Move
 from rota.store.connections import Connection
 from rota.store.protocol import Store
@@ -16,7 +16,7 @@ def test_a_subject(store_url: str, store: Store, connection: Connection) -> None
     spec = spec_of(unique=Unique())
     session = open_session(store, connection)
     for key in ("site:a", "site:b"):
-        connection.run(store.enqueue_keyed(spec, ["{}"], Keys(unique=[key])))
+        connection.run(store.enqueue(Order(spec, ["{}"], Keys(unique=[key]))))
     first, second = claim(store, connection, session)
     settle(
         store, connection, session,
@@ -35,7 +35,7 @@ def test_a_subject(store_url: str, store: Store, connection: Connection) -> None
     shown = rota("jobs", "show", first.id, url=store_url).stdout
     assert "key       site:a" in shown
     assert "rounds    1" in shown
-    connection.run(store.enqueue_keyed(spec, ["{}"], Keys(unique=["site:b"])))
+    connection.run(store.enqueue(Order(spec, ["{}"], Keys(unique=["site:b"]))))
     retried = rota("jobs", "retry", second.id, url=store_url)
     assert retried.exit_code == 1
     assert "another job has its unique key 'site:b'" in retried.stderr

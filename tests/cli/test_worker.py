@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rota import Rota, State
+from rota.model.job import Order
 from rota.model.options import JobOptions
 from tests.cli.calling import SHOP, finished, make_tables, read_until, started
 from tests.store.factories import until
@@ -29,7 +30,7 @@ class Shop:
     def enqueue(self, task: str, queue: str, *args: str, **options: object) -> list[int]:
         """Jobs of a task; `args` are JSON."""
         spec = JobOptions(queue=queue).using(options).spec(f"shop.{task}")
-        return list(self.app.enqueue(spec, args))
+        return list(self.app.database.run(self.app.database.store.enqueue(Order(spec, args))))
 
     def state(self, job: int) -> State:
         """The state of a job."""

@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import re
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from rota import Rota, State, Task, WorkerConfig, errors, events
 from rota.app.crontab import Crontab
 from rota.cli import supervise
 from rota.store.opening import VARIABLE
-from tests.docs.pages import everything
+from tests.docs.pages import ROOT, everything
 
 
 def missing(names: list[str]) -> list[str]:
@@ -64,10 +65,7 @@ def test_everything_is_mentioned(names: list[str]) -> None:
 
 def test_methods_are_mentioned() -> None:
     """Each public method of a task, a handle and an app that users call stands in some page."""
-    inner = {
-        "find_task", "begin", "run", "arun", "run_on", "arun_on", "on", "use", "ready", "close",
-        "enqueue_keyed", "aenqueue_keyed", "check_backend", "declarations",
-    }  # fmt: skip
+    inner = {"declarations"}
     kinds = (Task, rota.JobHandle, Rota, Crontab)
     names = {
         name
@@ -76,6 +74,16 @@ def test_methods_are_mentioned() -> None:
         if not name.startswith("_") and (callable(value) or isinstance(value, property))
     }
     assert missing(sorted(names - inner)) == []
+
+
+def test_an_app_has_what_its_page_says(tmp_path: Path) -> None:
+    """No more and no less: what users do not need is no attribute of the app."""
+    page = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+    section = page.partition("\n## What an app has\n")[2].partition("\n## ")[0]
+    rows = [row.split("|")[1] for row in section.splitlines() if row.startswith("| `")]
+    documented = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    app = Rota(f"sqlite:///{tmp_path}/rota.db")
+    assert {name for name in dir(app) if not name.startswith("_")} == documented
 
 
 def test_lines_of_supervise_are_explained() -> None:

@@ -148,7 +148,7 @@ if __name__ == "__main__":
     import sys
 
     from rota import WorkerConfig
-    from rota.transactions.own import Own
+    from rota.database.own import Own
     from rota.worker import Worker
 
     commit = Own.commit
@@ -182,8 +182,8 @@ class Ledger:
         (folder / "app.py").write_text(MODULE, encoding="utf-8")
         (folder / "ledger").touch()
         self._workers: list[WorkerProcess] = []
-        with closing(self.app.store.connect()) as connection:
-            migrate(self.app.store, connection)
+        with closing(self.app.database.store.connect()) as connection:
+            migrate(self.app.database.store, connection)
         namespace: dict[str, Any] = {"__file__": str(folder / "app.py"), "__name__": "app"}
         exec(MODULE, namespace)  # noqa: S102 - the module above, with this test's app
         tasks = namespace["rota"].tasks
@@ -242,16 +242,21 @@ class Ledger:
 
     def records(self, state: State | None = None) -> list[JobRecord]:
         """The jobs in a state, or all."""
-        return self.app.run(self.app.store.list_jobs(JobFilter(state=state, limit=1_000_000)))
+        return self.app.database.run(
+            self.app.database.store.list_jobs(JobFilter(state=state, limit=1_000_000))
+        )
 
     def count(self, state: State) -> int:
         """How many jobs are in a state."""
-        return sum(queue.counts.get(state, 0) for queue in self.app.run(self.app.store.queues()))
+        return sum(
+            queue.counts.get(state, 0)
+            for queue in self.app.database.run(self.app.database.store.queues())
+        )
 
     def unfinished(self) -> int:
         """How many jobs are not finished."""
         # One look: between two of them a job may go from where the second looks to the first.
-        queues = self.app.run(self.app.store.queues())
+        queues = self.app.database.run(self.app.database.store.queues())
         return sum(n for queue in queues for state, n in queue.counts.items() if not state.finished)
 
     def __enter__(self) -> Self:

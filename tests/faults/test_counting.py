@@ -55,7 +55,7 @@ def told(ledger: Ledger) -> Counter[tuple[str, State]]:
     return Counter(
         {
             (queue.name, state): jobs
-            for queue in ledger.app.run(ledger.app.store.queues())
+            for queue in ledger.app.database.run(ledger.app.database.store.queues())
             for state, jobs in queue.counts.items()
         }
     )
@@ -94,9 +94,9 @@ def left(ledger: Ledger) -> int:
 def upkeep(ledger: Ledger, chance: random.Random) -> None:
     """Squeezes and turns of the rings, in this process."""
     for _ in range(chance.randint(1, 4)):
-        ledger.app.run(ledger.app.store.squeeze())
+        ledger.app.database.run(ledger.app.database.store.squeeze())
         if chance.random() < 0.7:
-            ledger.app.run(ledger.app.store.tidy())
+            ledger.app.database.run(ledger.app.database.store.tidy())
 
 
 def test_the_counters_after_crashes(ledger: Ledger) -> None:
@@ -114,8 +114,8 @@ def test_the_counters_after_crashes(ledger: Ledger) -> None:
         killed_producer(ledger)
         upkeep(ledger, chance)
         some = ledger.records(State.AVAILABLE)[:10]
-        ledger.app.run(ledger.app.store.cancel([job.id for job in some[:5]]))
-        ledger.app.run(ledger.app.store.delete([job.id for job in some[5:]]))
+        ledger.app.database.run(ledger.app.database.store.cancel([job.id for job in some[:5]]))
+        ledger.app.database.run(ledger.app.database.store.delete([job.id for job in some[5:]]))
         for victim in victims:
             until(functools.partial(busy, ledger, victim), "a victim to work")
             victim.end()
@@ -126,6 +126,6 @@ def test_the_counters_after_crashes(ledger: Ledger) -> None:
     ledger.worker(session_timeout=1.0)
     until(lambda: not left(ledger), "the rest to run")
     assert told(ledger) == counted(ledger)
-    [queue] = ledger.app.run(ledger.app.store.queues())
+    [queue] = ledger.app.database.run(ledger.app.database.store.queues())
     assert queue.claimed >= queue.counts[State.COMPLETED]
     assert queue.appended >= queue.claimed

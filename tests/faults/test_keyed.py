@@ -27,7 +27,7 @@ def worker(ledger: Ledger) -> WorkerProcess:
 
 def claimable(ledger: Ledger) -> int:
     """How many jobs one more worker would get now."""
-    store = ledger.app.store
+    store = ledger.app.database.store
     with closing(store.connect()) as connection:
         session = open_session(store, connection)
         jobs = claim(store, connection, session, queues=("long",))

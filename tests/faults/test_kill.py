@@ -109,7 +109,14 @@ def test_a_worker_that_was_frozen(postgres: Ledger) -> None:
     # It goes on under a new session.
     after = ledger.stubborn.enqueue(1)
     ledger.go(frozen)
-    until(lambda: ledger.app.run(ledger.app.store.get([JobId(after.id)]))[0].state.finished, "more")
+    until(
+        lambda: (
+            ledger.app.database.run(ledger.app.database.store.get([JobId(after.id)]))[
+                0
+            ].state.finished
+        ),
+        "more",
+    )
     assert frozen.alive
     assert successor.alive
     assert "LeaseLost" not in successor.said
@@ -117,7 +124,7 @@ def test_a_worker_that_was_frozen(postgres: Ledger) -> None:
 
 def test_a_killed_worker_with_a_concurrency_per_queue(ledger: Ledger) -> None:
     """Its successor takes over what it ran, runs no more of the queue at once, and all of it."""
-    ledger.app.run(ledger.app.store.set_queue("long", {"concurrency": 2}))
+    ledger.app.database.run(ledger.app.database.store.set_queue("long", {"concurrency": 2}))
     ledger.patient.enqueue_many({"number": number} for number in range(9))
     victim = ledger.worker(queues=("long",), session_timeout=1.0)
     until(lambda: len(ledger.noted("start")) == 2, "as many to start as may")

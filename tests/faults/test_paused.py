@@ -27,14 +27,14 @@ def worker(ledger: Ledger) -> WorkerProcess:
 
 def test_a_worker_killed_while_its_queue_is_paused(ledger: Ledger) -> None:
     """Its jobs are rescued, with limits or without, and stay until the queue is resumed."""
-    store = ledger.app.store
+    store = ledger.app.database.store
     ledger.patient.enqueue_many({"number": number} for number in range(4))
     limited = ledger.patient.using(limit=Limit("api", running=2))
     limited.enqueue_many({"number": number} for number in range(4, 8))
     victim = worker(ledger)
     until(lambda: len(ledger.noted("start")) == 4, "some to start")
     begun = ledger.noted("start")
-    ledger.app.run(store.pause("long"))
+    ledger.app.database.run(store.pause("long"))
     victim.signal(signal.SIGKILL)
     worker(ledger)
     until(lambda: ledger.count(State.AVAILABLE) == 8, "the dead worker's jobs to go back")
@@ -44,7 +44,7 @@ def test_a_worker_killed_while_its_queue_is_paused(ledger: Ledger) -> None:
         connection.run(store.close_session(session))
     assert ledger.noted("start") == begun
     ledger.go()
-    ledger.app.run(store.resume("long"))
+    ledger.app.database.run(store.resume("long"))
     until(lambda: not ledger.unfinished(), "all to end")
     assert ledger.noted("end") == dict.fromkeys(range(8), 1)
     assert Counter(job.attempt for job in ledger.records(State.COMPLETED)) == {1: 4, 2: 4}

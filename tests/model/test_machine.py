@@ -30,7 +30,7 @@ from hypothesis.stateful import (
 from rota import Limit, Unique
 from rota.errors import LeaseLost
 from rota.model.enqueued import Placed, Placing
-from rota.model.job import ClaimedJob, JobId, JobSpec, Keys, LeaseId, SessionId, SessionInfo
+from rota.model.job import ClaimedJob, JobId, JobSpec, Keys, LeaseId, Order, SessionId, SessionInfo
 from rota.model.settlement import Settlement, error_json
 from rota.model.states import Move, State
 from rota.store.connections import Connection
@@ -150,7 +150,7 @@ class Machine(RuleBasedStateMachine):
         self, queue: str, priority: int, count: int, delay: float | None, attempts: int
     ) -> None:
         spec = JobSpec("shop.send", queue, priority, attempts, delay=delay)
-        ids = self.run(self.store.enqueue(spec, ["{}"] * count, copy=True))
+        ids = self.run(self.store.enqueue(Order(spec, ["{}"] * count)))
         assert len(set(ids) - self.jobs.keys()) == count
         state = State.AVAILABLE if delay is None else State.SCHEDULED
         for job in ids:
@@ -165,7 +165,7 @@ class Machine(RuleBasedStateMachine):
     def enqueue_limited(self, queue: str, priority: int, most: int, count: int) -> None:
         spec = JobSpec("shop.send", queue, priority, 3, limit=LIMITS[most])
         keys = Keys(limit=[f"most {most}"] * count)
-        for one in self.run(self.store.enqueue_keyed(spec, ["{}"] * count, keys)):
+        for one in self.run(self.store.enqueue(Order(spec, ["{}"] * count, keys))).placed:
             expected = Expected(queue, priority, 3, State.AVAILABLE)
             expected.line, expected.places = f"most {most}", most
             assert one.job not in self.jobs
@@ -177,8 +177,10 @@ class Machine(RuleBasedStateMachine):
         keys=st.lists(st.sampled_from("ab"), min_size=1, max_size=5),
     )
     def enqueue_fair(self, queue: str, priority: int, keys: list[str]) -> None:
-        spec = JobSpec("shop.send", queue, priority, 3, fair=True)
-        found = self.run(self.store.enqueue_keyed(spec, ["{}"] * len(keys), Keys(fair=keys)))
+        spec = JobSpec("shop.send", queue, priority, 3)
+        found = self.run(
+            self.store.enqueue(Order(spec, ["{}"] * len(keys), Keys(fair=keys)))
+        ).placed
         for one, key in zip(found, keys, strict=True):
             expected = Expected(queue, priority, 3, State.AVAILABLE, line=f"fair {key}")
             assert one.job not in self.jobs
@@ -195,7 +197,7 @@ class Machine(RuleBasedStateMachine):
         unique = Unique(key="{key}", on_conflict=conflict)
         spec = JobSpec("shop.send", queue, priority, 3, delay=delay, unique=unique)
         holder = self.holder(key)
-        [placed] = self.run(self.store.enqueue_keyed(spec, ["{}"], Keys(unique=[key])))
+        [placed] = self.run(self.store.enqueue(Order(spec, ["{}"], Keys(unique=[key])))).placed
         state = State.AVAILABLE if delay is None else State.SCHEDULED
         if holder is None:
             assert placed == Placed(placed.job, Placing.CREATED)

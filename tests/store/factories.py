@@ -7,12 +7,14 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Any, TypeVar
 
+from rota.model.enqueued import Enqueued, Placed
 from rota.model.job import (
     ClaimedJob,
     JobId,
     JobRecord,
     JobSpec,
     LeaseId,
+    Order,
     Rescue,
     SessionId,
     SessionInfo,
@@ -21,7 +23,18 @@ from rota.model.settlement import Settlement, error_json
 from rota.model.states import Move, State
 from rota.store.connections import Connection, Transaction
 from rota.store.execute import drive
-from rota.store.operation import Apart, Copy, Operation, Query, Request, Rows
+from rota.store.operation import (
+    Apart,
+    Copy,
+    Operation,
+    Query,
+    Request,
+    Rows,
+    Stepped,
+    Steps,
+    Surroundings,
+    Where,
+)
 from rota.store.protocol import Store
 
 T = TypeVar("T")
@@ -49,7 +62,17 @@ def spec_of(**options: Any) -> JobSpec:
 def enqueue(store: Store, connection: Connection, count: int = 1, **options: Any) -> list[JobId]:
     """Jobs whose args are their numbers."""
     args = [f'{{"number":{number}}}' for number in range(count)]
-    return connection.run(store.enqueue(spec_of(**options), args, copy=False))
+    return connection.run(store.enqueue(Order(spec_of(**options), args)))
+
+
+def placing(store: Store, order: Order) -> Operation[list[Placed]]:
+    """An enqueue that tells what became of each job."""
+
+    def steps(enqueue: Operation[Enqueued]) -> Steps[list[Placed]]:
+        return (yield from enqueue.steps).placed
+
+    operation = store.enqueue(order)
+    return Stepped(operation.name, steps(operation), operation.begin, operation.then)
 
 
 def open_session(store: Store, connection: Connection, *, timeout: float = 600.0) -> SessionId:
@@ -191,6 +214,8 @@ def run_inside(store: Store, transaction: Transaction, operation: Operation[T]) 
                     return [(own.run(request.operation),)]
                 finally:
                     own.close()
+            case Where():
+                return [Surroundings(inside=True)]
             case Copy():
                 raise AssertionError(request)
 

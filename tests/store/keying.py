@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from rota import Limit
-from rota.model.job import ClaimedJob, JobId, Keys
+from rota.model.job import ClaimedJob, JobId, Keys, Order
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import spec_of
@@ -19,7 +19,7 @@ def limited(
     """One job for each key, whose args are the key; at most two of a key run if nothing is said."""
     spec = spec_of(limit=limit or Limit(key="{key}", running=2), **options)
     args = [f'"{key}"' for key in keys]
-    placed = connection.run(store.enqueue_keyed(spec, args, Keys(limit=keys)))
+    placed = connection.run(store.enqueue(Order(spec, args, Keys(limit=keys)))).placed
     return [one.job for one in placed]
 
 
@@ -28,8 +28,8 @@ def fair(
 ) -> list[JobId]:
     """One job for each key, between whose values the queue is shared fairly."""
     args = [f'"{key}"' for key in keys]
-    spec = spec_of(fair=True, **options)
-    placed = connection.run(store.enqueue_keyed(spec, args, Keys(fair=keys)))
+    spec = spec_of(**options)
+    placed = connection.run(store.enqueue(Order(spec, args, Keys(fair=keys)))).placed
     return [one.job for one in placed]
 
 

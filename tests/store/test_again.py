@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rota import Unique
-from rota.model.job import JobFilter, Keys
+from rota.model.job import JobFilter, Keys, Order
 from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
@@ -79,11 +79,11 @@ def test_the_count_stays(store: Store, connection: Connection, move: Move) -> No
 def test_a_replaced_subject(store: Store, connection: Connection) -> None:
     """It keeps its count: the subject is the same."""
     spec = spec_of(unique=Unique(on_conflict="replace"))
-    [placed] = connection.run(store.enqueue_keyed(spec, ["{}"], Keys(unique=["a"])))
+    [placed] = connection.run(store.enqueue(Order(spec, ["{}"], Keys(unique=["a"])))).placed
     session = open_session(store, connection)
     [job] = claim(store, connection, session)
     settle(store, connection, session, settlement(job, Move.AGAIN, delay=HOUR))
-    connection.run(store.enqueue_keyed(spec, ['{"now":1}'], Keys(unique=["a"])))
+    connection.run(store.enqueue(Order(spec, ['{"now":1}'], Keys(unique=["a"]))))
     found = record(store, connection, placed.job)
     assert (found.state, found.iteration, found.args) == (State.AVAILABLE, 1, '{"now":1}')
     assert close_to(found.last_run, datetime.now(UTC))

@@ -4,7 +4,7 @@ import pytest
 
 from rota import Unique
 from rota.model.enqueued import Placing
-from rota.model.job import JobId, Keys
+from rota.model.job import JobId, Keys, Order
 from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
@@ -132,9 +132,9 @@ def test_unique_keys_are_free_again(
     """Where a unique job was cleared, another one of its key can come."""
     spec = spec_of(unique=Unique(key="{key}"), delay=delay)
     keys = Keys(unique=["a", "b"])
-    first = connection.run(store.enqueue_keyed(spec, ["1", "2"], keys))
+    first = connection.run(store.enqueue(Order(spec, ["1", "2"], keys))).placed
     state = State.AVAILABLE if delay is None else State.SCHEDULED
     assert sum(cleared(store, connection, state)) == 2
-    second = connection.run(store.enqueue_keyed(spec, ["3", "4"], keys))
+    second = connection.run(store.enqueue(Order(spec, ["3", "4"], keys))).placed
     assert {one.placing for one in second} == {Placing.CREATED}
     assert not {one.job for one in first} & {one.job for one in second}

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from rota.errors import LeaseLost
-from rota.model.job import JobId, SessionId
+from rota.model.job import JobId, Order, SessionId
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import claim, enqueue, open_session, record, run_inside, spec_of
@@ -59,7 +59,7 @@ def test_transactions_one_after_the_other(store: Store, connection: Connection) 
     jobs: list[JobId] = []
     for number in range(6):
         transaction = store.transaction()
-        operation = store.enqueue(spec_of(), [str(number)], copy=False)
+        operation = store.enqueue(Order(spec_of(), [str(number)]))
         enqueued = run_inside(store, transaction, operation)
         if number % 2:
             transaction.commit()
@@ -72,7 +72,7 @@ def test_transactions_one_after_the_other(store: Store, connection: Connection) 
 def test_an_ended_transaction_can_be_rolled_back(store: Store, connection: Connection) -> None:
     """Rolling back after a commit changes nothing."""
     transaction = store.transaction()
-    jobs = run_inside(store, transaction, store.enqueue(spec_of(), ["1"], copy=False))
+    jobs = run_inside(store, transaction, store.enqueue(Order(spec_of(), ["1"])))
     transaction.commit()
     transaction.rollback()
     assert len(connection.run(store.get(jobs))) == 1

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from rota.model.job import ClaimedJob, JobFilter, JobId, QueueRecord, SessionId
+from rota.model.job import ClaimedJob, JobFilter, JobId, Order, QueueRecord, SessionId
 from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
@@ -189,8 +189,8 @@ def test_a_callers_transaction(store: Store, connection: Connection, end: str) -
     enqueue(store, connection)
     before = told(store, connection)
     transaction = store.transaction()
-    run_inside(store, transaction, store.enqueue(spec_of(), ["{}"] * 3, copy=False))
-    run_inside(store, transaction, store.enqueue(spec_of(delay=60.0), ["{}"], copy=False))
+    run_inside(store, transaction, store.enqueue(Order(spec_of(), ["{}"] * 3)))
+    run_inside(store, transaction, store.enqueue(Order(spec_of(delay=60.0), ["{}"])))
     assert told(store, connection) == before
     getattr(transaction, end)()
     if end == "commit":

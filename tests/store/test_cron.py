@@ -40,7 +40,10 @@ def add(store: Store, connection: Connection, entry: CronEntry, hours: float = 0
 def make(
     store: Store, connection: Connection, aside: list[int] | None = None, **sizes: int
 ) -> list[Made]:
-    return connection.run(store.cron.make(aside=aside, **sizes))
+    done = connection.run(store.cron.make(aside=aside or (), **sizes))
+    if aside is not None:
+        aside[:] = done.aside
+    return done.made
 
 
 def jobs(store: Store, connection: Connection) -> list[JobRecord]:
@@ -148,7 +151,7 @@ def test_running_now(store: Store, connection: Connection) -> None:
     assert ran is not None
     [made] = jobs(store, connection)
     assert (made.id, made.task, made.queue, made.state) == (
-        ran.placed.job, "shop.send", "mail", State.AVAILABLE,
+        ran.stored[0], "shop.send", "mail", State.AVAILABLE,
     )  # fmt: skip
     args = json.loads(made.args)
     at = datetime.fromisoformat(args["at"])
@@ -304,7 +307,7 @@ def test_who_dies_before_the_commit(
     """Jobs and mark are rolled back together, and somebody else makes the jobs."""
     add(store, connection, entry_of(missed=Missed.ALL), hours=2)
     transaction = store.transaction()
-    [lost] = run_inside(store, transaction, store.cron.make())
+    [lost] = run_inside(store, transaction, store.cron.make()).made
     assert len(lost.jobs) == 2
     if store.name == "postgres":
         # The entry is locked: others do not wait for it, and make nothing of it.
@@ -348,7 +351,7 @@ def test_a_change_waits_for_who_makes_jobs(store: Store, connection: Connection)
     """The change counts from the mark that the other one has left, and nothing is made twice."""
     add(store, connection, entry_of(missed=Missed.ALL), hours=2)
     transaction = store.transaction()
-    [made] = run_inside(store, transaction, store.cron.make())
+    [made] = run_inside(store, transaction, store.cron.make()).made
     done = threading.Event()
 
     def change() -> None:

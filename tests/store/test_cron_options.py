@@ -12,7 +12,7 @@ from rota import Limit, Unique
 from rota.cron.entry import CronEntry, Missed
 from rota.cron.jobs import CronOptions, with_options
 from rota.model.enqueued import Placing
-from rota.model.job import JobFilter, JobRecord, Keys
+from rota.model.job import JobFilter, JobRecord, Keys, Order
 from rota.model.states import Move
 from rota.store.connections import Connection
 from rota.store.cron import Made
@@ -51,7 +51,7 @@ def add(store: Store, connection: Connection, entry: CronEntry, hours: float = 3
 
 
 def make(store: Store, connection: Connection) -> dict[str, Made]:
-    return {one.entry: one for one in connection.run(store.cron.make())}
+    return {one.entry: one for one in connection.run(store.cron.make()).made}
 
 
 def jobs(store: Store, connection: Connection) -> list[JobRecord]:
@@ -84,8 +84,8 @@ def test_all_kinds_of_keys(store: Store, connection: Connection) -> None:
         "e", unique=Unique(key="x"), unique_key="u", limit=limit, limit_key="l", fair="x", fair_key="f",
     )  # fmt: skip
     placed = connection.run(
-        store.enqueue_keyed(spec_of(limit=limit), ['{"by":"hand"}'], Keys(limit=["l"]))
-    )
+        store.enqueue(Order(spec_of(limit=limit), ['{"by":"hand"}'], Keys(limit=["l"])))
+    ).placed
     add(store, connection, entry)
     made = make(store, connection)["e"]
     assert len(made.jobs) == 1
@@ -100,7 +100,7 @@ def test_all_kinds_of_keys(store: Store, connection: Connection) -> None:
     settle(store, connection, session, settlement(second, Move.COMPLETE))
     ran = connection.run(store.cron.run("e"))
     assert ran is not None
-    assert ran.placed.placing is Placing.CREATED
+    assert ran.stored.placings == [Placing.CREATED]
 
 
 @pytest.mark.parametrize("on_conflict", ["skip", "replace"])
@@ -137,7 +137,7 @@ def test_who_dies_before_the_commit(
     """Job, key and mark are rolled back together, and somebody else makes the job."""
     add(store, connection, unique("e"))
     transaction = store.transaction()
-    [lost] = run_inside(store, transaction, store.cron.make())
+    [lost] = run_inside(store, transaction, store.cron.make()).made
     assert len(lost.jobs) == 1
     transaction.rollback()
     assert jobs(store, connection) == []
@@ -149,10 +149,10 @@ def test_who_dies_before_the_commit(
 def test_a_replaced_job(store: Store, connection: Connection) -> None:
     """One that was enqueued is replaced: the due time has a job, and none is new."""
     [placed] = connection.run(
-        store.enqueue_keyed(
-            spec_of(unique=Unique(key="x"), delay=3600.0), ["{}"], Keys(unique=["one"])
+        store.enqueue(
+            Order(spec_of(unique=Unique(key="x"), delay=3600.0), ["{}"], Keys(unique=["one"]))
         )
-    )
+    ).placed
     add(store, connection, unique("e", on_conflict="replace"))
     made = make(store, connection)["e"]
     assert (made.jobs, made.new, len(made.due)) == ((placed.job,), (), 1)

@@ -3,10 +3,10 @@
 import json
 import threading
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
+from rota.model.job import JobId, Order
 from rota.model.states import State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
@@ -22,19 +22,27 @@ from tests.store.factories import (
     states,
 )
 
-if TYPE_CHECKING:
-    from rota.model.job import JobId
+
+def enqueued(store: Store, connection: Connection, args: list[str], *, own: bool) -> list[JobId]:
+    """Jobs that come by Rota's own connection, which can COPY, or by a caller's, which cannot."""
+    operation = store.enqueue(Order(spec_of(), args))
+    if own:
+        return connection.run(operation)
+    transaction = store.transaction()
+    jobs = run_inside(store, transaction, operation)
+    transaction.commit()
+    return jobs
 
 
-@pytest.mark.parametrize("copy", [False, True])
+@pytest.mark.parametrize("own", [False, True])
 def test_ids_follow_the_order_of_the_args(
     store: Store,
     connection: Connection,
-    copy: bool,  # noqa: FBT001
+    own: bool,  # noqa: FBT001
 ) -> None:
     """Each id belongs to the args at its place, also where one statement is not enough."""
     args = [f"[{number}]" for number in range(12_345)]
-    jobs = connection.run(store.enqueue(spec_of(), args, copy=copy))
+    jobs = enqueued(store, connection, args, own=own)
     assert len(set(jobs)) == len(args)
     found = connection.run(store.get(jobs))
     assert [job.args for job in found] == args
@@ -43,8 +51,7 @@ def test_ids_follow_the_order_of_the_args(
 
 def test_no_args_are_no_jobs(store: Store, connection: Connection) -> None:
     """An empty batch stores nothing and gives nothing."""
-    assert connection.run(store.enqueue(spec_of(), [], copy=False)) == []
-    assert connection.run(store.enqueue(spec_of(), [], copy=True)) == []
+    assert connection.run(store.enqueue(Order(spec_of(), []))) == []
     session = open_session(store, connection)
     assert claim(store, connection, session) == []
 
@@ -87,7 +94,8 @@ def test_a_past_moment_is_due_at_once(store: Store, connection: Connection) -> N
     assert states(store, connection, [job]) == [State.AVAILABLE]
 
 
-@pytest.mark.parametrize("copy", [False, True])
+# One job, some by an INSERT, and as many as PostgreSQL takes by COPY.
+@pytest.mark.parametrize("count", [1, 2, 300])
 @pytest.mark.parametrize(
     "args",
     [
@@ -103,19 +111,20 @@ def test_args_come_back_as_they_were_written(
     store: Store,
     connection: Connection,
     args: str,
-    copy: bool,  # noqa: FBT001
+    count: int,
 ) -> None:
-    """The JSON text of args is stored character by character."""
-    [job] = connection.run(store.enqueue(spec_of(), [args], copy=copy))
-    assert record(store, connection, job).args == args
+    """The JSON text of args is stored character by character, by every way into the store."""
+    jobs = connection.run(store.enqueue(Order(spec_of(), [args] * count)))
+    assert record(store, connection, jobs[0]).args == args
     session = open_session(store, connection)
-    assert [job.args for job in claim(store, connection, session)] == [args]
+    claimed = claim(store, connection, session, count)
+    assert [job.args for job in claimed] == [args] * count
 
 
 def test_large_args(store: Store, connection: Connection) -> None:
     """Args of several megabytes are stored, next to small ones."""
     args = [json.dumps("x" * size) for size in (5_000_000, 1, 5_000_000, 2)]
-    jobs = connection.run(store.enqueue(spec_of(), args, copy=False))
+    jobs = connection.run(store.enqueue(Order(spec_of(), args)))
     assert [job.args for job in connection.run(store.get(jobs))] == args
 
 
@@ -144,7 +153,7 @@ def test_a_caller_that_rolls_back_has_enqueued_nothing(
 ) -> None:
     """Jobs of a transaction that is undone never existed."""
     transaction = store.transaction()
-    jobs = run_inside(store, transaction, store.enqueue(spec_of(), ["1", "2"], copy=False))
+    jobs = run_inside(store, transaction, store.enqueue(Order(spec_of(), ["1", "2"])))
     transaction.rollback()
     assert len(jobs) == 2
     assert connection.run(store.get(jobs)) == []
@@ -155,7 +164,7 @@ def test_a_caller_that_rolls_back_has_enqueued_nothing(
 def test_jobs_are_seen_once_the_caller_commits(store: Store, connection: Connection) -> None:
     """Nobody sees a job before the transaction that enqueued it is committed."""
     transaction = store.transaction()
-    jobs = run_inside(store, transaction, store.enqueue(spec_of(), ["1", "2"], copy=False))
+    jobs = run_inside(store, transaction, store.enqueue(Order(spec_of(), ["1", "2"])))
     assert connection.run(store.get(jobs)) == []
     transaction.commit()
     assert [job.args for job in connection.run(store.get(jobs))] == ["1", "2"]
@@ -166,7 +175,7 @@ def test_jobs_are_seen_once_the_caller_commits(store: Store, connection: Connect
 def test_a_delayed_job_of_a_caller(store: Store, connection: Connection) -> None:
     """A caller's transaction may schedule jobs, too."""
     transaction = store.transaction()
-    operation = store.enqueue(spec_of(delay=60.0), ["1"], copy=False)
+    operation = store.enqueue(Order(spec_of(delay=60.0), ["1"]))
     [job] = run_inside(store, transaction, operation)
     transaction.commit()
     assert states(store, connection, [job]) == [State.SCHEDULED]
@@ -184,7 +193,7 @@ def test_producers_at_the_same_time(store: Store, connection: Connection) -> Non
             found[number] = []
             for batch in range(20):
                 args = [f"[{number},{batch},{place}]" for place in range(5)]
-                jobs = own.run(store.enqueue(spec_of(), args, copy=False))
+                jobs = own.run(store.enqueue(Order(spec_of(), args)))
                 found[number] += jobs
         finally:
             own.close()

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from rota import Limit
-from rota.model.job import Keys
+from rota.model.job import Keys, Order
 from rota.model.states import Move
 from rota.store.connections import Connection
 from rota.store.protocol import Store
@@ -82,7 +82,7 @@ def test_a_limit_is_shared_fairly(store: Store, connection: Connection) -> None:
     spec = spec_of(limit=Limit("smtp", running=3), fair=True)
     for key, count in (("big", 50), ("small", 5), ("tiny", 2)):
         keys = Keys(limit=["smtp"] * count, fair=[key] * count)
-        connection.run(store.enqueue_keyed(spec, [f'"{key}"'] * count, keys))
+        connection.run(store.enqueue(Order(spec, [f'"{key}"'] * count, keys)))
     session = open_session(store, connection)
     order: list[str] = []
     while held := claim(store, connection, session, 10):

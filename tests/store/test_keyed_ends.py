@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from rota import Limit
-from rota.model.job import Keys, SessionId
+from rota.model.job import Keys, Order, SessionId
 from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
@@ -43,7 +43,7 @@ def rolled_back(store: Store, keys: Sequence[str], limit: Limit | None = None) -
     named = Keys(fair=keys) if limit is None else Keys(limit=keys)
     spec = spec_of(limit=limit, fair=limit is None)
     transaction = store.transaction()
-    run_inside(store, transaction, store.enqueue_keyed(spec, ["{}"] * len(keys), named))
+    run_inside(store, transaction, store.enqueue(Order(spec, ["{}"] * len(keys), named)))
     transaction.rollback()
 
 

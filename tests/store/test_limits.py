@@ -6,7 +6,7 @@ from itertools import chain
 import pytest
 
 from rota import Limit, Unique
-from rota.model.job import ClaimedJob, JobId, Keys, SessionId
+from rota.model.job import ClaimedJob, JobId, Keys, Order, SessionId
 from rota.model.limit import MOST
 from rota.model.states import Move, State
 from rota.store.connections import Connection
@@ -329,7 +329,7 @@ def test_priorities_come_first(store: Store, connection: Connection) -> None:
 def test_a_transaction_that_is_rolled_back(store: Store, connection: Connection) -> None:
     """Its jobs take no place and leave nothing in the way."""
     limited(store, connection, "a")
-    operation = store.enqueue_keyed(spec_of(limit=ONE), ["{}"] * 2, Keys(limit=["a", "new"]))
+    operation = store.enqueue(Order(spec_of(limit=ONE), ["{}"] * 2, Keys(limit=["a", "new"])))
     transaction = store.transaction()
     run_inside(store, transaction, operation)
     transaction.rollback()
@@ -358,7 +358,7 @@ def test_unique_jobs_with_a_limit(store: Store, connection: Connection) -> None:
     def put(*numbers: str) -> list[JobId]:
         keys = Keys(unique=numbers, limit=["a"] * len(numbers))
         args = [f'"{number}"' for number in numbers]
-        placed = connection.run(store.enqueue_keyed(spec, args, keys))
+        placed = connection.run(store.enqueue(Order(spec, args, keys))).placed
         return [one.job for one in placed]
 
     jobs = put("1", "2", "3")

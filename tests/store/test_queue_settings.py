@@ -3,7 +3,7 @@
 import pytest
 
 from rota.errors import LeaseLost
-from rota.model.job import JobId
+from rota.model.job import JobId, Order
 from rota.model.queue_settings import FOREVER, QueueSettings
 from rota.store.connections import Connection
 from rota.store.protocol import Store
@@ -137,6 +137,6 @@ def test_presets(store: Store, connection: Connection, *, given: bool) -> None:
     """What is set holds for a job of which nothing was said, and for no other."""
     connection.run(store.set_queue("default", {"max_attempts": 2, "timeout": 9.0}))
     spec = spec_of(max_attempts=7, attempts_given=given, timeout_given=given)
-    [job] = connection.run(store.enqueue(spec, ["{}"], copy=False))
+    [job] = connection.run(store.enqueue(Order(spec, ["{}"])))
     [found] = connection.run(store.get([job]))
     assert (found.max_attempts, found.timeout) == ((7, None) if given else (2, 9.0))

@@ -10,7 +10,7 @@ import pytest
 
 from rota import JobExists, Unique
 from rota.model.enqueued import Placed, Placing
-from rota.model.job import ClaimedJob, JobFilter, JobId, Keys
+from rota.model.job import ClaimedJob, JobFilter, JobId, Keys, Order
 from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
@@ -41,7 +41,7 @@ def place(
     first = options.pop("first", 0)
     args = [f'{{"number":{first + number}}}' for number in range(len(keys))]
     spec = spec_of(unique=unique or Unique(), **options)
-    return connection.run(store.enqueue_keyed(spec, args, Keys(unique=keys)))
+    return connection.run(store.enqueue(Order(spec, args, Keys(unique=keys)))).placed
 
 
 def placings(placed: Sequence[Placed]) -> list[Placing]:
@@ -117,7 +117,7 @@ def test_other_tasks_have_other_keys(store: Store, connection: Connection) -> No
 def test_without_unique_keys_nothing_is_unique(store: Store, connection: Connection) -> None:
     """Keys of a limit are no unique keys."""
     spec = spec_of()
-    placed = connection.run(store.enqueue_keyed(spec, ["{}", "{}"], Keys(limit=["a", "a"])))
+    placed = connection.run(store.enqueue(Order(spec, ["{}", "{}"], Keys(limit=["a", "a"])))).placed
     assert placings(placed) == [CREATED, CREATED]
 
 
@@ -148,9 +148,9 @@ def test_more_than_one_statement_takes(store: Store, connection: Connection) -> 
 def test_a_caller_who_rolls_back(store: Store, connection: Connection) -> None:
     """Neither the job nor its key is left."""
     place(store, connection, "other")
-    operation = store.enqueue_keyed(spec_of(unique=Unique()), ["{}"], Keys(unique=["a"]))
+    operation = store.enqueue(Order(spec_of(unique=Unique()), ["{}"], Keys(unique=["a"])))
     transaction = store.transaction()
-    [placed] = run_inside(store, transaction, operation)
+    [placed] = run_inside(store, transaction, operation).placed
     assert placed.placing is CREATED
     transaction.rollback()
     assert placings(place(store, connection, "a")) == [CREATED]
@@ -274,7 +274,9 @@ def test_replaced_in_its_own_transaction(
     for number, delay in enumerate((*delays, *delays, None)):
         spec = spec_of(unique=REPLACE, delay=delay)
         args = [f'{{"number":{number}}}']
-        [placed] = run_inside(store, transaction, store.enqueue_keyed(spec, args, Keys(["a"])))
+        [placed] = run_inside(
+            store, transaction, store.enqueue(Order(spec, args, Keys(["a"])))
+        ).placed
     transaction.commit()
     assert counts(store, connection) == {State.AVAILABLE: 1, State.SCHEDULED: 1}
     session = open_session(store, connection)
@@ -314,9 +316,11 @@ def test_raising_in_a_callers_transaction(
     place(store, connection, "b", unique=unique)
     transaction = store.transaction()
     spec = spec_of(unique=unique, delay=delay)
-    run_inside(store, transaction, store.enqueue_keyed(spec, ["{}"], Keys(["z"])))
+    run_inside(store, transaction, store.enqueue(Order(spec, ["{}"], Keys(["z"]))))
     with pytest.raises(JobExists):
-        run_inside(store, transaction, store.enqueue_keyed(spec, ["{}"] * 3, Keys(["a", "b", "c"])))
+        run_inside(
+            store, transaction, store.enqueue(Order(spec, ["{}"] * 3, Keys(["a", "b", "c"])))
+        )
     transaction.commit()
     found = connection.run(store.list_jobs(JobFilter()))
     assert sorted(one.unique_key or "" for one in found) == ["b", "z"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rota import Limit, Unique
-from rota.model.job import Keys
+from rota.model.job import Keys, Order
 from rota.store.connections import Connection, Waker
 from rota.store.protocol import Store
 from tests.store.factories import enqueue, run_inside, spec_of
@@ -53,7 +53,7 @@ def test_woken_by_a_job_with_a_key(
 ) -> None:
     """As by any other."""
     keys = Keys(**{option: ["a"] for option in options})
-    operation = store.enqueue_keyed(spec_of(**options), ["{}"], keys)
+    operation = store.enqueue(Order(spec_of(**options), ["{}"], keys))
     assert woken_by(waker, lambda: connection.run(operation))
 
 
@@ -62,7 +62,7 @@ def test_woken_by_a_commit(store: Store, waker: Waker) -> None:
 
     def act() -> None:
         transaction = store.transaction()
-        run_inside(store, transaction, store.enqueue(spec_of(), ["1"], copy=False))
+        run_inside(store, transaction, store.enqueue(Order(spec_of(), ["1"])))
         transaction.commit()
 
     assert woken_by(waker, act)

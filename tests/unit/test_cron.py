@@ -472,7 +472,8 @@ def test_what_goes_without_saying(fields: dict[str, object], given: tuple[bool, 
     assert options_of(with_options(plain, other)) == other
     assert with_options(with_options(plain, other), options) == plain
     spec = spec_of(with_options(plain, other))
-    assert (spec.attempts_given, spec.timeout_given) == (not attempts, timeout)
+    assert (spec.max_attempts is not None, spec.timeout is not None) == (not attempts, timeout)
+    assert (spec.fallback_attempts, spec.fallback_timeout) == (plain.max_attempts, plain.timeout)
 
 
 @pytest.mark.parametrize("period", [None, 3600, 0.5, timedelta(days=1, microseconds=7)])
@@ -486,9 +487,9 @@ def test_options_are_read_as_they_were_written(period: float | timedelta | None)
     keyed = with_options(entry("@daily"), options)
     assert options_of(keyed) == options
     spec, _ = job(keyed, NOON, NOON)
-    assert (spec.unique, spec.limit, spec.fair) == (options.unique, options.limit, True)
+    assert (spec.unique, spec.limit) == (options.unique, options.limit)
     assert options.keys(2) == Keys(["n=1"] * 2, ["é1"] * 2, ['\0"'] * 2)
-    assert CronOptions(attempts_given=True, timeout_given=True).keys(2) == Keys()
+    assert CronOptions(attempts_given=True, timeout_given=True).keys(2) is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"attempts_given":1,"timeout_given":true}'])

@@ -12,7 +12,7 @@ import pytest
 
 from rota import BatchContext, Discard, JobHandle, JobId, Retry, Rota, Snooze, State, Task
 from rota.events import JobSettled, JobStarted, WorkerStarted, WorkerStopped
-from rota.model.job import JobSpec
+from rota.model.job import JobSpec, Order
 from tests.fixtures.workers import WorkerProcess, drained, records, until, working
 from tests.worker.chores import adopt, batch_file
 
@@ -324,7 +324,11 @@ def test_args_that_cannot_be_read(app: Rota, executor: str) -> None:
 
     task = batch_task(app, say, executor, store_result=True, max_attempts=1)
     good = task.enqueue_many([(1,), (2,)])
-    bad = app.enqueue(JobSpec("batch", max_attempts=1), ['{"numbers":"x"}', '{"other":1}'])
+    bad = app.database.run(
+        app.database.store.enqueue(
+            Order(JobSpec("batch", max_attempts=1), ['{"numbers":"x"}', '{"other":1}'])
+        )
+    )
     more = task.enqueue_many([(3,)])
     drained(app)
     assert calls == [[1, 2, 3]]
@@ -340,7 +344,9 @@ def test_no_args_can_be_read(app: Rota) -> None:
     """Without a single element there is no call."""
     calls: list[int] = []
     batch_task(app, lambda numbers, _: calls.append(len(numbers)))
-    bad = app.enqueue(JobSpec("batch", max_attempts=1), ['{"numbers":"x"}'] * 2)
+    bad = app.database.run(
+        app.database.store.enqueue(Order(JobSpec("batch", max_attempts=1), ['{"numbers":"x"}'] * 2))
+    )
     drained(app)
     assert calls == []
     assert {handle.status for handle in handles(app, bad)} == {State.DISCARDED}
@@ -525,7 +531,7 @@ def test_a_lost_session(app: Rota) -> None:
     with working(app, session_timeout=1.0):
         assert began.wait(20)
         until(lambda: len(records(app, State.RUNNING)) == 3)
-        app.run(app.store.close_session(sessions[0].session))
+        app.database.run(app.database.store.close_session(sessions[0].session))
         ids.append(work.enqueue(3).id)
         for handle in handles(app, ids):
             handle.result(timeout=20)
@@ -573,8 +579,8 @@ def test_under_an_old_snapshot(postgres_url: str) -> None:
     from rota.store.migrate import migrate
 
     with Rota(postgres_url) as app, psycopg.connect(postgres_url) as old:
-        connection = app.store.connect()
-        migrate(app.store, connection)
+        connection = app.database.store.connect()
+        migrate(app.database.store, connection)
         connection.close()
         old.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         old.execute("SELECT count(*) FROM rota.job")
@@ -588,7 +594,7 @@ def test_under_an_old_snapshot(postgres_url: str) -> None:
         task = batch_task(app, say)
         ids = task.enqueue_many([(n,) for n in range(300)])
         drained(app)
-        rows = app.run(app.store.get(ids))
+        rows = app.database.run(app.database.store.get(ids))
         assert [row.attempt for row in rows] == [
             1 + json.loads(row.args)["numbers"] % 2 for row in rows
         ]

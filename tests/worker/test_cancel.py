@@ -227,7 +227,7 @@ def test_a_late_request_does_not_hit_the_next_run(app: Rota) -> None:
             blocking.cancel()  # so that the worker's Runners are seen
             [runners, *_] = until(lambda: seen)
             runners._loop.call_soon_threadsafe(runners.cancel, frozenset({handle.id}))
-            app.run(app.store.retry([handle.id]))
+            app.database.run(app.database.store.retry([handle.id]))
             until(lambda: handle.status.finished)
             go.set()
             assert handle.status is State.COMPLETED

@@ -11,16 +11,16 @@ import psycopg
 import pytest
 
 from rota import Rota, State
+from rota.app.job_transaction import Completion
 from rota.config import WorkerConfig
 from rota.errors import StoreUnavailable
 from rota.events import JobsClaimed
-from rota.model.job import JobSpec, LeaseId, SessionInfo
+from rota.model.job import JobSpec, LeaseId, Order, SessionInfo
 from rota.model.settlement import Settlement
 from rota.model.states import Move
 from rota.store.migrate import migrate
 from rota.store.operation import Operation
 from rota.store.postgres.connection import PostgresConnection
-from rota.transactions.job_block import Completion
 from rota.worker.claim import Claimer
 from rota.worker.leases import Leases
 from rota.worker.session import Session
@@ -154,13 +154,13 @@ def test_a_paused_queue(app: Rota) -> None:
     async def job(number: int) -> int:
         return number
 
-    app.run(app.store.pause("slow"))
+    app.database.run(app.database.store.pause("slow"))
     paused = job.using(queue="slow").enqueue(1)
     with working(app, queues=("slow", "default")):
         for number in range(3):
             assert job.enqueue(number).result(timeout=20) == number
         assert paused.status is State.AVAILABLE
-        app.run(app.store.resume("slow"))
+        app.database.run(app.database.store.resume("slow"))
         assert paused.result(timeout=20) == 1
 
 
@@ -272,9 +272,11 @@ def test_what_was_found_is_not_kept_back(
             assert len(told) == (2 if what == "shared" else 1)
             claimer.stop()
 
-    [job] = app.run(app.store.enqueue(JobSpec("job"), ["{}"], copy=False))
-    session = app.run(app.store.open_session(SessionInfo("alpha", 4711, ("default",), 60.0)))
-    jobs = app.run(app.store.claim(session, ("default",), 1))
+    [job] = app.database.run(app.database.store.enqueue(Order(JobSpec("job"), ["{}"])))
+    session = app.database.run(
+        app.database.store.open_session(SessionInfo("alpha", 4711, ("default",), 60.0))
+    )
+    jobs = app.database.run(app.database.store.claim(session, ("default",), 1))
     assert [one.id for one in jobs] == [job]
     asyncio.run(kept())
 
@@ -296,9 +298,11 @@ def test_what_was_found_waits_for_no_connection(postgres_url: str) -> None:
             claimer.stop()
 
     with migrated(postgres_url) as app:
-        [job] = app.run(app.store.enqueue(JobSpec("job"), ["{}"], copy=False))
-        session = app.run(app.store.open_session(SessionInfo("alpha", 4711, ("default",), 60.0)))
-        jobs = app.run(app.store.claim(session, ("default",), 1))
+        [job] = app.database.run(app.database.store.enqueue(Order(JobSpec("job"), ["{}"])))
+        session = app.database.run(
+            app.database.store.open_session(SessionInfo("alpha", 4711, ("default",), 60.0))
+        )
+        jobs = app.database.run(app.database.store.claim(session, ("default",), 1))
         assert [one.id for one in jobs] == [job]
         asyncio.run(lost())
 
@@ -327,9 +331,14 @@ def test_a_job_that_moves_is_not_given_back(postgres_url: str) -> None:
             [[one, *_]] = told
             assert session.current is not None
             completion = Completion(
-                one, session.current, app.tasks[one.task], moving=slowly, doubtful=claimer.doubt
+                one,
+                session.current,
+                app.tasks[one.task].keeps,
+                None,
+                moving=slowly,
+                doubtful=claimer.doubt,
             )
-            singling = asyncio.create_task(asyncio.to_thread(completion.single_out, app))
+            singling = asyncio.create_task(asyncio.to_thread(completion.single_out, app.database))
             await asyncio.to_thread(until, singled.is_set)
             claimer.doubt()
             step = asyncio.create_task(asyncio.to_thread(claimer._step))
@@ -340,7 +349,7 @@ def test_a_job_that_moves_is_not_given_back(postgres_url: str) -> None:
             moved = completion.job.lease
             assert moved != one.lease
             done = [Settlement(one.id, moved, Move.COMPLETE)]
-            assert app.run(app.store.settle(session.current, done)) == []
+            assert app.database.run(app.database.store.settle(session.current, done)) == []
             claimer.stop()
 
     with migrated(postgres_url) as app:
@@ -356,8 +365,8 @@ def test_a_job_that_moves_is_not_given_back(postgres_url: str) -> None:
 def migrated(url: str) -> Iterator[Rota]:
     """An app on an empty database."""
     with Rota(url) as app:
-        with closing(app.store.connect()) as connection:
-            migrate(app.store, connection)
+        with closing(app.database.store.connect()) as connection:
+            migrate(app.database.store, connection)
         yield app
 
 
@@ -370,9 +379,14 @@ def claiming(app: Rota, told: Callable[[Any], None]) -> Iterator[tuple[Claimer, 
     switchboard.adopt = on_loop(asyncio.get_running_loop(), told)
     switchboard.learn = switchboard.cancel = switchboard.refuse = ignore
     switchboard.lose = switchboard.nudge = nothing
-    session = Session(app.store, config, app.events, switchboard)
+    session = Session(app.database.store, config, app.events, switchboard)
     claimer = Claimer(
-        app.store, config, app.events, session=session, leases=Leases(), switchboard=switchboard
+        app.database.store,
+        config,
+        app.events,
+        session=session,
+        leases=Leases(),
+        switchboard=switchboard,
     )
     session.open()
     try:

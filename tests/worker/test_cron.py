@@ -116,7 +116,7 @@ def test_events(app: Rota, caplog: pytest.LogCaptureFixture) -> None:
     minute = (now.minute + 30) % 60
     for missed in Missed:
         entry = CronEntry(missed.value, f"{minute} * * * *", tick.name, missed=missed)
-        app.run(app.store.cron.add(entry, now - timedelta(hours=3)))
+        app.database.run(app.database.store.cron.add(entry, now - timedelta(hours=3)))
     with working(app):
         until(lambda: len(events) >= 4)
     made = {one.entry: one for one in events if isinstance(one, CronJobsMade)}
@@ -143,7 +143,7 @@ def test_what_is_enqueued_is_told(app: Rota) -> None:
     app.cron(f"{minute} * * * *", name="plain", missed="all")(plain)
     app.cron(f"{minute} * * * *", name="unique", missed="all")(unique)
     for entry in app.cron.declarations():
-        app.run(app.store.cron.add(entry, datetime.now(UTC) - timedelta(hours=3)))
+        app.database.run(app.database.store.cron.add(entry, datetime.now(UTC) - timedelta(hours=3)))
     unique.enqueue()
     told.clear()
     with working(app, queues=("none",)):
@@ -212,7 +212,7 @@ def test_without_upkeep(app: Rota, store_url: str) -> None:
 
 def test_an_entry_that_somebody_keeps_locked(app: Rota) -> None:
     """Others go on, and this one when it is free."""
-    if app.store.name != "postgres":
+    if app.database.store.name != "postgres":
         pytest.skip("SQLite has one lock for all")
     names: list[str] = []
     app.events.subscribe(CronJobsMade, lambda event: names.append(event.entry))
@@ -222,7 +222,7 @@ def test_an_entry_that_somebody_keeps_locked(app: Rota) -> None:
 
     app.cron.add("locked", EVERY_SECOND, tick)
     app.cron.add("free", EVERY_SECOND, tick)
-    transaction = app.begin()
+    transaction = app.database.begin()
     app.cron.change("locked", jitter=0, conn=transaction.connection)
     with working(app):
         until(lambda: names.count("free") >= 2)
@@ -238,7 +238,7 @@ def test_many_entries_that_cannot_be_read_here(app: Rota) -> None:
     @app.task
     async def tick() -> None: ...
 
-    transaction = app.begin()
+    transaction = app.database.begin()
     for number in range(ENTRIES):
         app.cron.add(f"bad {number}", EVERY_SECOND, tick, conn=transaction.connection)
     break_entries(app, transaction)
@@ -260,18 +260,20 @@ def test_who_waits_for_an_entry_wakes_for_the_next(
 
     minute = (datetime.now(UTC).minute + 30) % 60
     entry = CronEntry("bad", f"{minute} * * * *", tick.name)
-    app.run(app.store.cron.add(entry, datetime.now(UTC) - timedelta(hours=1)))
-    transaction = app.begin()
+    app.database.run(app.database.store.cron.add(entry, datetime.now(UTC) - timedelta(hours=1)))
+    transaction = app.database.begin()
     break_entries(app, transaction)
     transaction.commit()
     app.cron.add("next", f"{minute} * * * *", tick)
     clock = [time.monotonic()]
     monkeypatch.setattr("rota.worker.cron.time", SimpleNamespace(monotonic=lambda: clock[0]))
     pauses: list[float] = []
-    with closing(app.store.connect()) as connection:
-        watch = CronWatch(app.store, connection, WorkerConfig(poll=1e6), app.events, Switchboard())
+    with closing(app.database.store.connect()) as connection:
+        watch = CronWatch(
+            app.database.store, connection, WorkerConfig(poll=1e6), app.events, Switchboard()
+        )
         while len(pauses) < 20:
-            look = connection.run(app.store.look([], cron=True))
+            look = connection.run(app.database.store.look([], cron=True))
             assert look.cron_later is not None
             pause = watch.step(look, known=True)
             assert pause is not None
@@ -284,7 +286,7 @@ def test_who_waits_for_an_entry_wakes_for_the_next(
 
 def break_entries(app: Rota, transaction: Transaction) -> None:
     """Give all entries a time zone that exists on other machines only."""
-    table = "rota.cron_entry" if app.store.name == "postgres" else "rota_cron_entry"
+    table = "rota.cron_entry" if app.database.store.name == "postgres" else "rota_cron_entry"
     driver: Any = transaction.connection
     driver.execute(f"UPDATE {table} SET timezone = 'Mars/Base'")
 
@@ -313,11 +315,16 @@ def test_a_lost_session(app: Rota) -> None:
     async def tick() -> None: ...
 
     with working(app, session_timeout=1.0):
-        [worker] = app.run(app.store.workers())
+        [worker] = app.database.run(app.database.store.workers())
         # A worker with newer code starts meanwhile.
         newer = replace(app.cron.declared[tick.name], jitter=7.0)
-        app.run(app.store.cron.declare(SessionId(worker.id), [newer]))
-        app.run(app.store.close_session(SessionId(worker.id)))
-        until(lambda: [one.id for one in app.run(app.store.workers())] not in ([], [worker.id]))
+        app.database.run(app.database.store.cron.declare(SessionId(worker.id), [newer]))
+        app.database.run(app.database.store.close_session(SessionId(worker.id)))
+        until(
+            lambda: (
+                [one.id for one in app.database.run(app.database.store.workers())]
+                not in ([], [worker.id])
+            )
+        )
         until(lambda: not app.cron.entries()[0].undeclared)
         assert app.cron.entries()[0].entry == newer

@@ -27,7 +27,7 @@ from rota.events import (
     WorkerStarted,
     WorkerStopped,
 )
-from rota.model.job import ClaimedJob, JobSpec
+from rota.model.job import ClaimedJob, JobSpec, Order
 from rota.model.settlement import Settlement
 from rota.model.states import Move
 from rota.worker import Worker
@@ -74,7 +74,7 @@ def test_moves(app: Rota) -> None:
         raise ValueError
 
     handle = broken.enqueue()
-    app.enqueue(JobSpec(task="not.here"), ["{}"])
+    app.database.run(app.database.store.enqueue(Order(JobSpec(task="not.here"), ["{}"])))
     with working(app):
         until(lambda: handle.status is State.DISCARDED)
         until(lambda: len(events) >= 4)
@@ -299,7 +299,7 @@ def test_a_lost_session(app: Rota) -> None:
         assert began.wait(20)
         [start] = started
         assert isinstance(start, WorkerStarted)
-        app.run(app.store.close_session(start.session))
+        app.database.run(app.database.store.close_session(start.session))
         assert stopped.wait(20)
         assert handle.result(timeout=20) == 1
         assert job.enqueue(ctx_is_first=False).result(timeout=20) == 2
@@ -326,7 +326,7 @@ def test_a_job_that_comes_back_to_its_thread(app: Rota, kind: str) -> None:
         first = began.get(timeout=20)
         [start] = events
         assert isinstance(start, WorkerStarted)
-        app.run(app.store.close_session(start.session))
+        app.database.run(app.database.store.close_session(start.session))
         second = began.get(timeout=20)
         with app.events.collect(LeasesLost) as lost:
             first.set()
@@ -349,8 +349,8 @@ def test_a_dead_worker_is_noticed(app: Rota) -> None:
 
     handle = job.enqueue()
     info = SessionInfo(host="beta", pid=1, queues=("default",), timeout=1.0)
-    dead = app.run(app.store.open_session(info))
-    assert len(app.run(app.store.claim(dead, ["default"], 10))) == 1
+    dead = app.database.run(app.database.store.open_session(info))
+    assert len(app.database.run(app.database.store.claim(dead, ["default"], 10))) == 1
     with working(app, session_timeout=1.0):
         assert handle.result(timeout=20) == 1
     assert handle.record().attempt == 2

@@ -267,5 +267,7 @@ def test_threads_run_side_by_side(app: Rota) -> None:
 
     ids = meet.enqueue_many([()] * 8)
     with working(app, concurrency=4):
-        until(lambda: all(job.state.finished for job in app.run(app.store.get(ids))))
-    assert {job.state for job in app.run(app.store.get(ids))} == {State.COMPLETED}
+        until(
+            lambda: all(job.state.finished for job in app.database.run(app.database.store.get(ids)))
+        )
+    assert {job.state for job in app.database.run(app.database.store.get(ids))} == {State.COMPLETED}

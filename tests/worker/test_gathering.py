@@ -55,7 +55,7 @@ class Gathering:
         self.came = asyncio.Event()
         switchboard = Switchboard()
         switchboard.allow = self._tell
-        self.batches = Batches(app.batch_tasks, self._take, switchboard)
+        self.batches = Batches(app.tasks.batch, self._take, switchboard)
 
     def _take(self, batch: Batch) -> None:
         self.ready.append(batch)
@@ -157,7 +157,7 @@ async def test_batches_and_single_jobs_take_turns(app: Rota) -> None:
         app.tasks, WorkerConfig(concurrency=1), app.events, middleware=app.middleware, notes=notes,
         effects=Effects(app, Leases(), switchboard, notes),
     )  # fmt: skip
-    runners = Runners(1, calls, app.batch_tasks, app.events, switchboard)
+    runners = Runners(1, calls, app.tasks.batch, app.events, switchboard)
     runners.deliver([*claimed("plain", 1, 3), *claimed("many", 4, 6)])
     await asyncio.wait_for(done.wait(), 20)
     calls.close()

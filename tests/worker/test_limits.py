@@ -68,7 +68,7 @@ def test_another_worker_sees_it_within_a_second(app: Rota, monkeypatch: pytest.M
     looks: list[bool] = []
     # Its claims do not look in between, as they do at first, with pauses that double.
     monkeypatch.setattr(claiming, "SHORTEST_NAP", LONG)
-    real = app.store.look
+    real = app.database.store.look
 
     def look(queues: Sequence[str], *, cron: bool = False) -> Operation[Look]:
         def steps() -> Steps[Look]:
@@ -78,14 +78,14 @@ def test_another_worker_sees_it_within_a_second(app: Rota, monkeypatch: pytest.M
 
         return Stepped("look", steps(), Begin.READING)
 
-    monkeypatch.setattr(app.store, "look", look)
+    monkeypatch.setattr(app.database.store, "look", look)
 
     @app.task(name="step", limit=Limit(running=1))
     async def step() -> None:
         begun.append(time.monotonic())
 
-    store = app.store
-    app.ready()
+    store = app.database.store
+    app.database.ready()
     step.enqueue()
     own = store.connect()
     session = open_session(store, own)

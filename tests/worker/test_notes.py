@@ -22,13 +22,13 @@ from tests.worker import chores
 def written(app: Rota, monkeypatch: pytest.MonkeyPatch) -> list[list[Note]]:
     """What each statement has written."""
     found: list[list[Note]] = []
-    real = app.store.note
+    real = app.database.store.note
 
     def note(told: list[Note]) -> Any:
         found.append(list(told))
         return real(told)
 
-    monkeypatch.setattr(app.store, "note", note)
+    monkeypatch.setattr(app.database.store, "note", note)
     return found
 
 
@@ -216,7 +216,7 @@ def test_nothing_is_kept_of_a_job_that_is_not(
         first.wait(LONG)
         until(lambda: written, "the first line to be written")
         handle = gone.enqueue()
-        until(lambda: not app.run(app.store.get([handle.id])), "it to be gone")
+        until(lambda: not app.database.run(app.database.store.get([handle.id])), "it to be gone")
         last = kept.enqueue()
         last.wait(LONG)
     assert {note.job for one in written for note in one} == {first.id, last.id}
@@ -225,14 +225,14 @@ def test_nothing_is_kept_of_a_job_that_is_not(
 def test_a_database_that_is_away(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is told meanwhile is written later, and no job is held up that need not be settled."""
     away = threading.Event()
-    real = app.store.note
+    real = app.database.store.note
 
     def note(told: list[Note]) -> Any:
         if away.is_set():
             raise StoreUnavailable("away")
         return real(told)
 
-    monkeypatch.setattr(app.store, "note", note)
+    monkeypatch.setattr(app.database.store, "note", note)
 
     @app.task(name="tell")
     def tell(ctx: Context) -> None:
@@ -257,7 +257,7 @@ def test_a_database_that_refuses(
     def note(_: list[Note]) -> Any:
         raise StoreError("no room for notes")
 
-    monkeypatch.setattr(app.store, "note", note)
+    monkeypatch.setattr(app.database.store, "note", note)
 
     @app.task(name="tell")
     def tell(ctx: Context) -> None:
@@ -300,9 +300,9 @@ def test_a_scribe_that_stops(
 ) -> None:
     """What a run tells whose settlement nobody writes, such as one in a thread left behind."""
     monkeypatch.setattr(writing, "PACE", LONG)
-    with contextlib.closing(app.store.connect()) as connection:
-        _, [job] = running(app.store, connection)
-    scribe = writing.Scribe(app.store, app.events)
+    with contextlib.closing(app.database.store.connect()) as connection:
+        _, [job] = running(app.database.store, connection)
+    scribe = writing.Scribe(app.database.store, app.events)
     ctx = Context(job, notes=scribe.notes)
     ctx.log("first")
     until(lambda: written, "the first line to be written")

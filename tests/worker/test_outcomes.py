@@ -20,7 +20,7 @@ from rota import (
 )
 from rota.errors import RotaError
 from rota.events import JobSettled
-from rota.model.job import JobSpec
+from rota.model.job import JobSpec, Order
 from rota.model.states import Move
 from tests.fixtures.workers import drained, until, working
 from tests.worker import chores
@@ -243,7 +243,7 @@ def test_backoff(app: Rota) -> None:
     with working(app):
         in_(handle, State.RETRYABLE)
         assert 900 < waits(handle) <= 1000
-        app.run(app.store.retry([handle.id]))
+        app.database.run(app.database.store.retry([handle.id]))
         in_(handle, State.RETRYABLE)
     assert handle.record().state is State.RETRYABLE
 
@@ -313,7 +313,7 @@ def test_an_unknown_task(app: Rota) -> None:
     async def known() -> int:
         return 1
 
-    [job] = app.enqueue(JobSpec(task="not.here"), ["{}"])
+    [job] = app.database.run(app.database.store.enqueue(Order(JobSpec(task="not.here"), ["{}"])))
     handle = app.job(job)
     with working(app, concurrency=1):
         record = in_(handle, State.SCHEDULED)
@@ -329,7 +329,7 @@ def test_a_thousand_jobs_of_an_unknown_task(app: Rota, caplog: pytest.LogCapture
     async def known() -> None: ...
 
     for task in ("not.here", "nor.this"):
-        jobs = app.enqueue(JobSpec(task=task), ["{}"] * 50)
+        jobs = app.database.run(app.database.store.enqueue(Order(JobSpec(task=task), ["{}"] * 50)))
     with working(app):
         in_(app.job(jobs[-1]), State.SCHEDULED)
     said = [record.message for record in caplog.records if "no task named" in record.message]
@@ -352,7 +352,7 @@ def test_another_worker_knows_the_task(app: Rota) -> None:
         handle = new.enqueue()
         with working(app):
             in_(handle, State.SCHEDULED)
-        app.run(app.store.retry([handle.id]))
+        app.database.run(app.database.store.retry([handle.id]))
         drained(newer)
         assert ran == [1]
         assert handle.record().state is State.COMPLETED
@@ -368,7 +368,7 @@ def test_args_that_do_not_decode(app: Rota, executor: str) -> None:
 
     task = changed if executor == "loop" else adopt(app, chores.add, retry=AT_ONCE)
     spec = JobSpec(task=task.name, max_attempts=2)
-    [job] = app.enqueue(spec, ['{"number":"four"}'])
+    [job] = app.database.run(app.database.store.enqueue(Order(spec, ['{"number":"four"}'])))
     with working(app):
         record = in_(app.job(job), State.DISCARDED)
     assert [error.exception for error in record.errors] == ["rota.errors.ArgsError"] * 2

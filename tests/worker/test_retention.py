@@ -39,8 +39,8 @@ def test_by_queue_and_state(store_url: str, app: Rota) -> None:
         tasks(shop)
         shop.queue("mail", retention={"completed": 10, "discarded": 20})
         shop.queue("paint", retention=30)
-        app.run(app.store.set_queue("paint", {"discarded": 40}))
-        app.run(app.store.set_queue("mail", {"discarded": 50}))
+        app.database.run(app.database.store.set_queue("paint", {"discarded": 40}))
+        app.database.run(app.database.store.set_queue("mail", {"discarded": 50}))
         found = kept(shop)
         for queue in ("default", "mail", "paint"):
             for name in ("well", "badly"):
@@ -69,7 +69,7 @@ def test_a_retention_changes_under_way(app: Rota) -> None:
         app.tasks["badly"].enqueue()
         until(lambda: found)
         assert found == {("default", Move.DISCARD): None}
-        app.run(app.store.set_queue("default", {"discarded": 5}))
+        app.database.run(app.database.store.set_queue("default", {"discarded": 5}))
         until(lambda: app.queues.discarded() == {"default": 5})
         app.tasks["badly"].enqueue()
         until(lambda: found == {("default", Move.DISCARD): 5})

@@ -1,5 +1,6 @@
 """When a worker brings the totals of the counters up to date."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ class Calls:
     def __init__(self, app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made = {"squeeze": 0, "look": 0}
         for name in self.made:
-            real = getattr(app.store, name)
+            real = getattr(app.database.store, name)
 
             def call(
                 *args: Any, name: str = name, real: Any = real, **named: Any
@@ -25,7 +26,7 @@ class Calls:
                 operation: Operation[Any] = real(*args, **named)
                 return operation
 
-            monkeypatch.setattr(app.store, name, call)
+            monkeypatch.setattr(app.database.store, name, call)
 
     def rounds(self, count: int) -> None:
         """Wait for so many more rounds of upkeep."""
@@ -49,7 +50,7 @@ def test_a_worker_squeezes_after_work_alone(app: Rota, monkeypatch: pytest.Monke
             until(lambda times=times: calls.made["squeeze"] >= times, "a squeeze")  # type: ignore[misc]
             calls.rounds(5)
             assert calls.made["squeeze"] == times
-    [queue] = app.run(app.store.queues())
+    [queue] = app.database.run(app.database.store.queues())
     assert queue.counts == {State.COMPLETED: 2}
     assert (queue.appended, queue.claimed) == (2, 2)
 
@@ -65,6 +66,12 @@ def test_not_more_often_than_it_must(app: Rota, monkeypatch: pytest.MonkeyPatch)
     with working(app, poll=0.02):
         for done in range(1, 4):
             nothing.enqueue()
-            until(lambda done=done: app.run(app.store.queues())[0].claimed == done, "a claim")  # type: ignore[misc]
+            until(partial(claimed, app, done), "a claim")
             calls.rounds(3)
         assert calls.made["squeeze"] == 1
+
+
+def claimed(app: Rota, count: int) -> bool:
+    """Whether so many jobs have been claimed."""
+    [queue] = app.database.run(app.database.store.queues())
+    return queue.claimed == count

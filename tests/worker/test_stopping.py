@@ -170,10 +170,10 @@ def test_stop_while_the_server_waits(
     waiting = "SELECT count(*) FROM pg_locks WHERE relation = 'rota.lane'::regclass AND NOT granted"
     with (
         Rota(postgres_url) as app,
-        closing(app.store.connect()) as connection,
+        closing(app.database.store.connect()) as connection,
         psycopg.connect(postgres_url) as holder,
     ):
-        migrate(app.store, connection)
+        migrate(app.database.store, connection)
         app.task(lambda: None)
         with working(app, poll=0.1) as worker:
             holder.execute("LOCK TABLE rota.lane IN ACCESS EXCLUSIVE MODE")
@@ -197,7 +197,7 @@ def test_a_quick_job_at_the_stop_is_written(app: Rota) -> None:
     with working(app, concurrency=8) as worker:
         until(lambda: len(ran) > 300)
         worker.stop()
-    found = app.run(app.store.get(handles))
+    found = app.database.run(app.database.store.get(handles))
     done = sorted(n for n, one in enumerate(found) if one.state is State.COMPLETED)
     assert done == sorted(ran)
     rest = [one for one in found if one.state is not State.COMPLETED]
@@ -214,15 +214,15 @@ def test_drain_leaves_paused_queues(app: Rota) -> None:
     def job(number: int) -> None:
         ran.append(number)
 
-    app.run(app.store.pause("mail"))
+    app.database.run(app.database.store.pause("mail"))
     job.using(queue="mail").enqueue_many([(1,), (2,)])
     job.using(queue="mail", delay=3600).enqueue(3)
     job.enqueue(4)
     with app.events.collect(PausedLeft) as seen:
         drained(app, queues=("default", "mail"))
     assert seen == [PausedLeft("mail", 3)]
-    app.run(app.store.resume("mail"))
-    app.run(app.store.retry([one.id for one in records(app, State.SCHEDULED)]))
+    app.database.run(app.database.store.resume("mail"))
+    app.database.run(app.database.store.retry([one.id for one in records(app, State.SCHEDULED)]))
     drained(app, queues=("default", "mail"))
     assert sorted(ran) == [1, 2, 3, 4]
 

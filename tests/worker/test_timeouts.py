@@ -164,6 +164,8 @@ def test_the_worker_goes_on_after_a_timeout(app: Rota) -> None:
 
     ids = job.using(timeout=0.05).enqueue_many([(number,) for number in range(20)])
     with working(app, concurrency=2):
-        until(lambda: all(one.state.finished for one in app.run(app.store.get(ids))))
+        until(
+            lambda: all(one.state.finished for one in app.database.run(app.database.store.get(ids)))
+        )
     assert sorted(done) == list(range(0, 20, 2))
     assert os.getpid() > 0

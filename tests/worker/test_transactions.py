@@ -58,7 +58,7 @@ def table(app: Rota) -> None:
 @pytest.fixture
 def insert(app: Rota) -> str:
     """A statement of a handler's."""
-    return INSERT[app.store.name]
+    return INSERT[app.database.store.name]
 
 
 @pytest.mark.parametrize("kind", ["async", "thread"])
@@ -89,7 +89,7 @@ def test_many_jobs(app: Rota, insert: str, kind: str) -> None:
     found = records(app, State.COMPLETED)
     assert sorted(int(job.result or 0) for job in found) == list(range(1, 61))
     assert {job.attempt for job in found} == {1}
-    [queue] = app.run(app.store.queues())
+    [queue] = app.database.run(app.database.store.queues())
     assert {state: count for state, count in queue.counts.items() if count} == {State.COMPLETED: 60}
 
 
@@ -220,7 +220,7 @@ def test_jobs_enqueued_in_the_block(app: Rota, insert: str) -> None:
     write.enqueue()
     drained(app)
     assert effects(app) == [2]
-    assert len(app.run(app.store.list_jobs(JobFilter(task=follow.name)))) == 1
+    assert len(app.database.run(app.database.store.list_jobs(JobFilter(task=follow.name)))) == 1
 
 
 def test_a_result_that_is_not_kept(app: Rota, insert: str) -> None:
@@ -271,7 +271,7 @@ def test_the_job_was_taken_over(app: Rota, insert: str) -> None:
     with working(app, upkeep=False, concurrency=1, prefetch=0):
         assert inside.wait(20)
         [(session,)] = sessions(app)
-        app.run(app.store.release(session, []))
+        app.database.run(app.database.store.release(session, []))
         go.set()
         until(lambda: lost, "the settlement to be refused")
     assert isinstance(raised[0], LeaseLost)
@@ -281,14 +281,14 @@ def test_the_job_was_taken_over(app: Rota, insert: str) -> None:
 
 def opened(app: Rota) -> Any:
     """A connection of the handler's own."""
-    if app.store.name == "sqlite":
+    if app.database.store.name == "sqlite":
         return sqlite3.connect(app.url.removeprefix("sqlite:///"), check_same_thread=False)
     return psycopg.connect(app.url)
 
 
 def sessions(app: Rota) -> list[tuple[Any]]:
     """The workers' sessions."""
-    name = "rota_session" if app.store.name == "sqlite" else "rota.session"
+    name = "rota_session" if app.database.store.name == "sqlite" else "rota.session"
     with closing(opened(app)) as conn:
         found: list[tuple[Any]] = conn.execute(f"SELECT id FROM {name}").fetchall()
         return found
@@ -322,18 +322,18 @@ async def closing_later(app: Rota) -> AsyncIterator[Any]:
 
 def test_an_answer_that_was_lost(app: Rota, insert: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the connection breaks as the job leaves its lease, no job is left in nobody's hands."""
-    real = app.run
+    real = app.database.run
     broken: list[str] = []
 
-    def run(operation: Operation[T]) -> T:
-        found = real(operation)
+    def run(operation: Operation[T], conn: object = None) -> T:
+        found = real(operation, conn)
         if operation.name == "single_out" and not broken:
             broken.append(operation.name)
             message = "the connection broke"
             raise StoreUnavailable(message)
         return found
 
-    monkeypatch.setattr(app, "run", run)
+    monkeypatch.setattr(app.database, "run", run)
 
     @app.task(retry=AT_ONCE)
     def write(ctx: Context, number: int) -> None:
@@ -351,8 +351,8 @@ def test_a_worker_that_stops_before_the_end(postgres_url: str) -> None:
     """Its job stays running while the transaction is open, and is rescued when it is rolled back."""
     kept: list[Any] = []
     with Rota(postgres_url) as app:
-        with closing(app.store.connect()) as connection:
-            migrate(app.store, connection)
+        with closing(app.database.store.connect()) as connection:
+            migrate(app.database.store, connection)
 
         @app.task
         def write(ctx: Context) -> None:

@@ -44,12 +44,12 @@ def table(app: Rota) -> None:
 @pytest.fixture
 def insert(app: Rota) -> str:
     """A statement of a handler's."""
-    return INSERT[app.store.name]
+    return INSERT[app.database.store.name]
 
 
 def opened(app: Rota) -> Any:
     """A connection of the handler's own."""
-    if app.store.name == "sqlite":
+    if app.database.store.name == "sqlite":
         return sqlite3.connect(app.url.removeprefix("sqlite:///"))
     return psycopg.connect(app.url)
 
@@ -62,7 +62,7 @@ def effects(app: Rota) -> list[int]:
 
 def until_it_sleeps(app: Rota) -> None:
     """Wait until the claimer waits to be woken; on SQLite any commit wakes it."""
-    if app.store.name == "postgres":
+    if app.database.store.name == "postgres":
         asleep = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 7682001"
         with closing(psycopg.connect(app.url, autocommit=True)) as conn:
             until(lambda: conn.execute(asleep).fetchall() != [(0,)], "the claimer to sleep")
@@ -177,7 +177,9 @@ def test_a_place_freed_by_a_job_with_a_lease_of_its_own(
             return
         with ctx.transaction() as tx:
             inside.set()
-            if app.store.name == "postgres":  # on SQLite nothing is settled beside a transaction
+            if (
+                app.database.store.name == "postgres"
+            ):  # on SQLite nothing is settled beside a transaction
                 # The settlement of the quick one has woken the claimer, in vain.
                 until(lambda: claimed.count(0) >= 2, "the quick one to be settled")
             until_it_sleeps(app)

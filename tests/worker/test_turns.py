@@ -62,7 +62,7 @@ def test_never_more_than_said(app: Rota, where: str, executor: str) -> None:
     if where == "code":
         app.queue("slow", concurrency=2)
     else:
-        app.run(app.store.set_queue("slow", {"concurrency": 2}))
+        app.database.run(app.database.store.set_queue("slow", {"concurrency": 2}))
     app.tasks["slow"].enqueue_many([()] * 60)
     app.tasks["free"].enqueue_many([()] * 120)
     drained(app, concurrency=8)
@@ -127,7 +127,7 @@ def test_another_worker_runs_what_this_one_may_not(app: Rota, held: threading.Ev
         held.wait()
 
     app.task(name="stuck", queue="slow")(stuck)
-    app.run(app.store.set_queue("slow", {"concurrency": 2}))
+    app.database.run(app.database.store.set_queue("slow", {"concurrency": 2}))
     app.tasks["stuck"].enqueue_many([()] * 10)
     with Rota(app.url) as other:
         other.task(name="stuck", queue="slow")(stuck)
@@ -182,14 +182,14 @@ def test_a_setting_changes_under_way(app: Rota, held: threading.Event) -> None:
     stuck.enqueue_many([()] * 40)
     with working(app, concurrency=30, **BEAT):
         until(lambda: now.now == 30)
-        app.run(app.store.set_queue("slow", {"concurrency": 4}))
+        app.database.run(app.database.store.set_queue("slow", {"concurrency": 4}))
         until(lambda: app.queues.concurrency() == {"slow": 4})
         go.set()
         until(lambda: now.total == 34)
         assert now.now == 4
-        app.run(app.store.set_queue("slow", {"concurrency": 6}))
+        app.database.run(app.database.store.set_queue("slow", {"concurrency": 6}))
         until(lambda: now.now == 6)
-        app.run(app.store.set_queue("slow", {"concurrency": None}))
+        app.database.run(app.database.store.set_queue("slow", {"concurrency": None}))
         until(lambda: now.now == 10)
         held.set()
         until(lambda: len(records(app, State.COMPLETED)) == 40)
@@ -209,7 +209,7 @@ def test_what_was_claimed_before_goes_back(app: Rota, held: threading.Event) -> 
         patch.setattr(Claimer, "_want", lambda self: 60 - self.outstanding)
         with working(app, concurrency=10, **BEAT):
             until(lambda: running(app, "slow") == 60)
-            app.run(app.store.set_queue("slow", {"concurrency": 2}))
+            app.database.run(app.database.store.set_queue("slow", {"concurrency": 2}))
             # Ten run already, and none of them is stopped.
             until(lambda: running(app, "slow") == 10)
             assert len(records(app, State.AVAILABLE)) == 290
@@ -270,7 +270,7 @@ def test_stopping_gives_back_what_waits(app: Rota, held: threading.Event) -> Non
 def test_nothing_changes_where_nothing_is_said(app: Rota) -> None:
     """Claims of a worker whose queues have no concurrency are the claims that there always were."""
     asked: list[object] = []
-    made = app.store.claim
+    made = app.database.store.claim
 
     @app.task
     async def job() -> None: ...
@@ -284,7 +284,7 @@ def test_nothing_changes_where_nothing_is_said(app: Rota) -> None:
         return made(*args, **how)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(app.store, "claim", spy)
+        patch.setattr(app.database.store, "claim", spy)
         drained(app)
     assert set(asked) == {None}
 

@@ -186,7 +186,7 @@ def test_a_retry_by_hand_wakes(app: Rota, deaf: dict[str, float]) -> None:
         until(lambda: handle.status.finished)
         fall_asleep()
         now = time.time()
-        app.run(app.store.retry([handle.id]))
+        app.database.run(app.database.store.retry([handle.id]))
         until(lambda: len(runs) == 2)
     assert runs[1] - now < 0.5
 
@@ -194,12 +194,12 @@ def test_a_retry_by_hand_wakes(app: Rota, deaf: dict[str, float]) -> None:
 def test_resume_wakes(app: Rota, start: START, begun: list[float], deaf: dict[str, float]) -> None:
     """The jobs of a queue start at once when it is resumed."""
     with asleep(app, start, begun, **deaf):
-        app.run(app.store.pause("default"))
+        app.database.run(app.database.store.pause("default"))
         start.enqueue()
         fall_asleep()
         assert begun == []
         now = time.time()
-        app.run(app.store.resume("default"))
+        app.database.run(app.database.store.resume("default"))
         until(lambda: begun)
     assert begun[0] - now < 0.5
 
@@ -207,14 +207,14 @@ def test_resume_wakes(app: Rota, start: START, begun: list[float], deaf: dict[st
 def test_an_idle_worker_is_idle(app: Rota, start: START, begun: list[float]) -> None:
     """A worker with nothing to do asks the database now and then, and not all the time."""
     asked: list[float] = []
-    stage = app.store.stage
+    stage = app.database.store.stage
 
     def counted(limit: int) -> Any:
         asked.append(time.monotonic())
         return stage(limit)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(app.store, "stage", counted)
+        patch.setattr(app.database.store, "stage", counted)
         with asleep(app, start, begun):
             asked.clear()
             threading.Event().wait(2)  # nothing to wait for: nothing shall happen
@@ -227,7 +227,7 @@ def test_one_that_would_go_first_but_does_not(
     """Where a woken worker does not come, because it has just died, another one does."""
     others = [SessionInfo("beta", pid, ("default",), LONG) for pid in range(3)]
     for other in others:
-        app.run(app.store.open_session(other))
+        app.database.run(app.database.store.open_session(other))
 
     def ask() -> float:
         now = time.time()
@@ -242,8 +242,8 @@ def test_one_that_would_go_first_but_does_not(
 def test_each_number_has_one_that_goes_first(app: Rota) -> None:
     """Of the sessions of a queue always one, and everybody comes to it."""
     config = WorkerConfig(queues=("mail",))
-    sessions = [Session(app.store, config, app.events, Switchboard()) for _ in range(4)]
-    numbers = [app.run(app.store.open_session(SessionInfo("a", 1, ("mail",), LONG))) for _ in sessions]  # fmt: skip
+    sessions = [Session(app.database.store, config, app.events, Switchboard()) for _ in range(4)]
+    numbers = [app.database.run(app.database.store.open_session(SessionInfo("a", 1, ("mail",), LONG))) for _ in sessions]  # fmt: skip
     for session, number in zip(sessions, numbers, strict=True):
         assert session.goes_first("mail", 1)  # as long as it knows of nobody
         session.current = number

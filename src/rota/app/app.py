@@ -4,27 +4,23 @@ import functools
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from rota.app.batch import BatchDecorator, BatchTask, batching
 from rota.app.context import Context
 from rota.app.crontab import Crontab
-from rota.app.enqueue import Enqueueing
+from rota.app.enqueue import Enqueuer
 from rota.app.handle import JobHandle
 from rota.app.introspection import module_of
 from rota.app.middleware import Middleware
 from rota.app.queue_handle import QueueHandle
 from rota.app.queues import Queues
 from rota.app.task import Executor, Task, TaskDecorator
-from rota.app.waiting import Waiting
+from rota.app.tasks import Tasks
 from rota.args import MAX_ARGS_BYTES
 from rota.config import DAY
-from rota.errors import (
-    SchemaMissing,
-    StoreUnavailable,
-    TaskAlreadyRegistered,
-    TaskNotFound,
-)
+from rota.database.block import OwnTransaction
+from rota.database.database import Database
 from rota.events import Event, Events
 from rota.log import Log
 from rota.model.backoff import Backoff, RetryPolicy, check_policy
@@ -34,13 +30,7 @@ from rota.model.limit import Limit
 from rota.model.options import JobOptions, check_name
 from rota.model.queue_settings import Retention
 from rota.model.unique import Unique
-from rota.store import migrate
-from rota.store.execute import in_thread
-from rota.store.opening import default_url, open_store
-from rota.store.operation import Operation
-
-if TYPE_CHECKING:
-    from rota.store.connections import Connection
+from rota.store.opening import default_url
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,11 +38,8 @@ T = TypeVar("T")
 E = TypeVar("E", bound=Event)
 F = TypeVar("F", bound=Callable[..., Any])
 
-SPARE = 8
-"""So many connections are kept open for the next operation."""
 
-
-class Rota(Enqueueing):
+class Rota:
     """A job queue in a database.
 
     Args:
@@ -74,20 +61,16 @@ class Rota(Enqueueing):
         retention: float | timedelta = DAY,
         max_args_bytes: int | None = MAX_ARGS_BYTES,
     ) -> None:
-        self.url = default_url() if url is None else url
-        self.store = open_store(self.url)
-        self.tasks: dict[str, Task[..., Any, Any]] = {}
-        self.batch_tasks: dict[str, BatchTask[Any, Any]] = {}
+        self.database = Database(default_url() if url is None else url)
+        self.tasks = Tasks()
+        self.queues = Queues(seconds(retention, "retention"))
         self.middleware = Middleware()
         self.events = Events()
-        self.queues = Queues(seconds(retention, "retention"))
         Log(self.events)
-        super().__init__(self.events)
-        self.max_args_bytes = max_args_bytes
-        self.cron = Crontab(self)
-        self._ready = False
-        self._spare: list[Connection] = []
-        self.waiting = Waiting(self.store)
+        self._enqueuer = Enqueuer(
+            self.database, self.queues, self.middleware, self.events, max_args_bytes
+        )
+        self.cron = Crontab(self._enqueuer, self.tasks)
 
     # Tasks -----------------------------------------------------------------------------------
 
@@ -209,7 +192,7 @@ class Rota(Enqueueing):
         def register(function: Callable[..., Any]) -> Task[..., Any, Any]:
             own = f"{module_of(function)}.{function.__qualname__}"
             task: Task[..., Any, Any] = kind(
-                self,
+                self._enqueuer,
                 function,
                 name=check_name(own if name is None else name, "task"),
                 options=options,
@@ -218,12 +201,7 @@ class Rota(Enqueueing):
                 retention=keep,
                 store_result=store_result,
             )
-            known = self.tasks.setdefault(task.name, task)
-            if known is not task:
-                message = f"there is a task named {task.name!r} already; give one of them a name="
-                raise TaskAlreadyRegistered(message)
-            if isinstance(task, BatchTask):
-                self.batch_tasks[task.name] = task
+            self.tasks.register(task)
             return task
 
         return register if function is None else register(function)
@@ -254,7 +232,7 @@ class Rota(Enqueueing):
         Raises:
             ConfigError: A value cannot be used, or the queue was declared before.
         """
-        handle = QueueHandle(self, name)
+        handle = QueueHandle(self.database, name)
         if any(one is not None for one in (retention, max_attempts, timeout, concurrency)):
             self.queues.declare(name, retention, max_attempts, timeout, concurrency)
         return handle
@@ -265,19 +243,29 @@ class Rota(Enqueueing):
         Raises:
             TaskNotFound: There is none in this process.
         """
-        try:
-            return self.tasks[name]
-        except KeyError:
-            message = f"no task named {name!r} is registered here; import the module that has it"
-            raise TaskNotFound(message) from None
+        return self.tasks.find(name)
 
     # Jobs ------------------------------------------------------------------------------------
 
     def job(self, job: int) -> JobHandle[Any]:
         """A handle on the job with that id. Nothing is looked up yet."""
-        return JobHandle(self, JobId(job))
+        return JobHandle(self.database, self.queues, JobId(job), self.tasks.codec)
 
-    # The store -------------------------------------------------------------------------------
+    def transaction(self) -> OwnTransaction:
+        """A transaction of Rota's own, for `with` and `async with`."""
+        return self.database.transaction()
+
+    # The app itself --------------------------------------------------------------------------
+
+    @property
+    def url(self) -> str:
+        """Where the jobs are kept."""
+        return self.database.url
+
+    @property
+    def max_args_bytes(self) -> int | None:
+        """The largest args a job may have, as JSON; `None` for no limit."""
+        return self._enqueuer.max_args_bytes
 
     def use(self, url: str) -> None:
         """Keep the jobs in another database from now on: `rota worker --url` and tests need that.
@@ -287,60 +275,20 @@ class Rota(Enqueueing):
         Raises:
             ConfigError: The URL cannot be used; then nothing has changed.
         """
-        store = open_store(url)
-        self.close()
-        self.url, self.store, self._ready = url, store, False
-        self.waiting = Waiting(store)
+        self.database.use(url)
         self.queues.forget()
 
-    def ready(self, *, make: bool = True) -> None:
-        """Check once that the database has the tables that this Rota needs.
+    def ready(self) -> None:
+        """Check now that the database has the tables that this Rota needs; a SQLite file gets them.
 
-        A SQLite file gets them by itself (unless `make` is false: a caller's open transaction
-        would keep it waiting); a PostgreSQL database by `rota migrate`.
+        The first enqueue does so too.
 
         Raises:
             SchemaMissing: Run `rota migrate`.
             SchemaOutdated: Run `rota migrate`.
             SchemaTooNew: Upgrade Rota.
         """
-        if self._ready:
-            return
-        connection = self.store.connect()
-        try:
-            try:
-                migrate.check(self.store, connection)
-            except SchemaMissing:
-                if not make or self.store.name != "sqlite":
-                    raise
-                migrate.migrate(self.store, connection)
-        finally:
-            connection.close()
-        self._ready = True
-
-    def run(self, operation: Operation[T]) -> T:
-        """Run a store's operation on a connection of Rota's own."""
-        if not self._ready:
-            self.ready()
-        # Without a lock: taking from a list and adding to it are single steps for all threads.
-        try:
-            connection = self._spare.pop()
-        except IndexError:
-            connection = self.store.connect()
-        try:
-            return connection.run(operation)
-        except StoreUnavailable:
-            connection.close()
-            raise
-        finally:
-            if len(self._spare) < SPARE:
-                self._spare.append(connection)
-            else:
-                connection.close()
-
-    async def arun(self, operation: Operation[T]) -> T:
-        """`run` for async code: in a thread, since Rota's own connections block."""
-        return await in_thread(self.run, operation)
+        self.database.ready()
 
     def on(self, kind: type[E]) -> Callable[[Callable[[E], None]], Callable[[E], None]]:
         """Subscribe a function to a kind of event, and all finer ones: `@rota.on(JobSettled)`.
@@ -380,11 +328,7 @@ class Rota(Enqueueing):
 
     def close(self) -> None:
         """Close all connections; using the object again opens new ones."""
-        self.waiting.close()
-        spare, self._spare = self._spare, []
-        for connection in spare:
-            connection.close()
-        self.store.close()
+        self.database.close()
 
     def __enter__(self) -> Self:
         return self

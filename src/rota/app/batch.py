@@ -7,19 +7,16 @@ handler once with the list of their elements; what the call says of each job is 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, get_args, get_origin, overload
+from typing import Any, Generic, Protocol, TypeVar, get_args, get_origin, overload
 
 from rota.app.context import BatchContext
 from rota.app.introspection import result_annotation, without_outcomes
-from rota.app.task import Executor, Task
+from rota.app.task import Enqueuing, Executor, Task
 from rota.args import ArgsCodec
 from rota.errors import ConfigError
 from rota.model.backoff import RetryPolicy
 from rota.model.durations import seconds
 from rota.model.options import JobOptions
-
-if TYPE_CHECKING:
-    from rota.app.app import Rota
 
 E = TypeVar("E")
 R = TypeVar("R")
@@ -61,7 +58,7 @@ class BatchTask(Task[[E], R, Any], Generic[E, R]):
 
     def __init__(
         self,
-        app: "Rota",
+        enqueuing: Enqueuing,
         function: Callable[..., R],
         *,
         batching: Batching,
@@ -80,7 +77,7 @@ class BatchTask(Task[[E], R, Any], Generic[E, R]):
             raise ConfigError(message)
         self.batching = batching
         super().__init__(
-            app,
+            enqueuing,
             function,
             name=name,
             options=options,

@@ -17,7 +17,7 @@ from rota.model.job import ClaimedJob, JobId, JobSpec, LeaseId
 from rota.model.notes import JobLog, Notes, RunNotes
 
 if TYPE_CHECKING:
-    from rota.transactions.job_block import JobTransaction, Transact
+    from rota.app.job_transaction import JobTransaction, Transact
 
 
 class Stoppable:
@@ -77,7 +77,7 @@ class Context(Stoppable):
         """The context of a direct call, which belongs to no job: its id is 0."""
         job = ClaimedJob(
             JobId(0), LeaseId(0), spec.task, "{}", spec.queue, spec.priority, 1,
-            spec.max_attempts, spec.timeout, time.time(),
+            spec.attempts(None), spec.time_limit(None), time.time(),
         )  # fmt: skip
         return cls(job, transact=transact)
 
@@ -195,7 +195,7 @@ class BatchContext(Stoppable):
     @classmethod
     def alone(cls, spec: JobSpec, count: int) -> Self:
         """The context of a direct call with `count` elements, which belong to no jobs."""
-        return cls(spec.task, spec.timeout, [Context.alone(spec) for _ in range(count)])
+        return cls(spec.task, spec.time_limit(None), [Context.alone(spec) for _ in range(count)])
 
     @property
     def jobs(self) -> tuple[Context, ...]:

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rota.app import declaring
 from rota.app.declaring import Args
+from rota.app.enqueue import Enqueuer
 from rota.app.handle import JobHandle
 from rota.app.task import Task
+from rota.app.tasks import Tasks
 from rota.errors import ConfigError, CronEntryExists, CronEntryNotFound
 from rota.model.options import check_name
 
 if TYPE_CHECKING:
-    from rota.app.app import Rota
     from rota.cron.entry import CronEntry, CronRecord
     from rota.store.cron import Ran
-    from rota.store.operation import Operation
 
 T = TypeVar("T")
 AnyTask = TypeVar("AnyTask", bound=Task[..., Any, Any])
@@ -39,8 +39,11 @@ class Crontab:
         declared: The entries that this process has declared, by name.
     """
 
-    def __init__(self, app: "Rota") -> None:
-        self._app = app
+    def __init__(self, enqueuer: Enqueuer, tasks: Tasks) -> None:
+        self._enqueuer = enqueuer
+        self._tasks = tasks
+        self._database = enqueuer.database
+        self._queues = enqueuer.queues
         self.declared: dict[str, CronEntry] = {}
 
     def declarations(self) -> "tuple[CronEntry, ...]":
@@ -48,7 +51,7 @@ class Crontab:
 
         Only now, since the code may declare a queue after the entries whose jobs wait in it.
         """
-        return tuple(declaring.filled(one, self._app.queues) for one in self.declared.values())
+        return tuple(declaring.filled(one, self._queues) for one in self.declared.values())
 
     def __call__(
         self,
@@ -112,11 +115,11 @@ class Crontab:
 
     def entries(self) -> "list[CronRecord]":
         """All entries of the database, by name."""
-        return self._app.run(self._app.store.cron.entries())
+        return self._database.run(self._database.store.cron.entries())
 
     async def aentries(self) -> "list[CronRecord]":
         """`entries` for async code."""
-        return await self._app.arun(self._app.store.cron.entries())
+        return await self._database.arun(self._database.store.cron.entries())
 
     # Changing --------------------------------------------------------------------------------
 
@@ -145,8 +148,8 @@ class Crontab:
             name, expression, task,
             timezone=timezone, missed=missed, jitter=jitter, args=args, due=due,
         )  # fmt: skip
-        entry = declaring.filled(entry, self._app.queues)
-        _added(name, self._run(conn, self._app.store.cron.add(entry)))
+        entry = declaring.filled(entry, self._queues)
+        _added(name, self._database.run(self._database.store.cron.add(entry), conn))
 
     async def aadd(
         self,
@@ -166,8 +169,8 @@ class Crontab:
             name, expression, task,
             timezone=timezone, missed=missed, jitter=jitter, args=args, due=due,
         )  # fmt: skip
-        entry = declaring.filled(entry, self._app.queues)
-        _added(name, await self._arun(conn, self._app.store.cron.add(entry)))
+        entry = declaring.filled(entry, self._queues)
+        _added(name, await self._database.arun(self._database.store.cron.add(entry), conn))
 
     def change(
         self,
@@ -194,7 +197,9 @@ class Crontab:
         changes = declaring.changes(expression, timezone, missed, jitter, nothing=args is None)
         if args is not None:
             changes |= self._args(name, self.entries(), args)
-        _must(name, self._run(conn, self._app.store.cron.change(_sought(name), changes)))
+        _must(
+            name, self._database.run(self._database.store.cron.change(_sought(name), changes), conn)
+        )
 
     async def achange(
         self,
@@ -211,7 +216,12 @@ class Crontab:
         changes = declaring.changes(expression, timezone, missed, jitter, nothing=args is None)
         if args is not None:
             changes |= self._args(name, await self.aentries(), args)
-        _must(name, await self._arun(conn, self._app.store.cron.change(_sought(name), changes)))
+        _must(
+            name,
+            await self._database.arun(
+                self._database.store.cron.change(_sought(name), changes), conn
+            ),
+        )
 
     def remove(self, name: str, *, conn: object = None) -> None:
         """Remove an entry. One that is still in the code comes back when a worker starts.
@@ -219,11 +229,13 @@ class Crontab:
         Raises:
             CronEntryNotFound: There is no entry of that name.
         """
-        _must(name, self._run(conn, self._app.store.cron.remove(_sought(name))))
+        _must(name, self._database.run(self._database.store.cron.remove(_sought(name)), conn))
 
     async def aremove(self, name: str, *, conn: object = None) -> None:
         """`remove` for async code."""
-        _must(name, await self._arun(conn, self._app.store.cron.remove(_sought(name))))
+        _must(
+            name, await self._database.arun(self._database.store.cron.remove(_sought(name)), conn)
+        )
 
     def pause(self, name: str, *, conn: object = None) -> bool:
         """Make no jobs of an entry until it is resumed; false if it was paused already.
@@ -231,11 +243,15 @@ class Crontab:
         Raises:
             CronEntryNotFound: There is no entry of that name.
         """
-        return _found(name, self._run(conn, self._app.store.cron.pause(_sought(name))))
+        return _found(
+            name, self._database.run(self._database.store.cron.pause(_sought(name)), conn)
+        )
 
     async def apause(self, name: str, *, conn: object = None) -> bool:
         """`pause` for async code."""
-        return _found(name, await self._arun(conn, self._app.store.cron.pause(_sought(name))))
+        return _found(
+            name, await self._database.arun(self._database.store.cron.pause(_sought(name)), conn)
+        )
 
     def resume(self, name: str, *, conn: object = None) -> bool:
         """Make jobs of an entry again; false if it was not paused.
@@ -245,11 +261,15 @@ class Crontab:
         Raises:
             CronEntryNotFound: There is no entry of that name.
         """
-        return _found(name, self._run(conn, self._app.store.cron.resume(_sought(name))))
+        return _found(
+            name, self._database.run(self._database.store.cron.resume(_sought(name)), conn)
+        )
 
     async def aresume(self, name: str, *, conn: object = None) -> bool:
         """`resume` for async code."""
-        return _found(name, await self._arun(conn, self._app.store.cron.resume(_sought(name))))
+        return _found(
+            name, await self._database.arun(self._database.store.cron.resume(_sought(name)), conn)
+        )
 
     def run(self, name: str, *, conn: object = None) -> JobHandle[Any]:
         """Enqueue a job of an entry now, paused or not; its due times stay as they are.
@@ -260,33 +280,29 @@ class Crontab:
         Raises:
             CronEntryNotFound: There is no entry of that name.
         """
-        return self._handle(name, self._run(conn, self._app.store.cron.run(_sought(name))))
+        return self._handle(
+            name, self._database.run(self._database.store.cron.run(_sought(name)), conn)
+        )
 
     async def arun(self, name: str, *, conn: object = None) -> JobHandle[Any]:
         """`run` for async code."""
-        return self._handle(name, await self._arun(conn, self._app.store.cron.run(_sought(name))))
+        return self._handle(
+            name, await self._database.arun(self._database.store.cron.run(_sought(name)), conn)
+        )
 
     # What they share -------------------------------------------------------------------------
-
-    def _run(self, conn: object, operation: "Operation[T]") -> T:
-        return self._app.run(operation) if conn is None else self._app.run_on(conn, operation)
-
-    async def _arun(self, conn: object, operation: "Operation[T]") -> T:
-        if conn is None:
-            return await self._app.arun(operation)
-        return await self._app.arun_on(conn, operation)
 
     def _handle(self, name: str, ran: "Ran | None") -> JobHandle[Any]:
         if ran is None:
             raise _not_found(name)
-        self._app.tell_placed(ran.spec, [ran.placed])
-        return JobHandle(self._app, ran.placed.job, placing=ran.placed.placing)
+        [(job, placing)] = self._enqueuer.announce(ran.spec, ran.stored).placed
+        return JobHandle(self._database, self._queues, job, self._tasks.codec, placing)
 
     def _args(self, name: str, records: "list[CronRecord]", args: Args) -> dict[str, str | None]:
         """Other args for an entry that is there, and what follows from them."""
         for record in records:
             if record.entry.name == name:
-                task = self._app.find_task(record.entry.task)
+                task = self._tasks.find(record.entry.task)
                 changed = declaring.with_args(record.entry, task, args)
                 return {"args": changed.args, "options": changed.options}
         raise _not_found(name)
@@ -294,8 +310,8 @@ class Crontab:
     def _entry(
         self, name: str, expression: str, task: Task[..., Any, Any] | str, **options: Any
     ) -> "CronEntry":
-        known = self._app.find_task(task) if isinstance(task, str) else task
-        if known is task and not (isinstance(task, Task) and task.app is self._app):
+        known = self._tasks.find(task) if isinstance(task, str) else task
+        if known is task and not (isinstance(task, Task) and task.enqueuing is self._enqueuer):
             message = f"cron: a task of this app or its name is needed, not {task!r}"
             raise ConfigError(message)
         return declaring.built(name, expression, known, **options)

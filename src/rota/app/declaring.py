@@ -59,8 +59,8 @@ def built(
         due=due,
         queue=spec.queue,
         priority=spec.priority,
-        max_attempts=spec.max_attempts,
-        timeout=spec.timeout,
+        max_attempts=spec.attempts(None),
+        timeout=spec.time_limit(None),
         **times,
     )
     return with_args(with_options(entry, options), task, args)
@@ -85,7 +85,7 @@ def filled(entry: "CronEntry", queues: Queues) -> "CronEntry":
     from rota.cron.jobs import options_of, spec_of, with_options
 
     spec = queues.fill(spec_of(entry))
-    new = replace(entry, max_attempts=spec.max_attempts, timeout=spec.timeout)
+    new = replace(entry, max_attempts=spec.attempts(None), timeout=spec.time_limit(None))
     return with_options(new, options_of(entry))
 
 
@@ -153,8 +153,8 @@ def _options(task: Task[..., Any, Any]) -> "CronOptions":
         # There is nobody whom an error would reach.
         unique = replace(unique, on_conflict=OnConflict.SKIP)
     return CronOptions(
-        attempts_given=task.spec.attempts_given,
-        timeout_given=task.spec.timeout_given,
+        attempts_given=task.spec.max_attempts is not None,
+        timeout_given=task.spec.timeout is not None,
         unique=unique,
         limit=task.options.limit,
         fair=task.options.fair,
@@ -201,7 +201,7 @@ def encoded(task: Task[..., Any, Any], args: Args, due: str | None) -> str:
                 f"needed, not {type(args).__name__}; for one argument write (value,)"
             )
             raise ArgsError(message)
-    limit = task.app.max_args_bytes
+    limit = task.enqueuing.max_args_bytes
     if due is None:
         return task.codec.encode(given, named, limit=limit)
     if due in named:

@@ -1,10 +1,12 @@
-"""A job as the one who enqueued it sees it."""
+"""A handle on a job: look at it, wait for it, cancel it."""
 
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Callable, Generator
+from typing import Any, Generic, TypeVar
 
-from rota.app.waiting import not_found
+from rota.app.queues import Queues
 from rota.args import ResultCodec
+from rota.database.database import Database
+from rota.database.waiting import not_found
 from rota.errors import JobFailed, JobNotFinished
 from rota.model.enqueued import Placing
 from rota.model.job import JobId, JobRecord
@@ -12,11 +14,10 @@ from rota.model.notes import ToldNote, with_notes
 from rota.model.states import State
 from rota.store.operation import Operation
 
-if TYPE_CHECKING:
-    from rota.app.app import Rota
-    from rota.store.operation import Operation
-
 T = TypeVar("T")
+
+FindCodec = Callable[[str], ResultCodec]
+"""Finds what reads the results of the task of that name, for a handle that was made from an id."""
 
 
 class JobHandle(Generic[T]):
@@ -25,16 +26,18 @@ class JobHandle(Generic[T]):
     `placing` says what the enqueue did: with a unique key it may have met a job that was there.
     """
 
-    __slots__ = ("_app", "_codec", "id", "placing")
+    __slots__ = ("_codec", "_database", "_queues", "id", "placing")
 
     def __init__(
         self,
-        app: "Rota",
+        database: Database,
+        queues: Queues,
         job: JobId,
-        codec: ResultCodec | None = None,
+        codec: ResultCodec | FindCodec,
         placing: Placing = Placing.CREATED,
     ) -> None:
-        self._app = app
+        self._database = database
+        self._queues = queues
         self._codec = codec
         self.id = job
         self.placing = placing
@@ -55,12 +58,12 @@ class JobHandle(Generic[T]):
                 deleted, or its retention is over.
         """
         record = self._look()
-        return with_notes(record, self._app.run(self._notes()).get(self.id, ()))
+        return with_notes(record, self._database.run(self._notes()).get(self.id, ()))
 
     async def arecord(self) -> JobRecord:
         """`record` for async code."""
-        record = _only(self.id, await self._app.arun(self._app.store.get([self.id])))
-        return with_notes(record, (await self._app.arun(self._notes())).get(self.id, ()))
+        record = _only(self.id, await self._database.arun(self._database.store.get([self.id])))
+        return with_notes(record, (await self._database.arun(self._notes())).get(self.id, ()))
 
     @property
     def status(self) -> State:
@@ -73,7 +76,7 @@ class JobHandle(Generic[T]):
 
     async def astatus(self) -> State:
         """`status` for async code."""
-        return _only(self.id, await self._app.arun(self._app.store.get([self.id]))).state
+        return _only(self.id, await self._database.arun(self._database.store.get([self.id]))).state
 
     def result(self, timeout: float | None = None) -> T:
         """Wait until the job has finished; what its handler returned.
@@ -113,12 +116,12 @@ class JobHandle(Generic[T]):
             StoreUnavailable: The database was away for ten seconds.
         """
         record = self._ended(timeout)
-        return with_notes(record, self._app.run(self._notes()).get(self.id, ()))
+        return with_notes(record, self._database.run(self._notes()).get(self.id, ()))
 
     async def await_finished(self, timeout: float | None = None) -> JobRecord:  # noqa: ASYNC109 - as `wait`
         """`wait` for async code, which cannot be called `await`."""
         record = await self._aended(timeout)
-        return with_notes(record, (await self._app.arun(self._notes())).get(self.id, ()))
+        return with_notes(record, (await self._database.arun(self._notes())).get(self.id, ()))
 
     def _ended(self, timeout: float | None) -> JobRecord:
         record = self._look()
@@ -126,7 +129,7 @@ class JobHandle(Generic[T]):
             return record
         if timeout is not None and timeout <= 0:
             raise _not_finished(self.id, timeout)
-        waiting = self._app.waiting
+        waiting = self._database.waiting
         wait = waiting.begin(self.id)
         try:
             return wait.ended.result(timeout)
@@ -138,12 +141,12 @@ class JobHandle(Generic[T]):
     async def _aended(self, timeout: float | None) -> JobRecord:  # noqa: ASYNC109 - as `wait`
         import asyncio  # here, as in `in_thread`
 
-        record = _only(self.id, await self._app.arun(self._app.store.get([self.id])))
+        record = _only(self.id, await self._database.arun(self._database.store.get([self.id])))
         if record.state.finished:
             return record
         if timeout is not None and timeout <= 0:
             raise _not_finished(self.id, timeout)
-        waiting = self._app.waiting
+        waiting = self._database.waiting
         wait = waiting.begin(self.id)
         try:
             async with asyncio.timeout(timeout):
@@ -162,20 +165,20 @@ class JobHandle(Generic[T]):
         Raises:
             JobNotFound: There is no such job.
         """
-        return _state(self.id, self._app.run(self._cancelling()))
+        return _state(self.id, self._database.run(self._cancelling()))
 
     async def acancel(self) -> State:
         """`cancel` for async code."""
-        return _state(self.id, await self._app.arun(self._cancelling()))
+        return _state(self.id, await self._database.arun(self._cancelling()))
 
-    def _cancelling(self) -> "Operation[dict[JobId, State]]":
-        return self._app.store.cancel([self.id], self._app.queues.cancelled())
+    def _cancelling(self) -> Operation[dict[JobId, State]]:
+        return self._database.store.cancel([self.id], self._queues.cancelled())
 
     def _look(self) -> JobRecord:
-        return _only(self.id, self._app.run(self._app.store.get([self.id])))
+        return _only(self.id, self._database.run(self._database.store.get([self.id])))
 
-    def _notes(self) -> "Operation[dict[JobId, list[ToldNote]]]":
-        return self._app.store.notes([self.id])
+    def _notes(self) -> Operation[dict[JobId, list[ToldNote]]]:
+        return self._database.store.notes([self.id])
 
     def _outcome(self, record: JobRecord) -> T:
         if record.state is not State.COMPLETED:
@@ -189,10 +192,8 @@ class JobHandle(Generic[T]):
         if record.result is None:
             return None  # type: ignore[return-value]  # the task keeps no results
         codec = self._codec
-        if codec is None:
-            # Made from an id. Where the task is not known either, the result is what JSON says.
-            task = self._app.tasks.get(record.task)
-            codec = ResultCodec(Any, record.task) if task is None else task.result_codec
+        if not isinstance(codec, ResultCodec):
+            codec = codec(record.task)
         return codec.decode(record.result)  # type: ignore[return-value]
 
 

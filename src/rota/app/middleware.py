@@ -10,67 +10,20 @@ guards `enqueue` must not be forgotten by `aenqueue`.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, TypeVar
 
+from rota.app.task import EnqueueCall
 from rota.errors import ConfigError
+from rota.model.enqueued import Enqueued
 from rota.model.job import JobId
-
-if TYPE_CHECKING:
-    from rota.app.task import Task
-    from rota.model.options import JobOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
-Arguments = tuple[tuple[object, ...], Mapping[str, object]]
-"""The positional and the keyword arguments of one job."""
-
 NAMED = 5
 """Ids that an error names, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class EnqueueCall:
-    """Jobs that somebody wants to enqueue, before their args are checked.
-
-    Attributes:
-        task: The task, as `using(…)` has left it.
-        jobs: The arguments of each job: one for `enqueue`, all for `enqueue_many`.
-        conn: The caller's connection, or `None`.
-        many: Whether this is `enqueue_many`.
-    """
-
-    task: "Task[..., Any, Any]"
-    jobs: tuple[Arguments, ...]
-    conn: object = None
-    many: bool = False
-
-    @property
-    def options(self) -> "JobOptions":
-        """Where, when and how often they run."""
-        return self.task.options
-
-    def using(self, **changes: Any) -> Self:
-        """The same jobs with other options, as `Task.using` has them.
-
-        Raises:
-            ConfigError: An option is not known, or a value is outside its range.
-        """
-        conn = changes.pop("conn", self.conn)
-        return replace(self, task=self.task.using(**changes), conn=conn)
-
-    def passing(self, **arguments: object) -> Self:
-        """The same jobs with further keyword arguments, where a job has none of that name yet."""
-        names = self.task.codec.names
-        jobs = []
-        for args, kwargs in self.jobs:
-            given = {*names[: len(args)], *kwargs}
-            more = {name: value for name, value in arguments.items() if name not in given}
-            jobs.append((args, {**kwargs, **more}))
-        return replace(self, jobs=tuple(jobs))
 
 
 class Middleware:
@@ -94,9 +47,7 @@ class Middleware:
         (self.running if is_async else self.running_in_threads).append(_checked(function))
         return function
 
-    def enqueue(
-        self, call: EnqueueCall, store: Callable[[EnqueueCall], list[JobId]]
-    ) -> list[JobId]:
+    def enqueue(self, call: EnqueueCall, store: Callable[[EnqueueCall], Enqueued]) -> Enqueued:
         """Store jobs through the middleware.
 
         Raises:
@@ -115,8 +66,8 @@ class Middleware:
         return _one_each(call, call_next(call), stored)
 
     async def aenqueue(
-        self, call: EnqueueCall, store: Callable[[EnqueueCall], Awaitable[list[JobId]]]
-    ) -> list[JobId]:
+        self, call: EnqueueCall, store: Callable[[EnqueueCall], Awaitable[Enqueued]]
+    ) -> Enqueued:
         """`enqueue` for async code."""
         stored: list[JobId] = []
 
@@ -170,7 +121,7 @@ def _checked(function: F) -> F:
     return function
 
 
-def _one_each(call: EnqueueCall, jobs: list[JobId], stored: Sequence[JobId]) -> list[JobId]:
+def _one_each(call: EnqueueCall, jobs: list[JobId], stored: Sequence[JobId]) -> Enqueued:
     """What middleware gave back, if it is one id of those that are stored for each job."""
     known = set(stored)
     if not isinstance(jobs, list):
@@ -178,7 +129,7 @@ def _one_each(call: EnqueueCall, jobs: list[JobId], stored: Sequence[JobId]) -> 
     elif len(jobs) != len(call.jobs):
         got = f"{len(jobs)} ids"
     elif all(isinstance(one, int) and one in known for one in jobs):
-        return jobs
+        return Enqueued.from_ids(jobs)
     else:
         got = "ids of its own"
     done = "Nothing was stored"

@@ -7,7 +7,7 @@ itself. A worker is told what the database says with each sign of life.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from rota.errors import ConfigError
 from rota.model.durations import seconds
@@ -21,9 +21,6 @@ from rota.model.queue_settings import (
     believed,
     retention,
 )
-
-if TYPE_CHECKING:
-    from rota.app.task import Task
 
 
 class Kept(NamedTuple):
@@ -40,11 +37,9 @@ class Keeps(dict[str, Kept]):
     A dictionary, since a worker asks for every job; what is not in it yet is worked out once.
     """
 
-    def __init__(
-        self, task: "Task[..., Any, Any]", settings: Callable[[str], QueueSettings]
-    ) -> None:
+    def __init__(self, retention: float | None, settings: Callable[[str], QueueSettings]) -> None:
         super().__init__()
-        self._task = task
+        self._retention = retention
         self._settings = settings
 
     def renew(self, settings: Callable[[str], QueueSettings]) -> None:
@@ -53,7 +48,7 @@ class Keeps(dict[str, Kept]):
         self.clear()
 
     def __missing__(self, queue: str) -> Kept:
-        own, settings = self._task.retention, self._settings
+        own, settings = self._retention, self._settings
         holds = believed(QueueSettings(completed=own, cancelled=own), settings(queue))
         discarded = None if holds.discarded == FOREVER else holds.discarded
         self[queue] = kept = Kept(holds.completed or 0.0, holds.cancelled or 0.0, discarded)
@@ -78,9 +73,9 @@ class Queues:
         self.default = QueueSettings(completed=keep, cancelled=keep)
         self._keeps: list[Keeps] = []
 
-    def keeps(self, task: "Task[..., Any, Any]") -> Keeps:
-        """How long the jobs of a task stay; follows what is said from now on."""
-        keeps = Keeps(task, self.settings())
+    def keeps(self, retention: float | None) -> Keeps:
+        """How long the jobs of a task with that retention stay; follows what is said from now on."""
+        keeps = Keeps(retention, self.settings())
         self._keeps.append(keeps)
         return keeps
 
@@ -155,11 +150,14 @@ class Queues:
         return {queue: keep for queue, keep in every.items() if keep not in {None, FOREVER}}
 
     def fill(self, spec: JobSpec) -> JobSpec:
-        """What the code says of the spec's queue, where neither task nor caller have said it."""
-        said = self.declared.get(spec.queue, NOTHING)
-        changes: dict[str, Any] = {}
-        if not spec.attempts_given and said.max_attempts is not None:
-            changes["max_attempts"] = said.max_attempts
-        if not spec.timeout_given and said.timeout is not None:
-            changes["timeout"] = said.timeout
-        return replace(spec, **changes) if changes else spec
+        """The spec with what the code declares for its queue, to fall back on."""
+        said = self.declared.get(spec.queue)
+        if said is None:
+            return spec
+        return replace(
+            spec,
+            fallback_attempts=spec.fallback_attempts
+            if said.max_attempts is None
+            else said.max_attempts,
+            fallback_timeout=spec.fallback_timeout if said.timeout is None else said.timeout,
+        )

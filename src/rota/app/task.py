@@ -9,10 +9,10 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import (
-    TYPE_CHECKING,
     Any,
     Concatenate,
     Generic,
@@ -26,23 +26,95 @@ from typing import (
 from rota.app.context import Context
 from rota.app.handle import JobHandle
 from rota.app.introspection import result_annotation, without_outcomes
-from rota.app.middleware import Arguments, EnqueueCall
+from rota.app.queues import Queues
 from rota.args import ArgsCodec, ResultCodec
+from rota.database.database import Database
 from rota.errors import ArgsError, ConfigError
 from rota.model.backoff import RetryPolicy
 from rota.model.enqueued import Enqueued, Placing
-from rota.model.job import JobId
 from rota.model.keys import Keying
 from rota.model.limit import Limit
 from rota.model.options import JobOptions
 from rota.model.unique import Unique
 
-if TYPE_CHECKING:
-    from rota.app.app import Rota
-
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+
+
+Arguments = tuple[tuple[object, ...], Mapping[str, object]]
+"""The positional and the keyword arguments of one job."""
+
+NO_NAMES: Mapping[str, object] = {}
+"""Of a job whose arguments are all positional."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueCall:
+    """Jobs that are to be enqueued, before their args are checked.
+
+    Attributes:
+        task: The task, as `using(…)` has left it.
+        jobs: The arguments of each job: one for `enqueue`, all for `enqueue_many`.
+        conn: The caller's connection, or `None`.
+        many: Whether this is `enqueue_many`.
+    """
+
+    task: "Task[..., Any, Any]"
+    jobs: tuple[Arguments, ...]
+    conn: object = None
+    many: bool = False
+
+    @property
+    def options(self) -> JobOptions:
+        """Where, when and how often they run."""
+        return self.task.options
+
+    def using(self, **changes: Any) -> Self:
+        """The same jobs with other options, as `Task.using` has them.
+
+        Raises:
+            ConfigError: An option is not known, or a value is outside its range.
+        """
+        conn = changes.pop("conn", self.conn)
+        return replace(self, task=self.task.using(**changes), conn=conn)
+
+    def passing(self, **arguments: object) -> Self:
+        """The same jobs with further keyword arguments, where a job has none of that name yet."""
+        names = self.task.codec.names
+        jobs = []
+        for args, kwargs in self.jobs:
+            given = {*names[: len(args)], *kwargs}
+            more = {name: value for name, value in arguments.items() if name not in given}
+            jobs.append((args, {**kwargs, **more}))
+        return replace(self, jobs=tuple(jobs))
+
+
+class Enqueuing(Protocol):
+    """What tasks need of their app: where and how their jobs are stored."""
+
+    @property
+    def database(self) -> Database:
+        """Where the jobs are kept."""
+        ...
+
+    @property
+    def queues(self) -> Queues:
+        """What is declared for queues."""
+        ...
+
+    @property
+    def max_args_bytes(self) -> int | None:
+        """The largest args a job may have, as JSON."""
+        ...
+
+    def enqueue(self, call: EnqueueCall) -> Enqueued:
+        """Store the jobs of a call."""
+        ...
+
+    async def aenqueue(self, call: EnqueueCall) -> Enqueued:
+        """`enqueue` for async code."""
+        ...
 
 
 class Executor(StrEnum):
@@ -74,7 +146,7 @@ class Task(Generic[P, R, T]):
 
     def __init__(
         self,
-        app: "Rota",
+        enqueuing: Enqueuing,
         function: Callable[P, R],
         *,
         name: str,
@@ -84,7 +156,7 @@ class Task(Generic[P, R, T]):
         retention: float | None,
         store_result: bool,
     ) -> None:
-        self.app = app
+        self.enqueuing = enqueuing
         self.function = function
         self.name = name
         self.options = options
@@ -92,12 +164,10 @@ class Task(Generic[P, R, T]):
         self.retry = retry
         self.executor = _executor(function, executor, name)
         self.retention = retention
-        self.keeps = app.queues.keeps(self)
+        self.keeps = enqueuing.queues.keeps(retention)
         self.codec = self._args_codec()
         self.keying = (
-            Keying(options, function, name, self.codec.context_parameter)
-            if self.spec.keyed
-            else None
+            Keying(options, function, name, self.codec.context_parameter) if options.keyed else None
         )
         parameters = inspect.signature(function).parameters
         self._first = next(iter(parameters), None)
@@ -128,9 +198,9 @@ class Task(Generic[P, R, T]):
 
     def _alone(self) -> Context:
         """The context of a direct call."""
-        from rota.transactions.job_block import without_job  # here: most programs never need it
+        from rota.app.job_transaction import without_job  # here: most programs never need it
 
-        return Context.alone(self.spec, without_job(self.app))
+        return Context.alone(self.spec, without_job(self.enqueuing.database))
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
@@ -190,7 +260,7 @@ class Task(Generic[P, R, T]):
         other = copy.copy(self)
         other.options = self.options.using(changes)
         other.spec = other.options.spec(self.name)
-        if other.spec.keyed and changes.keys() | unknown.keys():
+        if other.options.keyed and changes:
             other.keying = Keying(
                 other.options, self.function, self.name, self.codec.context_parameter
             )
@@ -209,27 +279,11 @@ class Task(Generic[P, R, T]):
             StoreError: The database refused; nothing was stored.
             StoreUnavailable: The database cannot be reached.
         """
-        conn = kwargs.pop("conn", self.conn)
-        if self.app.middleware.enqueueing:
-            call = EnqueueCall(self, ((args, kwargs),), conn)
-            return self._handle(self.app.middleware.enqueue(call, self._store))
-        text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
-        if self.keying is not None:
-            return self._handle(self._put([text], conn))
-        [job] = self.app.enqueue(self.spec, [text], conn)
-        return JobHandle(self.app, job, self.result_codec)
+        return self._handle(self.enqueuing.enqueue(self._call(args, kwargs)))
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[T]:
         """`enqueue` for async code; `conn=` may be an async connection or session."""
-        conn = kwargs.pop("conn", self.conn)
-        if self.app.middleware.enqueueing:
-            call = EnqueueCall(self, ((args, kwargs),), conn)
-            return self._handle(await self.app.middleware.aenqueue(call, self._astore))
-        text = self.codec.encode(args, kwargs, limit=self.app.max_args_bytes)
-        if self.keying is not None:
-            return self._handle(await self._aput([text], conn))
-        [job] = await self.app.aenqueue(self.spec, [text], conn)
-        return JobHandle(self.app, job, self.result_codec)
+        return self._handle(await self.enqueuing.aenqueue(self._call(args, kwargs)))
 
     def enqueue_many(
         self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], *, conn: object = None
@@ -244,42 +298,32 @@ class Task(Generic[P, R, T]):
             conn: A connection or session of the caller, whose transaction the jobs join.
 
         Raises:
-            ArgsError: Some args do not fit; the message says whose. Nothing was stored.
+            ArgsError: Some args do not fit; the message says which job's. Nothing was stored.
             StoreError: The database refused; nothing was stored.
         """
-        conn = self.conn if conn is None else conn
-        if self.app.middleware.enqueueing:
-            call = self._call_many(jobs, conn)
-            return Enqueued.from_ids(self.app.middleware.enqueue(call, self._store))
-        return self._put(self._encode_many(jobs), conn)
+        return self.enqueuing.enqueue(self._call_many(jobs, conn))
 
     async def aenqueue_many(
         self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], *, conn: object = None
     ) -> Enqueued:
         """`enqueue_many` for async code."""
+        return await self.enqueuing.aenqueue(self._call_many(jobs, conn))
+
+    def _call(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> EnqueueCall:
+        conn = kwargs.pop("conn", self.conn)
+        return EnqueueCall(self, ((args, kwargs),), conn)
+
+    def _call_many(
+        self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], conn: object
+    ) -> EnqueueCall:
         conn = self.conn if conn is None else conn
-        if self.app.middleware.enqueueing:
-            call = self._call_many(jobs, conn)
-            return Enqueued.from_ids(await self.app.middleware.aenqueue(call, self._astore))
-        return await self._aput(self._encode_many(jobs), conn)
+        return EnqueueCall(self, _arguments_of_many(jobs), conn, many=True)
 
-    def _put(self, texts: Sequence[str], conn: object) -> Enqueued:
-        if self.keying is None:
-            return Enqueued(self.app.enqueue(self.spec, texts, conn))
-        return Enqueued.of(self.app.enqueue_keyed(self.spec, texts, self.keying.keys(texts), conn))
-
-    async def _aput(self, texts: Sequence[str], conn: object) -> Enqueued:
-        if self.keying is None:
-            return Enqueued(await self.app.aenqueue(self.spec, texts, conn))
-        return Enqueued.of(
-            await self.app.aenqueue_keyed(self.spec, texts, self.keying.keys(texts), conn)
-        )
-
-    def _handle(self, stored: list[JobId]) -> JobHandle[T]:
+    def _handle(self, stored: Enqueued) -> JobHandle[T]:
         [job] = stored
-        placings = stored.placings if isinstance(stored, Enqueued) else None
-        placing = Placing.CREATED if placings is None else placings[0]
-        return JobHandle(self.app, job, self.result_codec, placing)
+        placing = Placing.CREATED if stored.placings is None else stored.placings[0]
+        home = self.enqueuing
+        return JobHandle(home.database, home.queues, job, self.result_codec, placing)
 
     def _check_changes(self, changes: Mapping[str, object]) -> None:
         """Refuse options that one job of this kind of task cannot have."""
@@ -291,69 +335,37 @@ class Task(Generic[P, R, T]):
         """The annotation of what is stored as the result of one job."""
         return without_outcomes(result_annotation(self.function))
 
-    def _encode_many(self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]]) -> list[str]:
-        encode = self.codec.encode
-        limit = self.app.max_args_bytes
-        none: dict[str, object] = {}
-        texts: list[str] = []
-        for number, one in enumerate(jobs):
-            try:
-                if type(one) is tuple:
-                    texts.append(encode(one, none, limit=limit))
-                else:
-                    texts.append(encode(*_arguments(one), limit=limit))
-            except ArgsError as error:
-                raise _of_many(number, error) from None
-        return texts
 
-    def _call_many(
-        self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], conn: object
-    ) -> EnqueueCall:
-        each: list[Arguments] = []
-        for number, one in enumerate(jobs):
-            try:
-                each.append(_arguments(one))
-            except ArgsError as error:
-                raise _of_many(number, error) from None
-        return EnqueueCall(self, tuple(each), conn, many=True)
+def _arguments_of_many(jobs: Iterable[Sequence[Any] | Mapping[str, Any]]) -> tuple[Arguments, ...]:
+    """The arguments of each job of an `enqueue_many`.
 
-    def _store(self, call: EnqueueCall) -> list[JobId]:
-        """What the innermost middleware calls."""
-        return call.task._put(self._encode_call(call), call.conn)  # noqa: SLF001 - the same task
-
-    async def _astore(self, call: EnqueueCall) -> list[JobId]:
-        return await call.task._aput(self._encode_call(call), call.conn)  # noqa: SLF001 - the same
-
-    def _encode_call(self, call: EnqueueCall) -> list[str]:
-        limit = self.app.max_args_bytes
-        texts: list[str] = []
-        for number, (args, kwargs) in enumerate(call.jobs):
-            try:
-                texts.append(self.codec.encode(args, kwargs, limit=limit))
-            except ArgsError as error:
-                if call.many:
-                    raise _of_many(number, error) from None
-                raise
-        return texts
+    Raises:
+        ArgsError: One of them is neither a tuple (or list) nor a dict.
+    """
+    return tuple(
+        (job, NO_NAMES) if type(job) is tuple else _arguments(number, job)
+        for number, job in enumerate(jobs)
+    )
 
 
-def _of_many(number: int, error: ArgsError) -> ArgsError:
-    return ArgsError(f"job {number} of enqueue_many: {error}")
-
-
-def _arguments(one: object) -> tuple[tuple[object, ...], Mapping[str, object]]:
-    match one:
+def _arguments(number: int, job: object) -> Arguments:
+    match job:
         case Mapping():
-            return (), one
+            return (), job
         case tuple() | list():
-            return tuple(one), {}
+            return tuple(job), {}
         case _:
             pass
     message = (
         "a tuple of positional arguments or a dict of keyword arguments is needed, "
-        f"not {type(one).__name__}; for one argument write (value,)"
+        f"not {type(job).__name__}; for one argument write (value,)"
     )
-    raise ArgsError(message)
+    raise of_many(number, ArgsError(message))
+
+
+def of_many(number: int, error: ArgsError) -> ArgsError:
+    """The same error, told of one of many jobs."""
+    return ArgsError(f"job {number} of enqueue_many: {error}")
 
 
 def _executor(function: Callable[..., object], wanted: Executor | None, name: str) -> Executor:

@@ -266,29 +266,27 @@ def run(*, name: str, url: str | None, as_json: bool) -> None:
 @contextmanager
 def _on_database(url: str | None) -> Iterator["Rota"]:
     """An app without tasks on the database that `--url` names."""
-    from rota.cli.command_app import Asking
+    from rota import Rota
     from rota.cli.database import database
     from rota.store.opening import default_url
 
-    with database(url), Asking(url or default_url()) as rota:
+    with database(url), Rota(url or default_url()) as rota:
         yield rota
 
 
 @contextmanager
 def _app(target: str | None, url: str | None) -> Iterator["Rota"]:
     """An app with the tasks of the one that `--app` names, on its database or that of `--url`."""
-    from rota.cli.command_app import Asking
     from rota.cli.database import database
     from rota.cli.find_app import find_app
 
     if target is None:
         message = "--app MODULE:APP is needed: only an app knows its tasks, and which args fit them"
         raise Failure(message, USAGE)
-    theirs = find_app(target)
-    url = url or theirs.url
-    with database(url), Asking(url, max_args_bytes=theirs.max_args_bytes) as rota:
-        rota.tasks = theirs.tasks
-        rota.queues = theirs.queues
+    rota = find_app(target)
+    if url is not None:
+        rota.use(url)
+    with database(rota.url), rota:
         yield rota
 
 

@@ -8,13 +8,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from rota.errors import ConfigError, SchemaMissing
+from rota.errors import SchemaMissing
 from rota.store import migrate
 from rota.store.connections import Connection
 from rota.store.opening import default_url, open_store
 from rota.store.operation import Operation
 from rota.store.protocol import Store
-from rota.terminal.exits import Unusable
 
 T = TypeVar("T")
 
@@ -28,8 +27,7 @@ class Database:
 
     def run(self, operation: Operation[T]) -> T:
         """Run an operation of the store."""
-        with refusals():
-            return self._connection.run(operation)
+        return self._connection.run(operation)
 
 
 @contextmanager
@@ -38,14 +36,13 @@ def database(url: str | None) -> Iterator[Database]:
 
     Raises:
         ConfigError: The URL cannot be used.
-        Unusable: The database refuses.
+        DatabaseRefused: The database refuses.
         StoreUnavailable: The database cannot be reached.
         SchemaMissing: There is no such file, or no tables in it; likewise the other schema errors.
     """
     with connected(url) as (store, connection):
         must_exist(store)
-        with refusals():
-            migrate.check(store, connection)
+        migrate.check(store, connection)
         yield Database(store, connection)
 
 
@@ -55,15 +52,6 @@ def connected(url: str | None) -> Iterator[tuple[Store, Connection]]:
     store = open_store(url or default_url())
     with closing(store), closing(store.connect()) as connection:
         yield store, connection
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """Around the use of a database: no user, no rights, no such database."""
-    try:
-        yield
-    except ConfigError as error:
-        raise Unusable(str(error)) from error
 
 
 def must_exist(store: Store) -> None:

@@ -51,7 +51,7 @@ def doctor(*, thorough: bool, url: str | None, as_json: bool) -> None:
       rota doctor --url postgresql:///shop
       rota doctor --json | jq '.findings[] | select(.severity == "critical")'
     """
-    from rota.cli.database import connected, must_exist, refusals
+    from rota.cli.database import connected, must_exist
     from rota.doctor.examine import examine
     from rota.doctor.finding import Severity, worst
     from rota.errors import StoreError, StoreUnavailable
@@ -60,7 +60,7 @@ def doctor(*, thorough: bool, url: str | None, as_json: bool) -> None:
     from rota.terminal.exits import ALARMED, WARNED, Failure
 
     place = harmless(shown(url or default_url()))
-    with connected(url) as (store, connection), refusals():
+    with connected(url) as (store, connection):
         must_exist(store)
         try:
             report = examine(store, connection, thorough=thorough)

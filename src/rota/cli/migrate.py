@@ -21,13 +21,13 @@ def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
       rota migrate --url postgresql:///shop
       rota migrate --dry-run > rota.sql
     """
-    from rota.cli.database import connected, missing_file, refusals
+    from rota.cli.database import connected, missing_file
     from rota.store import migrate as migrating
     from rota.store.opening import default_url
     from rota.store.url import shown
 
     place = harmless(shown(url or default_url()))
-    with connected(url) as (store, connection), refusals():
+    with connected(url) as (store, connection):
         newest = max(store.migrations())
         if dry_run and missing_file(store) is not None:
             waiting = dict(store.migrations())

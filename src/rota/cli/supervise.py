@@ -80,7 +80,7 @@ def supervise(
       rota supervise --older-than 10m --once
       rota supervise --older-than 10m --user report --idle-only --end
     """
-    from rota.cli.database import connected, refusals
+    from rota.cli.database import connected
     from rota.doctor.supervise import Rules
     from rota.errors import ConfigError
     from rota.terminal.exits import FAILED, USAGE, Failure
@@ -102,7 +102,7 @@ def supervise(
         if store.name != "postgres":
             message = "there is nothing to supervise on SQLite: its processes have no sessions"
             raise ConfigError(message)
-        with _stopping() as stop, refusals():
+        with _stopping() as stop:
             watch = _Watch(connection, rules, stop, end=end, tell=_teller(as_json, show_query))
             watch.look()
             while not once and not stop.wait(every):

@@ -68,17 +68,15 @@ def looks(rota: "Database", job: JobId) -> Iterator[JobRecord]:
     Raises:
         Failure: There is no such job, or not any more.
     """
-    from rota.cli.database import refusals
     from rota.model.notes import with_notes
 
     store = rota.store
     with contextlib.closing(store.listener()) as listener:
         while True:
-            with refusals():
-                listener.listen()
-                found = listener.connection.run(store.get([job]))
-                # After the job: what it told is complete where it has ended.
-                told = listener.connection.run(store.notes([job]))
+            listener.listen()
+            found = listener.connection.run(store.get([job]))
+            # After the job: what it told is complete where it has ended.
+            told = listener.connection.run(store.notes([job]))
             if not found:
                 message = f"there is no job {job}, or not any more: deleted, or kept no longer"
                 raise Failure(message, FAILED)

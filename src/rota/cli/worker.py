@@ -110,7 +110,6 @@ def worker(
       rota worker shop.tasks --drain        run what there is, then stop
     """  # fmt: skip
     from rota.cli import logs
-    from rota.cli.database import refusals
     from rota.cli.find_app import find_app
     from rota.config import WorkerConfig
     from rota.events import WorkerStarted
@@ -139,9 +138,8 @@ def worker(
     if tied:
         app.on(WorkerStarted)(lambda _: click.echo("ready"))
     running = Worker(app, config)
-    with refusals():
-        app.ready()
-        running.run()
+    app.database.ready()
+    running.run()
     if as_json:
         say_json({"settled": dict(counts)})
     _leave_stuck_threads()

@@ -42,9 +42,11 @@ class CronOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     fair: str | None = None
     fair_key: str | None = None
 
-    def keys(self, count: int) -> Keys:
-        """The keys of so many jobs."""
+    def keys(self, count: int) -> Keys | None:
+        """The keys of so many jobs, if they have any."""
         each = (self.unique_key, self.limit_key, self.fair_key)
+        if each == (None, None, None):
+            return None
         return Keys(*(None if key is None else [key] * count for key in each))
 
 
@@ -86,13 +88,12 @@ def spec_of(entry: CronEntry) -> JobSpec:
         task=entry.task,
         queue=entry.queue,
         priority=entry.priority,
-        max_attempts=entry.max_attempts,
-        timeout=entry.timeout,
-        attempts_given=options.attempts_given,
-        timeout_given=options.timeout_given,
+        max_attempts=entry.max_attempts if options.attempts_given else None,
+        timeout=entry.timeout if options.timeout_given else None,
         unique=options.unique,
         limit=options.limit,
-        fair=options.fair is not None,
+        fallback_attempts=entry.max_attempts,
+        fallback_timeout=entry.timeout,
     )
 
 

@@ -1,6 +1,6 @@
 """From a store to findings."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rota.doctor import file, horizon, rights, schema, server, settings, tables, waits, work
 from rota.doctor.finding import Finding, Severity, worst_first
@@ -27,7 +27,9 @@ def examine(store: Store, connection: Connection, *, thorough: bool = False) -> 
     Raises:
         StoreUnavailable: It cannot be reached.
     """
-    facts = connection.run(store.health(thorough=thorough))
+    facts = connection.run(store.health())
+    if thorough and isinstance(facts, SqliteFacts):
+        facts = replace(facts, damage=connection.run(store.integrity()))
     refused: list[Finding] = []
     hears = None
     try:

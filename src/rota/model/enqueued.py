@@ -25,11 +25,6 @@ class Placed(NamedTuple):
     placing: Placing
 
 
-def created(placed: Iterable[Placed]) -> list[JobId]:
-    """The ids of those jobs that are new."""
-    return [one.job for one in placed if one.placing is Placing.CREATED]
-
-
 class Enqueued(list[JobId]):
     """The ids that `enqueue_many` gives, in the order asked for.
 
@@ -48,13 +43,20 @@ class Enqueued(list[JobId]):
 
     @classmethod
     def of(cls, placed: Sequence[Placed]) -> Self:
-        """From what a store has answered."""
-        return cls([one.job for one in placed], [one.placing for one in placed])
+        """From what became of each job."""
+        return cls([each.job for each in placed], [each.placing for each in placed])
 
     @classmethod
     def from_ids(cls, jobs: list[JobId]) -> "Enqueued":
         """From ids that came through middleware, which may have made a plain list of them."""
         return jobs if isinstance(jobs, Enqueued) else cls(jobs)
+
+    @property
+    def placed(self) -> list[Placed]:
+        """What became of each job."""
+        if self.placings is None:
+            return [Placed(job, Placing.CREATED) for job in self]
+        return list(map(Placed, self, self.placings))
 
     @property
     def created(self) -> list[JobId]:

@@ -5,7 +5,7 @@ the hot path, straight from a database row.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, NewType
 
@@ -34,39 +34,38 @@ class JobSpec:
 
     `delay` is in seconds from the moment the database stores the job, `at` an aware time; at most
     one of them is set. `timeout` is in seconds, `None` for no limit. `wake` says whether a
-    sleeping worker is told of the job at once; otherwise it finds it by polling. `unique`, `limit` and
-    `fair` say which keys its jobs have; the keys themselves are in `Keys`.
+    sleeping worker is told of the job at once; otherwise it finds it by polling. `unique` and `limit`
+    are the rules for keys; the keys themselves are in `Keys`.
 
-    `max_attempts` and `timeout` hold if they were given. If they were not, what is set for the queue
-    in the database comes before them.
+    `max_attempts` and `timeout` are `None` where neither the caller nor the task says them. Then what
+    is set for the queue in the database holds, and without that the two fallbacks: what the code
+    declares for the queue, or Rota's own.
     """
 
     task: str
     queue: str = "default"
     priority: int = 0
-    max_attempts: int = MAX_ATTEMPTS
+    max_attempts: int | None = None
     timeout: float | None = None
     delay: float | None = None
     at: datetime | None = None
     wake: bool = True
-    attempts_given: bool = True
-    timeout_given: bool = True
     unique: Unique | None = None
     limit: Limit | None = None
-    fair: bool = False
+    fallback_attempts: int = MAX_ATTEMPTS
+    fallback_timeout: float | None = None
 
-    def preset(self, max_attempts: int | None, timeout: float | None) -> "JobSpec":
-        """The same with what is set for its queue in the database, where the spec was not given it."""
-        if self.attempts_given or max_attempts is None:
-            max_attempts = self.max_attempts
-        if self.timeout_given or timeout is None:
-            timeout = self.timeout
-        return replace(self, max_attempts=max_attempts, timeout=timeout)
+    def attempts(self, preset: int | None) -> int:
+        """How often its jobs are tried, where `preset` is set for the queue in the database."""
+        if self.max_attempts is not None:
+            return self.max_attempts
+        return self.fallback_attempts if preset is None else preset
 
-    @property
-    def keyed(self) -> bool:
-        """Whether its jobs have keys."""
-        return self.unique is not None or self.limit is not None or self.fair
+    def time_limit(self, preset: float | None) -> float | None:
+        """Seconds that an attempt may take, where `preset` is set for the queue in the database."""
+        if self.timeout is not None:
+            return self.timeout
+        return self.fallback_timeout if preset is None else preset
 
     @property
     def later(self) -> bool:
@@ -80,6 +79,24 @@ class Keys(NamedTuple):
     unique: Sequence[str] | None = None
     limit: Sequence[str] | None = None
     fair: Sequence[str] | None = None
+
+
+class Order(NamedTuple):
+    """What one enqueue asks for: jobs of one spec, with their args as JSON texts.
+
+    `keys` are those of the jobs, where they have any.
+    """
+
+    spec: JobSpec
+    args: Sequence[str]
+    keys: Keys | None = None
+
+    @property
+    def unique(self) -> tuple[Unique, Sequence[str]] | None:
+        """The rule for unique keys and the key of each job, if there are such."""
+        if self.keys is None or self.keys.unique is None or self.spec.unique is None:
+            return None
+        return self.spec.unique, self.keys.unique
 
 
 class ClaimedJob(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Self
 from rota.errors import ConfigError
 from rota.model.backoff import check_attempts
 from rota.model.durations import moment, seconds
-from rota.model.job import MAX_ATTEMPTS, JobSpec
+from rota.model.job import JobSpec
 from rota.model.limit import Limit
 from rota.model.unique import Unique
 
@@ -105,17 +105,19 @@ class JobOptions:
             task=task,
             queue=self.queue,
             priority=self.priority,
-            max_attempts=MAX_ATTEMPTS if self.max_attempts is None else self.max_attempts,
+            max_attempts=self.max_attempts,
             timeout=None if self.timeout is None else seconds(self.timeout, "timeout"),
-            attempts_given=self.max_attempts is not None,
-            timeout_given=self.timeout is not None,
             delay=delay or None,
             at=self.at,
             wake=bool(self.wake),
             unique=self.unique if isinstance(self.unique, Unique) else None,
             limit=self.limit,
-            fair=self.fair is not None,
         )
+
+    @property
+    def keyed(self) -> bool:
+        """Whether jobs with these options have keys."""
+        return self.unique is not None or self.limit is not None or self.fair is not None
 
 
 def check_name(name: str, what: str) -> str:

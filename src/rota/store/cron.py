@@ -1,19 +1,19 @@
 """Cron in a database: the operations, written once for all backends.
 
 The model. Each entry has a mark: up to where its due times have been dealt with, and when the next
-one is. Whoever finds that a due time has come locks the entry, appends the jobs and moves the mark
-on in one transaction, so that there is exactly one job for a due time, whoever dies. There is no
-leader; who comes second finds the entry locked or the mark moved. Times are the database's.
+one is. A worker that finds a due time has come locks the entry, appends the jobs and moves the mark
+on in one transaction, so that each due time has exactly one job, whichever worker dies. There is no
+leader; the second worker finds the entry locked or the mark moved. Times are the database's.
 
 What can fail: a machine may not know an entry's time zone, or run an older Rota that cannot read
 its expression or its options. Such an entry is left to other machines, and the others go on.
 
 An entry's unique job may have to wait for a transaction that is about to store one of the same key, and
-that may stay open for long. The entry is then given up for this time, as if somebody had locked it:
+that may stay open for long. The entry is then given up for this time, as if it were locked:
 upkeep waits for no producer. An entry that could not be dealt with is put aside: it stays due, and
 comes after all others the next time.
 
-Nobody is woken by a change: workers ask once a second when the next entry is due, and a transaction
+A change wakes no worker: workers ask once a second when the next entry is due, and a transaction
 that notified could not be prepared (two-phase commit).
 
 A backend says how its statements, moments and lists look, in a `Dialect`.
@@ -23,15 +23,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
-from typing import Any, NamedTuple, Protocol
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from rota.cron.entry import CronEntry, CronRecord, Missed
 from rota.cron.jobs import job, options_of
 from rota.cron.plan import in_zone, next_due, plan
 from rota.errors import ConfigError, StoreError
-from rota.model.enqueued import Placed, Placing, created
-from rota.model.job import JobId, JobSpec, Keys, SessionId
-from rota.store.operation import Begin, Operation, Statement, Stepped, Steps
+from rota.model.enqueued import Enqueued, Placed, Placing
+from rota.model.job import JobId, JobSpec, Order, SessionId
+from rota.store.operation import Begin, Operation, Statement, Stepped, Steps, Then
 
 ENTRIES = 200
 """Entries that one transaction deals with."""
@@ -44,20 +45,8 @@ JOBS = 500
 """Jobs that one transaction makes of an entry that has missed many of its due times."""
 
 
-class Enqueue(Protocol):
-    """`Store.enqueue`."""
-
-    def __call__(self, spec: JobSpec, args: Sequence[str], *, copy: bool) -> Operation[list[JobId]]:
-        """Store one job per element of `args`."""
-        ...
-
-
-class EnqueueKeyed(Protocol):
-    """`Store.enqueue_keyed`."""
-
-    def __call__(self, spec: JobSpec, args: Sequence[str], keys: Keys) -> Operation[list[Placed]]:
-        """Store one job per element of `args`, or meet the one that has its key."""
-        ...
+Enqueue = Callable[[Order], Operation[Enqueued]]
+"""`Store.enqueue`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +98,18 @@ class Made(NamedTuple):
     new: tuple[JobId, ...] = ()
 
 
+class Round(NamedTuple):
+    """What one call has made, and the ids of the entries that come last in the next one."""
+
+    made: list[Made]
+    aside: list[int]
+
+
 class Ran(NamedTuple):
-    """What became of a job of an entry that somebody wanted now."""
+    """What became of a job of an entry that was asked for now."""
 
     spec: JobSpec
-    placed: Placed
+    stored: Enqueued
 
 
 class _Row(NamedTuple):
@@ -131,10 +127,9 @@ class _Row(NamedTuple):
 class Cron:
     """The operations on entries, of one store. Those of people may run in their transactions."""
 
-    def __init__(self, dialect: Dialect, enqueue: Enqueue, enqueue_keyed: EnqueueKeyed) -> None:
+    def __init__(self, dialect: Dialect, enqueue: Enqueue) -> None:
         self._sql = dialect
         self._enqueue = enqueue
-        self._enqueue_keyed = enqueue_keyed
 
     # People's --------------------------------------------------------------------------------
 
@@ -170,7 +165,7 @@ class Cron:
 
     def run(self, name: str) -> Operation[Ran | None]:
         """Make a job of an entry now, whatever its times; `None` if there is no such entry."""
-        return Stepped("cron_run", self._run(name), Begin.DURABLE)
+        return Stepped("cron_run", self._run(name), Begin.DURABLE, Then.WORKERS)
 
     # Workers' --------------------------------------------------------------------------------
 
@@ -187,15 +182,14 @@ class Cron:
         return Stepped("cron_declare", steps, Begin.DURABLE)
 
     def make(
-        self, size: int = ENTRIES, jobs: int = JOBS, aside: list[int] | None = None
-    ) -> Operation[list[Made]]:
+        self, size: int = ENTRIES, jobs: int = JOBS, aside: Sequence[int] = ()
+    ) -> Operation[Round]:
         """Make the jobs of entries whose due time has come: so many entries, so many jobs of each.
 
-        Others that do the same just now are not waited for. `aside` has the ids of entries that could
-        not be dealt with before, and gets those that cannot be now: they come after all others.
+        Entries that another worker has locked are passed over. `aside` has the ids of entries that
+        could not be dealt with before: they come after all others.
         """
-        steps = self._make(size, jobs, [] if aside is None else aside)
-        return Stepped("cron_make", steps, Begin.DURABLE)
+        return Stepped("cron_make", self._make(size, jobs, aside), Begin.DURABLE)
 
     # Steps -----------------------------------------------------------------------------------
 
@@ -250,8 +244,7 @@ class Cron:
         [row] = rows
         entry, now = replace(row.record.entry, jitter=0.0), row.now.replace(microsecond=0)
         spec, args = job(entry, now, now)
-        [placed] = yield from self._store(entry, spec, [args])
-        return Ran(spec, placed)
+        return Ran(spec, (yield from self._store(entry, spec, [args])))
 
     def _declare(
         self, session: SessionId, entries: Sequence[CronEntry], *, again: bool
@@ -276,28 +269,29 @@ class Cron:
             changed.append(name)
         return changed
 
-    def _make(self, size: int, jobs: int, aside: list[int]) -> Steps[list[Made]]:
+    def _make(self, size: int, jobs: int, aside: Sequence[int]) -> Steps[Round]:
         locked = [row[0] for row in (yield self._sql.lock(size=size, aside=self._sql.many(aside)))]
         if not locked:
-            return []
+            return Round([], list(aside))
         rows = map(self._row, (yield self._sql.take(entries=self._sql.many(locked))))
         taken = {row.id: row for row in rows}
         made: list[Made] = []
+        # In the order in which they were put aside.
+        left = dict.fromkeys(aside)
         held = 0
         for entry in filter(taken.__contains__, locked):
-            one = yield from self._make_one(taken[entry], jobs)
-            if entry in aside:
-                aside.remove(entry)
-            if one is None or one.error is not None:
-                aside.append(entry)
-            if one is not None:
-                made.append(one)
+            done = yield from self._make_jobs(taken[entry], jobs)
+            left.pop(entry, None)
+            if done is None or done.error is not None:
+                left[entry] = None
+            if done is not None:
+                made.append(done)
             elif (held := held + 1) == HELD:
                 break
-        return made
+        return Round(made, list(left))
 
-    def _make_one(self, row: _Row, most: int) -> Steps[Made | None]:
-        """Make the jobs of a locked entry; `None` if somebody is about to use its key."""
+    def _make_jobs(self, row: _Row, most: int) -> Steps[Made | None]:
+        """Make the jobs of a locked entry; `None` if another transaction is about to use its key."""
         entry = row.record.entry
         try:
             planned = plan(entry, row.since, row.now, most)
@@ -305,13 +299,13 @@ class Cron:
         except ConfigError as error:
             return Made(entry.name, error=str(error))
         unique = any(spec.unique is not None for spec, _ in wanted)
-        placed: list[Placed] = []
+        stored: list[Placed] = []
         try:
             if unique:
                 for statement in self._sql.attempt:
                     yield statement()
-            for spec, group in groupby(wanted, key=lambda one: one[0]):
-                placed += yield from self._store(entry, spec, [args for _, args in group])
+            for spec, group in groupby(wanted, key=itemgetter(0)):
+                stored += (yield from self._store(entry, spec, [args for _, args in group])).placed
             if unique and self._sql.stored is not None:
                 yield self._sql.stored()
         except self._sql.taken:
@@ -323,24 +317,21 @@ class Cron:
             return None
         # Of several due times that led to one job, the last one is what it knows of.
         due = {
-            one.job: moment
-            for one, moment in zip(placed, planned.make, strict=True)
-            if one.placing is not Placing.SKIPPED
+            job: moment
+            for (job, placing), moment in zip(stored, planned.make, strict=True)
+            if placing is not Placing.SKIPPED
         }
         last = max(due.values(), default=row.last)
         yield from self._write_mark(row.id, row.seq + 1, planned.since, planned.due, last)
         return Made(
             entry.name, tuple(due.values()), tuple(due), planned.missed,
-            task=entry.task, queue=entry.queue, new=tuple(created(placed)),
+            task=entry.task, queue=entry.queue, new=tuple(job for job, placing in stored if placing is Placing.CREATED),
         )  # fmt: skip
 
-    def _store(self, entry: CronEntry, spec: JobSpec, args: Sequence[str]) -> Steps[list[Placed]]:
+    def _store(self, entry: CronEntry, spec: JobSpec, args: Sequence[str]) -> Steps[Enqueued]:
         """Store jobs of an entry, which all have its keys."""
-        if spec.keyed:
-            keys = options_of(entry).keys(len(args))
-            return (yield from self._enqueue_keyed(spec, args, keys).steps)
-        jobs = yield from self._enqueue(spec, args, copy=False).steps
-        return [Placed(one, Placing.CREATED) for one in jobs]
+        keys = options_of(entry).keys(len(args))
+        return (yield from self._enqueue(Order(spec, args, keys)).steps)
 
     def _mark(
         self, entry_id: int, seq: int, entry: CronEntry, since: datetime, last: datetime | None

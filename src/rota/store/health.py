@@ -237,9 +237,9 @@ class SqliteFacts:
     writing: float | None
     writers: tuple[int, ...]
     readers: tuple[int, ...]
-    damage: tuple[str, ...] | None
     work: WorkFacts
     unseen: Unseen = field(default_factory=dict)
+    damage: tuple[str, ...] | None = None
 
 
 Facts = PostgresFacts | SqliteFacts

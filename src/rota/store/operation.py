@@ -14,7 +14,7 @@ import functools
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, Flag, auto
 from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -35,6 +35,20 @@ class Begin(Enum):
     SNAPSHOT = "statements that only read, and see the same moment"
     DURABLE = "a transaction that is on disk when it returns"
     HASTY = "a transaction that a crash of the database server may undo; only repeatable work"
+
+
+class Then(Flag):
+    """Which sleepers an operation gives reason to wake once it is done.
+
+    SQLite's connections wake the sleepers of their process by it. PostgreSQL's operations notify in
+    their own transactions.
+    """
+
+    NOTHING = 0
+    WORKERS = auto()
+    """There may be something to claim, or to stage."""
+    WAITERS = auto()
+    """A job may have ended."""
 
 
 class Statement:
@@ -101,8 +115,34 @@ class Apart(Generic[T]):
     operation: "Operation[T]"
 
 
-Request = Query | Copy | Apart[Any]
+class Surroundings(NamedTuple):
+    """Where the statements of an operation run; the one row that `Where` gives back.
+
+    Attributes:
+        inside: They are part of a transaction that may go on after the operation.
+        copy: The connection can do what a `Copy` asks.
+        notify: The transaction may notify other processes; PostgreSQL cannot prepare one (two-phase
+            commit) that has done so.
+    """
+
+    inside: bool = False
+    copy: bool = False
+    notify: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Say where the statements of this operation run; gives back its `Surroundings`."""
+
+
+Request = Query | Copy | Apart[Any] | Where
 Steps = Generator[Request, Rows, T]
+
+
+def surroundings() -> Steps[Surroundings]:
+    """Where the statements of the operation run that this is a step of."""
+    [row] = yield Where()
+    return Surroundings(*row)
 
 
 T_co = TypeVar("T_co", covariant=True)
@@ -126,6 +166,11 @@ class Operation(Protocol[T_co]):
         """In what kind of transaction."""
         ...
 
+    @property
+    def then(self) -> Then:
+        """Which sleepers to wake after it."""
+        ...
+
 
 class Stepped(NamedTuple, Generic[T]):
     """An operation of as many steps as its generator has."""
@@ -133,6 +178,7 @@ class Stepped(NamedTuple, Generic[T]):
     name: str
     steps: Steps[T]
     begin: Begin
+    then: Then = Then.NOTHING
 
 
 class Single(NamedTuple, Generic[T]):
@@ -150,6 +196,11 @@ class Single(NamedTuple, Generic[T]):
     def begin(self) -> Begin:
         """A single statement needs no transaction."""
         return Begin.NOTHING
+
+    @property
+    def then(self) -> Then:
+        """It notifies in its statement."""
+        return Then.NOTHING
 
     @property
     def steps(self) -> Steps[T]:
@@ -179,6 +230,11 @@ class Together(NamedTuple, Generic[T]):
         return Begin.HASTY
 
     @property
+    def then(self) -> Then:
+        """It notifies in its statements."""
+        return Then.NOTHING
+
+    @property
     def steps(self) -> Steps[T]:
         """One after the other, for connections that cannot send them at once."""
         return _one_by_one(self)
@@ -191,13 +247,15 @@ def _one_by_one(together: Together[T]) -> Steps[T]:
     return together.read(found)
 
 
-def operation(begin: Begin) -> Callable[[Callable[P, Steps[T]]], Callable[P, Operation[T]]]:
+def operation(
+    begin: Begin, *, then: Then = Then.NOTHING
+) -> Callable[[Callable[P, Steps[T]]], Callable[P, Operation[T]]]:
     """Make a generator function build operations of its name."""
 
     def wrap(function: Callable[P, Steps[T]]) -> Callable[P, Operation[T]]:
         @functools.wraps(function)
         def build(*args: P.args, **kwargs: P.kwargs) -> Operation[T]:
-            return Stepped(function.__name__, function(*args, **kwargs), begin)
+            return Stepped(function.__name__, function(*args, **kwargs), begin, then)
 
         return build
 

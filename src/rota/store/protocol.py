@@ -9,17 +9,16 @@ conformance suite, `tests/store`, holds for all of them.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from rota.model.enqueued import Placed
+from rota.model.enqueued import Enqueued
 from rota.model.job import (
     ClaimedJob,
     Cleared,
     JobFilter,
     JobId,
     JobRecord,
-    JobSpec,
-    Keys,
     LeaseId,
     Look,
+    Order,
     QueueRecord,
     Renewal,
     Rescue,
@@ -76,19 +75,11 @@ class Store(Protocol):
 
     # Asking for work -----------------------------------------------------------------------
 
-    def enqueue(self, spec: JobSpec, args: Sequence[str], *, copy: bool) -> Operation[list[JobId]]:
-        """Store one job per element of `args` (JSON text); their ids, in the same order.
+    def enqueue(self, order: Order) -> Operation[Enqueued]:
+        """Store the jobs of an order; the id of each, in the same order, and what became of it.
 
-        `copy` says that the connection can do what a `Copy` request asks.
-        """
-        ...
-
-    def enqueue_keyed(
-        self, spec: JobSpec, args: Sequence[str], keys: Keys, *, inside: bool = False
-    ) -> Operation[list[Placed]]:
-        """`enqueue` for jobs that have keys; what became of each, in the same order.
-
-        `inside` says that it is part of a transaction that may go on after it.
+        Raises:
+            JobExists: A unique key is taken, and its rule says that this is an error.
         """
         ...
 
@@ -222,12 +213,11 @@ class Store(Protocol):
         ...
 
     def settle(
-        self, session: SessionId, settlements: Sequence[Settlement], *, tell: bool = True
+        self, session: SessionId, settlements: Sequence[Settlement]
     ) -> Operation[list[JobId]]:
         """Write settlements of jobs that the session still holds under the lease they name.
 
-        `tell`: whether those who wait for these jobs are told; PostgreSQL cannot prepare a transaction
-        (two-phase commit) that does. Returns the ids it refused: their lease is gone, nothing was written for them.
+        Returns the ids it refused: their lease is gone, and nothing was written for them.
         """
         ...
 
@@ -309,12 +299,16 @@ class Store(Protocol):
 
     # Looking at the database itself --------------------------------------------------------
 
-    def health(self, *, thorough: bool = False) -> "Operation[Facts]":
+    def health(self) -> "Operation[Facts]":
         """Facts about the database's health, at a cost that does not grow with the jobs.
 
         Works without tables, with those of another version, and with few rights; the facts say
-        what could not be seen. `thorough` allows what takes as long as the file is large.
+        what could not be seen.
         """
+        ...
+
+    def integrity(self) -> Operation[tuple[str, ...] | None]:
+        """Read everything; the faults that were found. `None` where the backend has no such check."""
         ...
 
     def hears(self, timeout: float) -> bool | None:

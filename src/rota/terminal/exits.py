@@ -6,6 +6,7 @@ import click
 
 from rota.errors import (
     ConfigError,
+    DatabaseRefused,
     RotaError,
     SchemaMissing,
     SchemaOutdated,
@@ -38,10 +39,6 @@ class Failure(click.ClickException):
         complain(self.message)
 
 
-class Unusable(RotaError):
-    """The URL is in order, and the database behind it refuses whoever it names."""
-
-
 def complain(message: str) -> None:
     """Say on stderr what is wrong, in one line."""
     line = harmless(" ".join(message.split()))
@@ -53,7 +50,7 @@ def exit_code(error: RotaError) -> int:
     match error:
         case SchemaMissing() | SchemaOutdated() | SchemaTooNew():
             return SCHEMA
-        case StoreError() | Unusable():
+        case StoreError() | DatabaseRefused():
             return UNREACHABLE
         case ConfigError():
             return USAGE

@@ -81,7 +81,7 @@ class CronWatch:
         """Make the jobs of entries that are due; whether any was dealt with, or tried for the first time."""
         known = len(self._aside)
         try:
-            done = self._connection.run(self._store.cron.make(aside=self._aside))
+            done, self._aside = self._connection.run(self._store.cron.make(aside=self._aside))
         except StoreUnavailable:
             raise
         except StoreError as error:

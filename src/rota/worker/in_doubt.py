@@ -10,13 +10,13 @@ import logging
 import threading
 from typing import NamedTuple
 
+from rota.app.job_transaction import Completion
 from rota.errors import RotaError
 from rota.events import Events
 from rota.model.job import ClaimedJob
 from rota.model.settlement import Settlement
 from rota.store.connections import Connection
 from rota.store.protocol import Store
-from rota.transactions.job_block import Completion
 from rota.worker.leases import Leases
 from rota.worker.loop import finish, repeat
 from rota.worker.switchboard import Switchboard

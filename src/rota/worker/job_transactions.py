@@ -9,6 +9,7 @@ import logging
 from typing import Any
 
 from rota.app.app import Rota
+from rota.app.job_transaction import Completion, JobTransaction, Stage
 from rota.app.task import Task
 from rota.errors import LeaseLost
 from rota.model.job import ClaimedJob, JobId, LeaseId
@@ -16,7 +17,6 @@ from rota.model.notes import Notes
 from rota.model.settlement import Settlement, decide
 from rota.model.states import Move
 from rota.outcome import Outcome
-from rota.transactions.job_block import Completion, JobTransaction, Stage
 from rota.worker.leases import Leases
 from rota.worker.switchboard import Switchboard
 
@@ -51,14 +51,16 @@ class Effects:
             except KeyError:
                 message = f"job {job.id} was given back while its handler went on"
                 raise LeaseLost(message) from None
+            task = self._app.tasks[job.task]
             completion = self.completions[job.id, job.lease] = Completion(
                 job,
                 session,
-                self._app.tasks[job.task],
+                task.keeps,
+                task.result_codec if task.store_result else None,
                 moving=self._leases.moving,
                 doubtful=self._switchboard.doubt,
             )
-        return JobTransaction(self._app, completion, conn, commit=commit)
+        return JobTransaction(self._app.database, completion, conn, commit=commit)
 
     def log_late(self, job: ClaimedJob, error: BaseException) -> None:
         """Log an exception that comes after the job was completed."""

@@ -42,7 +42,7 @@ class Parts:
         drain: Callable[[], None],
         refuse: Callable[[RotaError], None],
     ) -> None:
-        store, events, board = app.store, app.events, Switchboard()
+        store, events, board = app.database.store, app.events, Switchboard()
         self._config, self._events = config, events
         leases = Leases()
         self._scribe = Scribe(store, events)
@@ -63,7 +63,7 @@ class Parts:
             notes=notes,
             effects=Effects(app, leases, board, notes),
         )
-        self._runners = Runners(config.concurrency, self._calls, app.batch_tasks, events, board)
+        self._runners = Runners(config.concurrency, self._calls, app.tasks.batch, events, board)
         self._connect(board, drain, refuse)
 
     def _connect(

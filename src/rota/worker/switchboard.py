@@ -8,11 +8,11 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TypeVarTuple
 
+from rota.app.job_transaction import Completion
 from rota.errors import RotaError
 from rota.model.job import ClaimedJob, JobId
 from rota.model.queue_settings import QueueSettings
 from rota.model.settlement import Settlement
-from rota.transactions.job_block import Completion
 from rota.worker.turns import Turns
 
 Message = TypeVarTuple("Message")

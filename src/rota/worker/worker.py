@@ -84,7 +84,7 @@ class Worker:
                 self._loop.call_soon_threadsafe(self._abort.set)
 
     async def _serve(self, stop: asyncio.Event, abort: asyncio.Event) -> None:
-        await asyncio.to_thread(self._app.ready)
+        await asyncio.to_thread(self._app.database.ready)
         parts = Parts(self._app, self._config, self._drain, self._refuse)
         await parts.start()
         try:
@@ -101,7 +101,7 @@ class Worker:
 
     def _drain(self) -> None:
         """No job is left here: stop, unless jobs of these queues wait or run elsewhere."""
-        left = left_over(self._app, self._config.queues)
+        left = left_over(self._app.database, self._config.queues)
         if left is None or self._asked_to_stop:
             return
         for paused in left:

@@ -1,22 +1,21 @@
 """A migrated PostgreSQL database in the hands of a test: Rota's connections, and bare ones."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from threading import Thread
 from typing import Any, Generic, Self, TypeVar
 
 import psycopg
 from psycopg import sql
 
-from rota.model.job import ClaimedJob, JobId, JobSpec, SessionId, SessionInfo
+from rota.database.recognise import blocking_caller
+from rota.model.job import ClaimedJob, JobId, JobSpec, Order, SessionId, SessionInfo
 from rota.model.settlement import Settlement
 from rota.model.states import Move
-from rota.store.execute import drive
 from rota.store.migrate import migrate
-from rota.store.operation import Apart, Begin, Operation, Query, Request, Rows
+from rota.store.operation import Begin, Operation, Query
 from rota.store.postgres.connection import POOLED_BEGIN, PostgresConnection
 from rota.store.postgres.store import PostgresStore
-from rota.transactions.callers import blocking_caller
 
 T = TypeVar("T")
 
@@ -86,23 +85,17 @@ class Database:
         spec = JobSpec(**{"task": "shop.send", **options})
         args = [f'{{"number":{number}}}' for number in range(count)]
         if conn is None:
-            return (on or self.own).run(self.store.enqueue(spec, args, copy=True))
-        return self.inside(conn, self.store.enqueue(spec, args, copy=blocking_caller(conn).copy))
+            return (on or self.own).run(self.store.enqueue(Order(spec, args)))
+        return self.inside(conn, self.store.enqueue(Order(spec, args)))
 
-    def inside(self, conn: Raw, operation: Operation[T]) -> T:
+    def inside(self, conn: Raw, operation: Operation[T], *, notify: bool = True) -> T:
         """Run an operation in the transaction of a bare connection, as a caller's would be."""
-        joined = blocking_caller(conn)
+        return blocking_caller(conn).run(operation, apart=self.apart, notify=notify)
 
-        def execute(request: Request) -> Rows:
-            if isinstance(request, Apart):
-                apart = self.store.connect()
-                try:
-                    return [(apart.run(request.operation),)]
-                finally:
-                    apart.close()
-            return joined.execute(request)
-
-        return drive(operation.steps, execute)
+    def apart(self, operation: Operation[T]) -> T:
+        """Run an operation on a connection of its own."""
+        with closing(self.store.connect()) as connection:
+            return connection.run(operation)
 
     def session(self, timeout: float = 600.0) -> SessionId:
         """A worker's session."""

@@ -7,7 +7,7 @@ from typing import TypeVar
 import pytest
 
 from rota.errors import StoreError, StoreUnavailable
-from rota.model.job import ClaimedJob, JobId, JobSpec, SessionId
+from rota.model.job import ClaimedJob, JobId, JobSpec, Order, SessionId
 from rota.store.operation import (
     Apart,
     Begin,
@@ -155,7 +155,7 @@ def test_a_worker_that_reads_slowly(db: Database) -> None:
 def large(db: Database) -> list[JobId]:
     """Jobs of which no buffer between server and client holds all."""
     args = [f'"{"x" * 1_000_000}"'] * 16
-    return db.own.run(db.store.enqueue(JobSpec("large"), args, copy=False))
+    return db.own.run(db.store.enqueue(Order(JobSpec("large"), args)))
 
 
 def half_read(db: Database, session: SessionId) -> tuple[int, Callable[[], list[ClaimedJob]]]:

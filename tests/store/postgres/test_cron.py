@@ -9,11 +9,11 @@ import pytest
 from psycopg import errors
 
 from rota.cron.entry import CronEntry, Missed
+from rota.database.recognise import blocking_caller
 from rota.store.execute import drive
 from rota.store.operation import Begin, Query, Request, Rows
 from rota.store.postgres import look
 from rota.store.postgres.cron import DIALECT
-from rota.transactions.callers import blocking_caller
 from tests.store.postgres.database import Database, begin, explained
 
 HOURS = 300
@@ -57,7 +57,7 @@ def test_a_held_snapshot_costs_nothing(db: Database) -> None:
     held.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     held.execute("SELECT count(*) FROM rota.cron")
     for _ in range(HOURS - 20):
-        [made] = db.own.run(db.store.cron.make(1, 1))
+        [made] = db.own.run(db.store.cron.make(1, 1)).made
         assert len(made.jobs) == 1
     db.own.run(db.store.tidy())
     assert db.one("SELECT count(*) FROM rota.cron_mark") == 1
@@ -75,7 +75,7 @@ def test_who_is_late_in_an_old_snapshot(db: Database) -> None:
     late = db.bare()
     late.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     late.execute("SELECT 1 FROM rota.cron_mark")
-    [made] = db.own.run(db.store.cron.make())
+    [made] = db.own.run(db.store.cron.make()).made
     assert len(made.jobs) == 2
     steps = db.store.cron.make().steps
     with pytest.raises(Exception, match="cron_mark_pkey") as refused:
@@ -98,7 +98,7 @@ def test_what_the_lock_has_seen_may_be_old(db: Database) -> None:
             return [(number,)]
         return execute(request)
 
-    assert drive(db.store.cron.make().steps, as_if_just_before) == []
+    assert drive(db.store.cron.make().steps, as_if_just_before).made == []
     raw.commit()
     assert jobs(db) == 2
 
@@ -109,10 +109,10 @@ def test_two_do_not_wait_for_each_other(db: Database) -> None:
     add(db, "two", hours=2)
     holder = db.bare()
     holder.execute("SELECT 1 FROM rota.cron_entry WHERE name = 'one' FOR UPDATE")
-    made: list[Any] = db.own.run(db.store.cron.make())
+    made: list[Any] = db.own.run(db.store.cron.make()).made
     assert [one.entry for one in made] == ["two"]
     holder.rollback()
-    made = db.own.run(db.store.cron.make())
+    made = db.own.run(db.store.cron.make()).made
     assert [one.entry for one in made] == ["one"]
 
 

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,13 +10,11 @@ import pytest
 from rota import Unique
 from rota.cron.entry import CronEntry, Missed
 from rota.cron.jobs import CronOptions, with_options
-from rota.model.job import JobSpec, Keys
+from rota.model.job import JobSpec, Keys, Order
 from rota.store.cron import HELD
-from rota.store.execute import drive
-from rota.store.operation import Apart, Query, Request, Rows
+from rota.store.operation import Query
 from rota.store.postgres import cron
 from rota.store.postgres.failures import LockTimeout
-from rota.transactions.callers import blocking_caller
 from tests.store.factories import until
 from tests.store.postgres.database import Database, Later, Raw
 
@@ -36,29 +33,16 @@ def add(db: Database, name: str, key: str | None = None, jitter: float = 0.0) ->
 
 def make(db: Database, aside: list[int] | None = None) -> dict[str, int]:
     """How many jobs each entry that was dealt with has got."""
-    return {one.entry: len(one.jobs) for one in db.own.run(db.store.cron.make(aside=aside))}
-
-
-def on(db: Database, conn: Raw) -> Callable[[Request], Rows]:
-    """What runs the requests of an operation on a caller's connection."""
-    joined = blocking_caller(conn)
-
-    def execute(request: Request) -> Rows:
-        if isinstance(request, Apart):
-            with_own = db.store.connect()
-            try:
-                return [(with_own.run(request.operation),)]
-            finally:
-                with_own.close()
-        return joined.execute(request)
-
-    return execute
+    done = db.own.run(db.store.cron.make(aside=aside or ()))
+    if aside is not None:
+        aside[:] = done.aside
+    return {one.entry: len(one.jobs) for one in done.made}
 
 
 def enqueue(db: Database, conn: Raw, key: str) -> None:
     """Enqueue a unique job in a caller's transaction."""
     spec = JobSpec("shop.send", unique=Unique(key="x"))
-    drive(db.store.enqueue_keyed(spec, ["{}"], Keys(unique=[key])).steps, on(db, conn))
+    db.inside(conn, db.store.enqueue(Order(spec, ["{}"], Keys(unique=[key]))))
 
 
 def waits(db: Database, pid: int) -> bool | None:
@@ -115,7 +99,7 @@ def test_the_patience_for_other_locks(db: Database) -> None:
     """The short one is for keys: an entry that comes after that waits as long as it always did."""
     add(db, "unique", "key")
     raw = db.bare()
-    [made] = drive(db.store.cron.make().steps, on(db, raw))
+    [made] = db.inside(raw, db.store.cron.make()).made
     assert len(made.jobs) == 1
     assert raw.execute("SHOW lock_timeout").fetchone() == ("50ms",)
 
@@ -131,7 +115,7 @@ def test_who_would_wait_for_it(db: Database, monkeypatch: pytest.MonkeyPatch) ->
     until(lambda: waits(db, making.pid))
     assert not making.ended
     caller.rollback()
-    assert len(making.result()) == 2
+    assert len(making.result().made) == 2
 
 
 def test_another_lock(db: Database) -> None:

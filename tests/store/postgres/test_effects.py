@@ -9,11 +9,9 @@ import pytest
 from rota.model.job import ClaimedJob, SessionId
 from rota.model.settlement import Settlement, error_json
 from rota.model.states import Move, State
-from rota.store.execute import drive
 from rota.store.operation import Statement
 from rota.store.postgres import sessions
 from rota.store.postgres import tidy as segments
-from rota.transactions.callers import blocking_caller
 from tests.docs.pages import ROOT
 from tests.store.factories import until
 from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
@@ -40,8 +38,7 @@ def singled_out(db: Database, session: SessionId, job: ClaimedJob) -> ClaimedJob
 def complete(db: Database, session: SessionId, job: ClaimedJob, raw: Raw) -> None:
     """Settle a job in a transaction of the handler's own."""
     raw.execute("INSERT INTO effect VALUES (%s)", [job.id])
-    steps = db.store.settle(session, [completing(job)]).steps
-    assert drive(steps, blocking_caller(raw).execute) == []
+    assert db.inside(raw, db.store.settle(session, [completing(job)])) == []
 
 
 def effects_of(db: Database) -> list[int]:
@@ -186,8 +183,7 @@ def test_a_rescue_before_a_completion(db: Database) -> None:
     raw = db.bare()
     raw.execute("INSERT INTO effect VALUES (1)")
     db.own.run(db.store.rescue())
-    steps = db.store.settle(session, [completing(alone)]).steps
-    assert drive(steps, blocking_caller(raw).execute) == [alone.id]
+    assert db.inside(raw, db.store.settle(session, [completing(alone)])) == [alone.id]
     raw.rollback()
     assert effects_of(db) == []
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rota.model.job import JobId, JobSpec, Keys
+from rota.model.job import JobId, JobSpec, Keys, Order
 from rota.model.states import State
 from rota.store.operation import Statement
 from rota.store.postgres import claim_lanes, counters, look
@@ -147,7 +147,7 @@ def test_a_job_that_is_being_enqueued_while_its_key_is_idle(idle: Database) -> N
     turn = "SELECT setval('rota.log_turn', last_value + 1) FROM rota.log_turn"
     db.sql(turn)
     late = db.store.transaction()
-    late_one = db.store.enqueue_keyed(spec, ["{}"] * 2, Keys(limit=["tenant 1"] * 2))
+    late_one = db.store.enqueue(Order(spec, ["{}"] * 2, Keys(limit=["tenant 1"] * 2)))
     [one, two] = run_inside(db.store, late, late_one)
     db.sql(turn)
     # Its cursor has passed the transaction, and knows of a hole.
@@ -165,7 +165,7 @@ def test_a_job_that_is_being_enqueued_while_its_key_is_idle(idle: Database) -> N
     while taken := db.claim(session):
         order += ids(taken)
         db.settle(session, taken)
-    assert order == [one.job, two.job]
+    assert order == [one, two]
     assert right(db)
     db.store.close()
 

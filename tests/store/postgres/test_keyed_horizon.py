@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from rota import Limit
-from rota.model.job import JobId, JobSpec, Keys, SessionId
+from rota.model.job import JobId, JobSpec, Keys, Order, SessionId
 from rota.store.operation import Begin, Query
 from rota.store.postgres import claim, claim_lanes, look
 from rota.store.postgres import tidy as segments
@@ -174,7 +174,7 @@ def test_a_producer_whose_snapshot_is_older_than_its_lanes(db: Database, held: R
     with_places(db, keys)
     spec = JobSpec("t", limit=Limit("{key}", running=2))
     enqueued = [
-        db.inside(held, db.store.enqueue_keyed(spec, ["{}"] * 2, Keys(limit=keys)))
+        db.inside(held, db.store.enqueue(Order(spec, ["{}"] * 2, Keys(limit=keys)))).placed
         for _ in range(3)
     ]
     late = [one.job for placed in enqueued for one in placed]

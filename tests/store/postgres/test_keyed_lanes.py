@@ -3,7 +3,7 @@
 import pytest
 
 from rota import Limit
-from rota.model.job import JobId, JobSpec, Keys
+from rota.model.job import JobId, JobSpec, Keys, Order
 from rota.model.states import State
 from rota.store.operation import Begin, Query, Statement
 from rota.store.postgres import claim_lanes, control, look, settle
@@ -103,7 +103,7 @@ def test_late_transactions_of_a_key(db: Database) -> None:
     session = db.session()
     assert len(db.claim(session)) == 1
     late = db.store.transaction()
-    operation = db.store.enqueue_keyed(spec, ['"a"'] * 5, Keys(limit=["a"] * 5))
+    operation = db.store.enqueue(Order(spec, ['"a"'] * 5, Keys(limit=["a"] * 5)))
     placed = run_inside(db.store, late, operation)
     passed = keyed(db, "aa")
     [second] = db.claim(session)
@@ -116,7 +116,7 @@ def test_late_transactions_of_a_key(db: Database) -> None:
     while jobs := db.claim(session):
         order += ids(jobs)
         db.settle(session, jobs)
-    assert order == [*[one.job for one in placed], passed[1]]
+    assert order == [*placed, passed[1]]
 
 
 def test_the_numbers_of_a_rolled_back_enqueue(db: Database) -> None:
@@ -124,7 +124,7 @@ def test_the_numbers_of_a_rolled_back_enqueue(db: Database) -> None:
     jobs = keyed(db, "aaa", ONE)
     spec = JobSpec(task="t", limit=Limit(key="{key}", running=2))
     caller = db.bare()
-    db.inside(caller, db.store.enqueue_keyed(spec, ["{}"], Keys(limit=["a"])))
+    db.inside(caller, db.store.enqueue(Order(spec, ["{}"], Keys(limit=["a"]))))
     caller.rollback()
     assert ids(db.claim(db.session())) == jobs[:2]
 

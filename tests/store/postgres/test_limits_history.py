@@ -16,14 +16,12 @@ import pytest
 
 from rota import Limit
 from rota.model.enqueued import Placed
-from rota.model.job import ClaimedJob, JobId, JobSpec, Keys, SessionId
+from rota.model.job import ClaimedJob, JobId, JobSpec, Keys, Order, SessionId
 from rota.model.settlement import Settlement, error_json
 from rota.model.states import Move
-from rota.store.execute import drive
-from rota.store.operation import Apart, Request, Rows, Statement
+from rota.store.operation import Statement
 from rota.store.postgres import claim_lanes
 from rota.store.postgres import tidy as segments
-from rota.transactions.callers import blocking_caller
 from tests.store.postgres.database import Database, Raw
 
 QUEUES = ("a", "b")
@@ -157,19 +155,8 @@ class History:
             limit=LIMITS[kind],
             max_attempts=1000,
         )
-        joined = blocking_caller(raw)
-
-        def execute(request: Request) -> Rows:
-            if isinstance(request, Apart):
-                apart = self.db.store.connect()
-                try:
-                    return [(apart.run(request.operation),)]
-                finally:
-                    apart.close()
-            return joined.execute(request)
-
-        args = [f'"{key}"' for key in keys]
-        return drive(self.db.store.enqueue_keyed(spec, args, Keys(limit=keys)).steps, execute)
+        order = Order(spec, [f'"{key}"' for key in keys], Keys(limit=keys))
+        return self.db.inside(raw, self.db.store.enqueue(order)).placed
 
     def _claim(self, chance: random.Random) -> None:
         own = self.db.connect()

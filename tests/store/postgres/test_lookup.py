@@ -2,7 +2,7 @@
 
 import pytest
 
-from rota.model.job import JobFilter, Keys
+from rota.model.job import JobFilter, Keys, Order
 from rota.model.states import State
 from rota.model.unique import Unique
 from tests.store.factories import spec_of, until
@@ -27,7 +27,7 @@ def test_a_list_shows_one_moment(db: Database) -> None:
 def test_a_time_that_python_cannot_hold(db: Database, moment: str, zone: str) -> None:
     """A job with such a time is shown like others, and hides none of them, in every time zone."""
     spec = spec_of(delay=3600.0, unique=Unique(key="x"))
-    [far] = db.own.run(db.store.enqueue_keyed(spec, ["{}"], Keys(unique=["one"])))
+    [far] = db.own.run(db.store.enqueue(Order(spec, ["{}"], Keys(unique=["one"])))).placed
     [near] = db.enqueue(delay=3600.0)
     [free] = db.enqueue()
     db.sql("UPDATE rota.timer SET run_at = %s WHERE id = %s", moment, far.job)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rota import Unique
-from rota.model.job import JobSpec, Keys
+from rota.model.job import JobSpec, Keys, Order
 from rota.store.operation import Begin
 from rota.store.postgres import claim, counters, look, settle
 from rota.store.postgres import jobs as lookup
@@ -140,7 +140,7 @@ def test_the_claim_of_unique_jobs(db: Database, *, analysed: bool) -> None:
     keys = [f"{number:06}" for number in range(ROWS // 10)]
     for delay in (None, 0.0001, None):
         some = replace(spec, delay=delay)
-        db.own.run(db.store.enqueue_keyed(some, ["{}"] * len(keys), Keys(unique=keys)))
+        db.own.run(db.store.enqueue(Order(some, ["{}"] * len(keys), Keys(unique=keys))))
         keys = [f"{number:06}" for number in range(5000)] if delay is None else keys
     if analysed:
         db.sql("ANALYZE")

@@ -8,11 +8,12 @@ import pytest
 
 from rota import Limit, Unique
 from rota.model.enqueued import Placed, Placing
-from rota.model.job import ClaimedJob, JobSpec, Keys
+from rota.model.job import ClaimedJob, JobSpec, Keys, Order
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
 from rota.store.operation import Operation
 from rota.store.postgres import settle as settling
+from tests.store import factories
 from tests.store.factories import until
 from tests.store.postgres.counting import right
 from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
@@ -45,9 +46,8 @@ def gid(db: Database) -> Iterator[str]:
 def placing(db: Database, *keys: str) -> Operation[list[Placed]]:
     """The operation that enqueues a unique job for each key; of all of them one runs at once."""
     spec = JobSpec("shop.send", unique=Unique(), limit=Limit("api", running=1), wake=False)
-    return db.store.enqueue_keyed(
-        spec, ["{}"] * len(keys), Keys(unique=keys, limit=["api"] * len(keys))
-    )
+    order = Order(spec, ["{}"] * len(keys), Keys(unique=keys, limit=["api"] * len(keys)))
+    return factories.placing(db.store, order)
 
 
 def completing(job: ClaimedJob) -> list[Settlement]:
@@ -117,7 +117,7 @@ def test_settled(db: Database, gid: str, level: psycopg.IsolationLevel, how: str
     [held] = db.claim(session)
     assert held.id == first.job
     raw = opened(db, level)
-    assert db.inside(raw, db.store.settle(session, completing(held), tell=False)) == []
+    assert db.inside(raw, db.store.settle(session, completing(held)), notify=False) == []
     prepare(raw, gid)
     third = asked(db, "a")
     assert db.claim(session) == []
@@ -148,7 +148,7 @@ def test_a_settlement_that_forgets_the_key(
     session = db.session()
     [held] = db.claim(session)
     raw = db.bare()
-    assert db.inside(raw, db.store.settle(session, completing(held), tell=False)) == []
+    assert db.inside(raw, db.store.settle(session, completing(held)), notify=False) == []
     prepare(raw, gid)
     db.sql(f"COMMIT PREPARED '{gid}'")
     assert db.own.run(placing(db, "a")) == [Placed(first.job, Placing.SKIPPED)]

@@ -73,7 +73,7 @@ def test_what_the_page_grants_is_enough(
     entry = CronEntry("e", "@hourly", "shop.send", missed=Missed.ALL)
     own.run(store.cron.add(entry, datetime.now(UTC) - timedelta(hours=2)))
     own.run(store.cron.declare(session, [replace(entry, jitter=1.0)]))
-    assert [len(one.jobs) for one in own.run(store.cron.make())] == [2]
+    assert [len(one.jobs) for one in own.run(store.cron.make()).made] == [2]
     own.run(store.cron.remove("e"))
     own.run(store.set_queue("default", {"concurrency": 1}))
     own.run(store.queue_settings())

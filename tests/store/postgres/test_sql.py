@@ -252,7 +252,7 @@ def test_the_first_job_of_a_lane(db: Database) -> None:
     """Two that make the same lane: the second waits for the first, and both jobs are there."""
     raw = db.bare()
     raw.execute("SELECT rota.enqueue('shop.send')")
-    from rota.store.postgres.enqueue import ensure_lane
+    from rota.store.postgres.lanes import ensure_lane
 
     second = Later(db, ensure_lane("default", 0))
     until(lambda: db.waits_for(second.pid, raw.info.backend_pid) or None)

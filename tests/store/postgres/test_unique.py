@@ -8,16 +8,17 @@ import psycopg
 import pytest
 
 from rota import StoreError, Unique
+from rota.database.recognise import blocking_caller
 from rota.model.enqueued import Placed, Placing
-from rota.model.job import ClaimedJob, JobId, JobSpec, Keys, SessionId
+from rota.model.job import ClaimedJob, JobId, JobSpec, Keys, Order, SessionId
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
 from rota.store.execute import drive
-from rota.store.operation import Apart, Operation, Query, Request, Rows, Statement
+from rota.store.operation import Operation, Query, Request, Rows, Statement, Surroundings, Where
 from rota.store.postgres import claim
 from rota.store.postgres import enqueue_keyed as keyed
 from rota.store.postgres import stage as timer
-from rota.transactions.callers import blocking_caller
+from tests.store import factories
 from tests.store.factories import until
 from tests.store.postgres.counting import right, squeeze, tidy
 from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
@@ -31,27 +32,17 @@ def placing(
     *keys: str,
     unique: Unique = REPLACE,
     args: str = "{}",
-    inside: bool = False,
     **options: Any,
 ) -> Operation[list[Placed]]:
     """The operation that enqueues a job for each key."""
     spec = JobSpec(**{"task": "shop.send", "unique": unique, **options})
-    return db.store.enqueue_keyed(spec, [args] * len(keys), Keys(unique=keys), inside=inside)
+    return factories.placing(db.store, Order(spec, [args] * len(keys), Keys(unique=keys)))
 
 
 def place(db: Database, *keys: str, conn: Raw | None = None, **options: Any) -> list[Placed]:
     """Enqueue, by Rota or in a caller's transaction."""
-    operation = placing(db, *keys, inside=conn is not None, **options)
-    if conn is None:
-        return db.own.run(operation)
-    joined = blocking_caller(conn)
-
-    def execute(request: Request) -> Rows:
-        if isinstance(request, Apart):
-            return [(db.own.run(request.operation),)]
-        return joined.execute(request)
-
-    return drive(operation.steps, execute)
+    operation = placing(db, *keys, **options)
+    return db.own.run(operation) if conn is None else db.inside(conn, operation)
 
 
 def settle(
@@ -227,6 +218,8 @@ def test_a_replacement_that_met_a_claim_and_stays_open(
     joined = blocking_caller(caller)
 
     def execute(request: Request) -> Rows:
+        if isinstance(request, Where):
+            return [Surroundings(inside=True)]
         if isinstance(request, Query) and request.statement is keyed.KEYED_LOCK_WAITING:
             # The claim begins after it was seen that the keys are taken.
             claiming.execute(claim.CLAIM_LOCK.text, given)
@@ -234,7 +227,7 @@ def test_a_replacement_that_met_a_claim_and_stays_open(
         return joined.execute(request)
 
     placed: list[Placed] = []
-    steps = placing(db, *keys, inside=True).steps
+    steps = placing(db, *keys).steps
     replacing = Thread(target=lambda: placed.extend(drive(steps, execute)))
     replacing.start()
     until(lambda: db.waits_for(caller.info.backend_pid, claiming.info.backend_pid) or None)

@@ -7,7 +7,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from rota.errors import ConfigError
-from rota.model.job import JobSpec
+from rota.model.job import JobSpec, Order
 from rota.store.opening import open_store
 from rota.store.postgres.store import PostgresStore
 from tests.store.postgres.database import Database
@@ -24,7 +24,7 @@ def test_a_database_in_another_encoding(db: Database, encoding: str) -> None:
             f"postgresql://?{urlencode(conninfo_to_dict(url), quote_via=quote)}"
         ) as other:
             spec, args = JobSpec("größe"), ['{"name":"Zoë"}']
-            other.own.run(other.store.enqueue(spec, args, copy=False))
+            other.own.run(other.store.enqueue(Order(spec, args)))
             [job] = other.claim(other.session())
             assert (job.task, job.args) == (spec.task, args[0])
     finally:

@@ -17,6 +17,7 @@ from time import monotonic
 import pytest
 
 from rota.errors import SchemaMissing, StoreError, StoreUnavailable
+from rota.model.job import Order
 from rota.model.states import State
 from rota.store.migrate import migrate
 from rota.store.sqlite.connection import SqliteConnection
@@ -75,7 +76,7 @@ def test_a_callers_connection(
         if isolation is None:
             own.execute("BEGIN")
         own.execute("INSERT INTO purchase VALUES (42)")
-        operation = store.enqueue(spec_of(delay=None), ["[42]"], copy=True)
+        operation = store.enqueue(Order(spec_of(delay=None), ["[42]"]))
         [job] = run_inside(store, Plain(own), operation)
         assert own.in_transaction
         assert connection.run(store.get([job])) == []
@@ -96,7 +97,7 @@ def test_an_enqueue_begins_the_callers_transaction(
         assert sql(statement).text.startswith("INSERT ")
     with closing(sqlite3.connect(store.path)) as own:
         assert not own.in_transaction
-        [job] = run_inside(store, Plain(own), store.enqueue(spec_of(), ["1"], copy=False))
+        [job] = run_inside(store, Plain(own), store.enqueue(Order(spec_of(), ["1"])))
         assert own.in_transaction
         getattr(own, end)()
     assert len(connection.run(store.get([job]))) == (1 if end == "commit" else 0)
@@ -106,7 +107,7 @@ def test_a_callers_rows_may_be_dictionaries_of_sorts(store: SqliteStore) -> None
     """A row factory of the caller's does not disturb."""
     with closing(sqlite3.connect(store.path)) as own:
         own.row_factory = sqlite3.Row
-        jobs = run_inside(store, Plain(own), store.enqueue(spec_of(), ["1", "2"], copy=False))
+        jobs = run_inside(store, Plain(own), store.enqueue(Order(spec_of(), ["1", "2"])))
         own.commit()
         assert len(own.execute("SELECT id FROM rota_job").fetchall()) == len(jobs) == 2
 
@@ -269,14 +270,14 @@ def test_processes_take_fair_turns(file: Path, tmp_path: Path, processes: int) -
 
 KILLED = """
 import sys, time
-from rota.model.job import JobSpec
+from rota.model.job import JobSpec, Order
 from rota.store.execute import drive
 from rota.store.sqlite.store import SqliteStore
 store = SqliteStore(sys.argv[1])
 transaction = store.transaction()
 execute = lambda request: transaction.connection.execute(
     request.statement.text, request.params).fetchall()
-jobs = drive(store.enqueue(JobSpec("lost"), ["1"] * 20_000, copy=False).steps, execute)
+jobs = drive(store.enqueue(Order(JobSpec("lost"), ["1"] * 20_000)).steps, execute)
 print(len(jobs), flush=True)
 time.sleep(60)
 """
@@ -408,7 +409,7 @@ def test_a_transaction_that_ended_behind_ones_back(
 ) -> None:
     """A commit of a transaction that the caller has rolled back is no success."""
     transaction = store.transaction()
-    jobs = run_inside(store, transaction, store.enqueue(spec_of(), ["1"], copy=False))
+    jobs = run_inside(store, transaction, store.enqueue(Order(spec_of(), ["1"])))
     assert isinstance(transaction.connection, sqlite3.Connection)
     transaction.connection.rollback()
     with pytest.raises(StoreError, match="ended before it was committed"):

@@ -30,9 +30,9 @@ def test_a_key_without_a_job(tmp_path: Path) -> None:
             "INSERT INTO rota_unique (key, task, first_at, while_waiting)"
             " VALUES ('key', 'shop.send', 0, 0)"
         )
-        made = connection.run(store.cron.make())
+        made = connection.run(store.cron.make()).made
         assert [(one.entry, len(one.jobs)) for one in made] == [("plain", 3)]
-        assert connection.run(store.cron.make()) == []
+        assert connection.run(store.cron.make()).made == []
         connection.run(store.tidy())
-        [one] = connection.run(store.cron.make())
+        [one] = connection.run(store.cron.make()).made
         assert (one.entry, len(one.jobs)) == ("unique", 1)

@@ -10,7 +10,7 @@ import pytest
 from rota.model.states import Move, State
 from rota.store.migrate import migrate
 from rota.store.sqlite.connection import SqliteConnection
-from rota.store.sqlite.enqueue import CHUNK_CHARACTERS, CHUNK_JOBS, chunks
+from rota.store.sqlite.statements import CHUNK_CHARACTERS, CHUNK_JOBS, chunks
 from rota.store.sqlite.store import SqliteStore
 from tests.store.factories import (
     claim,

@@ -51,7 +51,7 @@ class RotaStore(Strategy):
         return work
 
     def open(self) -> None:
-        self.app.ready()
+        self.app.database.ready()
 
     def close(self) -> None:
         if "app" in vars(self):
@@ -85,7 +85,7 @@ class RotaStore(Strategy):
     def counts(self) -> Mapping[str, Callable[[], object]]:
         return {
             # What the command asks; without the time that a program takes to start.
-            "counters": lambda: self.app.run(self.app.store.queues()),
+            "counters": lambda: self.app.database.run(self.app.database.store.queues()),
             "counters, by the command": self.left,
         }
 

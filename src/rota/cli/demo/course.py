@@ -5,11 +5,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from rota import Rota
-from rota.cli.database import refusals
 from rota.cli.demo import takeover, tasks
 from rota.cli.demo.crew import Crew
 from rota.cli.demo.files import Found
@@ -51,12 +50,8 @@ def place(url: str | None) -> Iterator[tuple[str, Path]]:
 def prepare(app: Rota, url: str) -> None:
     """Lead the app to a database that has Rota's tables."""
     app.use(url)
-    connection = app.store.connect()
-    try:
-        with refusals():
-            migrate.migrate(app.store, connection)
-    finally:
-        connection.close()
+    with closing(app.database.store.connect()) as connection:
+        migrate.migrate(app.database.store, connection)
 
 
 class Course:
@@ -111,7 +106,7 @@ class Course:
             time.sleep(LOOK)
 
     def _counts(self) -> dict[State, int]:
-        queues = self._app.run(self._app.store.queues())
+        queues = self._app.database.run(self._app.database.store.queues())
         return next((dict(one.counts) for one in queues if one.name == self._report.queue), {})
 
     # Takeover --------------------------------------------------------------------------------
@@ -161,7 +156,9 @@ class Course:
         with self._teller.step("checksums compared", len(self._ids)) as step:
             for first in range(0, len(self._ids), BATCH):
                 ids = self._ids[first : first + BATCH]
-                records = {job.id: job for job in self._app.run(self._app.store.get(ids))}
+                records = {
+                    job.id: job for job in self._app.database.run(self._app.database.store.get(ids))
+                }
                 for number, job in enumerate(ids, first):
                     record = records.get(job)
                     states[record.state.value if record else "lost"] += 1
@@ -174,15 +171,15 @@ class Course:
 
     def clean_up(self) -> None:
         """Delete the demo's jobs; those of a dead worker once its session is over."""
-        store, left = self._app.store, self._ids
+        store, left = self._app.database.store, self._ids
         deadline = time.monotonic() + self._report.session_timeout + TIDY_PATIENCE
         while left and time.monotonic() < deadline:
             with suppress(StoreError):
                 for first in range(0, len(left), BATCH):
-                    self._app.run(store.delete(left[first : first + BATCH]))
-                left = [job.id for job in self._app.run(store.get(left))]
+                    self._app.database.run(store.delete(left[first : first + BATCH]))
+                left = [job.id for job in self._app.database.run(store.get(left))]
                 if left:
-                    self._app.run(store.rescue())
+                    self._app.database.run(store.rescue())
                     time.sleep(LOOK)
         if left:
             self._teller.note(

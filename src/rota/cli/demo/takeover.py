@@ -66,7 +66,7 @@ def watch(app: Rota, queue: str, takeover: Takeover) -> bool:
 
 def _running(app: Rota, queue: str) -> list[JobRecord]:
     wanted = JobFilter(state=State.RUNNING, queue=queue, limit=MANY)
-    return app.run(app.store.list_jobs(wanted))
+    return app.database.run(app.database.store.list_jobs(wanted))
 
 
 def _held(app: Rota, queue: str, pid: int) -> list[JobId]:

@@ -80,7 +80,7 @@ def _measure(url: str, size: int, *, finished: bool) -> tuple[dict[str, Value], 
 
     def queues() -> None:
         nonlocal counted
-        records = app.run(app.store.queues())
+        records = app.database.run(app.database.store.queues())
         counted = sum(count for one in records for count in one.counts.values())
 
     count, close = _count(url, finished=finished)

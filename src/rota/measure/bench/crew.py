@@ -68,7 +68,7 @@ def _work(line: Line[Told], plan: Plan) -> None:
     app = tasks.open_app(plan.url, keep=plan.keep)
     # What fails on purpose is no news.
     logging.getLogger("rota").addFilter(lambda record: tasks.flaky.name not in record.getMessage())
-    app.ready()
+    app.database.ready()
     worker = Worker(app, WorkerConfig(queues=plan.queues, concurrency=plan.concurrency))
     settlements: list[Step] = []
     claims: list[tuple[float, int, float]] = []

@@ -52,7 +52,7 @@ class Producers(Group[Sent]):
 
 def _produce(line: Line[Sent], load: Load) -> None:
     app = tasks.open_app(load.url)
-    app.ready()
+    app.database.ready()
     stopping = threading.Event()
     calls: list[float] = []
     sent, reported, ended = 0, 0.0, 0.0

@@ -29,7 +29,9 @@ from rota.store.operation import (
     Rows,
     Single,
     Steps,
+    Surroundings,
     Together,
+    Where,
 )
 from rota.store.postgres.at_once import FLUSH, AtOnce, Raw
 from rota.store.postgres.failures import raise_translated
@@ -223,6 +225,8 @@ class PostgresConnection:
                     return ()
                 case Apart(operation):
                     return self._apart(operation)
+                case Where():
+                    return [Surroundings(copy=True)]
         except psycopg.Error as error:
             raise_translated(error, self.url)
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from rota.store.cron import Cron, Dialect, Enqueue, EnqueueKeyed
+from rota.store.cron import Cron, Dialect, Enqueue
 from rota.store.postgres.failures import LockTimeout
 from rota.store.postgres.statements import sql
 
@@ -34,6 +34,6 @@ DIALECT = Dialect(
 )
 
 
-def cron(enqueue: Enqueue, enqueue_keyed: EnqueueKeyed) -> Cron:
+def cron(enqueue: Enqueue) -> Cron:
     """The operations on entries."""
-    return Cron(DIALECT, enqueue, enqueue_keyed)
+    return Cron(DIALECT, enqueue)

@@ -1,16 +1,15 @@
 """Appending jobs: to the log, or to the timer where their time has not come.
 
 A producer takes no lock that another producer waits for. The lane it appends to must exist and be
-visible to its snapshot; the first producer of a lane therefore makes it apart, in a transaction of
-Rota's own that commits at once: made in the caller's transaction it would stop every other first
-producer of that lane until the caller commits.
+visible to its snapshot; `lanes` makes it.
 """
 
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rota.model.job import JobId, JobSpec
+from rota.model.enqueued import Enqueued
+from rota.model.job import JobId, JobSpec, Order
 from rota.store.operation import (
     Apart,
     Begin,
@@ -22,10 +21,12 @@ from rota.store.operation import (
     Statement,
     Stepped,
     Steps,
-    operation,
+    surroundings,
 )
+from rota.store.postgres.enqueue_keyed import enqueue_keyed
+from rota.store.postgres.lanes import ensure_lane
 from rota.store.postgres.layout import LOG_SEGMENTS
-from rota.store.postgres.statements import sql
+from rota.store.postgres.statements import CHUNK, sql
 
 ENQUEUE = sql("enqueue/enqueue")
 ENQUEUE_HERE = tuple(
@@ -41,119 +42,102 @@ ENQUEUE_MANY = sql("enqueue/enqueue_many")
 ENQUEUE_LATER = sql("enqueue/enqueue_later")
 COPY_PREPARE = sql("enqueue/copy_prepare")
 COPY_LOG = sql("enqueue/copy_log")
-ENSURE_QUEUE = sql("enqueue/ensure_queue")
-ENSURE_LANE = sql("enqueue/ensure_lane")
-LANE_LOCK = sql("enqueue/lane_lock")
-CURSOR_BEGIN = sql("enqueue/cursor_begin")
 
 COPY_FROM = 200
 """From how many jobs on COPY is faster than an INSERT."""
-
-CHUNK = 20_000
-"""Jobs per statement, so that memory on both sides stays bounded."""
 
 FRESH = 0.5
 """Seconds for which a producer goes on with the lane and the segment that it was told last."""
 
 
-class Preset(NamedTuple):
-    """What somebody has set for a queue, of what a job brings with it."""
+class Known(NamedTuple):
+    """Where the last job of a lane went, when, and what is set for its queue."""
 
+    since: float
+    lane: int
+    segment: int
     max_attempts: int | None
     timeout: float | None
 
-    def over(self, spec: JobSpec) -> dict[str, object]:
-        """The parameters of a job of this spec that come from here."""
-        changes: dict[str, object] = {}
-        if self.max_attempts is not None and not spec.attempts_given:
-            changes["max_attempts"] = self.max_attempts
-        if self.timeout is not None and not spec.timeout_given:
-            changes["timeout"] = self.timeout
-        return changes
 
-
-class Enqueuer:
+class Appender:
     """Appends jobs, and remembers for a moment where the last ones went.
 
     Looking up the lane and the current segment, and routing a row through the partitioned table,
     costs a third of a single enqueue. A producer may go on with what it was told: a lane never
     changes its number, and a row in a segment that is not the current one any more does no harm.
-    What somebody sets for a queue meanwhile holds that moment later.
+    What is set for a queue meanwhile holds that moment later.
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, int], tuple[float, int, int, Preset | None]] = {}
+        self._known: dict[tuple[str, int], Known] = {}
 
-    def enqueue(self, spec: JobSpec, args: Sequence[str], *, copy: bool) -> Operation[list[JobId]]:
-        """Store one job per element of `args`; see `rota.store.protocol.Store.enqueue`."""
+    def enqueue(self, order: Order) -> Operation[Enqueued]:
+        """Store the jobs of an order; see `rota.store.protocol.Store.enqueue`."""
+        if order.keys is not None:
+            return enqueue_keyed(order)
+        spec, args, _ = order
         if len(args) == 1 and not spec.later:
             return self._one(spec, args[0])
         # One job is one statement; more may need several, which must be all or nothing.
         begin = Begin.NOTHING if len(args) == 1 else Begin.DURABLE
-        return Stepped("enqueue", _many(spec, args, copy=copy), begin)
+        return Stepped("enqueue", _many(spec, args), begin)
 
-    def _one(self, spec: JobSpec, args: str) -> Operation[list[JobId]]:
+    def _one(self, spec: JobSpec, args: str) -> Operation[Enqueued]:
         now = time.monotonic()
-        where = spec.queue, spec.priority
-        known = self._known.get(where)
-        params: dict[str, object] = {
+        known = self._known.get((spec.queue, spec.priority))
+        if known is None or now - known.since >= FRESH:
+            return Stepped("enqueue", self._find(spec, args, now), Begin.NOTHING)
+        params = {
+            "lane": known.lane,
             "wake": spec.queue if spec.wake else None,
-            "max_attempts": spec.max_attempts,
-            "timeout": spec.timeout,
+            "max_attempts": spec.attempts(known.max_attempts),
+            "timeout": spec.time_limit(known.timeout),
             "task": spec.task,
             "args": args,
         }
-        if known is not None and now - known[0] < FRESH:
-            params["lane"] = known[1]
-            if known[3] is not None:
-                params |= known[3].over(spec)
-            return Single("enqueue", Query(ENQUEUE_HERE[known[2]], params), _ids)
-        return Stepped("enqueue", self._find(spec, params, now), Begin.NOTHING)
+        return Single("enqueue", Query(ENQUEUE_HERE[known.segment], params), _ids)
 
-    def _find(self, spec: JobSpec, params: dict[str, object], now: float) -> Steps[list[JobId]]:
+    def _find(self, spec: JobSpec, args: str, now: float) -> Steps[Enqueued]:
         """Append one job, and remember where it went."""
-        params |= {
-            "queue": spec.queue,
-            "priority": spec.priority,
-            "attempts_given": spec.attempts_given,
-            "timeout_given": spec.timeout_given,
-        }
-        [(job, lane, segment, _, lasting, *said)] = yield from _in_lane(
-            spec, Query(ENQUEUE, params)
-        )
+        query = Query(ENQUEUE, {**_params(spec), "args": args})
+        [(job, lane, segment, _, lasting, *preset)] = yield from _in_lane(spec, query)
         if lasting:
-            preset = None if said == [None, None] else Preset(*said)
-            self._known[spec.queue, spec.priority] = now, lane, segment, preset
-        return [JobId(job)]
+            self._known[spec.queue, spec.priority] = Known(now, lane, segment, *preset)
+        return Enqueued([JobId(job)])
 
 
-def _ids(rows: Rows) -> list[JobId]:
-    return [JobId(row[0]) for row in rows]
+def _ids(rows: Rows) -> Enqueued:
+    return Enqueued([JobId(row[0]) for row in rows])
 
 
-def _many(spec: JobSpec, args: Sequence[str], *, copy: bool) -> Steps[list[JobId]]:
-    ids: list[JobId] = []
+def _many(spec: JobSpec, args: Sequence[str]) -> Steps[Enqueued]:
+    ids = Enqueued()
+    copy = len(args) >= COPY_FROM and not spec.later and (yield from surroundings()).copy
     for start in range(0, len(args), CHUNK):
         chunk = args[start : start + CHUNK]
-        if copy and not spec.later and len(chunk) >= COPY_FROM:
+        if copy and len(chunk) >= COPY_FROM:
             ids += yield from _copy(spec, chunk)
         else:
             ids += yield from _insert(spec, chunk)
     return ids
 
 
-def _insert(spec: JobSpec, args: Sequence[str]) -> Steps[list[JobId]]:
-    params = {
+def _params(spec: JobSpec) -> dict[str, object]:
+    return {
         "queue": spec.queue,
         "wake": spec.queue if spec.wake else None,
         "priority": spec.priority,
         "max_attempts": spec.max_attempts,
         "timeout": spec.timeout,
-        "attempts_given": spec.attempts_given,
-        "timeout_given": spec.timeout_given,
+        "fallback_attempts": spec.fallback_attempts,
+        "fallback_timeout": spec.fallback_timeout,
         "task": spec.task,
-        "args": list(args),
     }
+
+
+def _insert(spec: JobSpec, args: Sequence[str]) -> Steps[list[JobId]]:
+    params = {**_params(spec), "args": list(args)}
     if spec.later:
         query = Query(ENQUEUE_LATER, {**params, "delay": spec.delay, "at": spec.at})
     else:
@@ -169,10 +153,10 @@ def _copy(spec: JobSpec, args: Sequence[str]) -> Steps[list[JobId]]:
         "priority": spec.priority,
         "count": len(args),
     }
-    [(lane, segment, ids, _, *said)] = yield from _in_lane(spec, Query(COPY_PREPARE, params))
-    own = {"max_attempts": spec.max_attempts, "timeout": spec.timeout} | Preset(*said).over(spec)
-    timeout = r"\N" if own["timeout"] is None else repr(own["timeout"])
-    middle = f"\t{lane}\t{segment}\t{own['max_attempts']}\t{timeout}\t{_escape(spec.task)}\t"
+    [(lane, segment, ids, _, *preset)] = yield from _in_lane(spec, Query(COPY_PREPARE, params))
+    attempts, limit = spec.attempts(preset[0]), spec.time_limit(preset[1])
+    timeout = r"\N" if limit is None else repr(limit)
+    middle = f"\t{lane}\t{segment}\t{attempts}\t{timeout}\t{_escape(spec.task)}\t"
     # JSON text holds no tab and no newline, so the backslash is the only character that COPY
     # reads differently.
     escaped = [_escape(text) if "\\" in text else text for text in args]
@@ -192,14 +176,3 @@ def _in_lane(spec: JobSpec, query: Query) -> Steps[Rows]:
         [(lane,)] = yield Apart(ensure_lane(spec.queue, spec.priority))
         rows = yield Query(query.statement, {**params, "lane": lane})
     return rows
-
-
-@operation(Begin.DURABLE)
-def ensure_lane(queue: str, priority: int) -> Steps[int]:
-    """Make a lane if it is not there, with a cursor at its beginning; its number."""
-    params = {"queue": queue, "priority": priority}
-    yield ENSURE_QUEUE(queue=queue)
-    yield ENSURE_LANE(**params)
-    [(lane,)] = yield LANE_LOCK(**params)
-    yield CURSOR_BEGIN(lane=lane)
-    return int(lane)

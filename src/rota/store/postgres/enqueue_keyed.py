@@ -10,25 +10,34 @@ looked at in a statement of its own, hence with a new snapshot. By then the job 
 and its key is free: then all begins again. A job that runs is never locked for longer than a statement,
 so no settlement waits for a producer: see `rota.lock_waiting`.
 
-What can fail: in REPEATABLE READ a key that somebody else has taken or changed since the snapshot
+What can fail: in REPEATABLE READ a key that another transaction has taken or changed since the snapshot
 makes PostgreSQL refuse the statement. Two transactions that enqueue the same keys in several calls, in
 different orders, can deadlock; PostgreSQL then ends one of them.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
 
 from rota.errors import JobExists, StoreUnavailable
-from rota.model.enqueued import Placed, Placing
-from rota.model.job import JobId, JobSpec, Keys
+from rota.model.enqueued import Enqueued, Placed, Placing
+from rota.model.job import JobId, JobSpec, Keys, Order
 from rota.model.unique import OnConflict, Unique
-from rota.store.operation import Apart, Begin, Operation, Rows, Stepped, Steps, operation
-from rota.store.postgres.enqueue import CHUNK, ensure_lane
-from rota.store.postgres.lanes import find_lanes
-from rota.store.postgres.statements import sql
+from rota.store.operation import (
+    Apart,
+    Begin,
+    Operation,
+    Rows,
+    Stepped,
+    Steps,
+    operation,
+    surroundings,
+)
+from rota.store.postgres.lanes import ensure_lane, find_lanes
+from rota.store.postgres.statements import CHUNK, sql
 
 QUEUE_PRESET = sql("queues/queue_preset")
 KEYED_LANE = sql("enqueue/keyed_lane")
@@ -55,41 +64,45 @@ class Wanted(NamedTuple):
     args: str
 
 
-def enqueue_keyed(
-    spec: JobSpec, args: Sequence[str], keys: Keys, *, inside: bool = False
-) -> Operation[list[Placed]]:
-    """Store one job per element of `args`; see `rota.store.protocol.Store.enqueue_keyed`."""
+def enqueue_keyed(order: Order) -> Operation[Enqueued]:
+    """Store the jobs of an order that have keys; see `rota.store.protocol.Store.enqueue`."""
     # Of one job each statement is complete in itself; more are all or nothing.
-    alone = len(args) == 1
-    steps = _enqueue(spec, args, keys, lasting=inside or not alone)
-    return Stepped("enqueue_keyed", steps, Begin.NOTHING if alone else Begin.DURABLE)
+    begin = Begin.NOTHING if len(order.args) == 1 else Begin.DURABLE
+    return Stepped("enqueue", _enqueue(order), begin)
 
 
-def _enqueue(
-    spec: JobSpec, args: Sequence[str], keys: Keys, *, lasting: bool
-) -> Steps[list[Placed]]:
-    if not args:
-        return []
-    if not (spec.attempts_given and spec.timeout_given):
-        for max_attempts, timeout in (yield QUEUE_PRESET(queue=spec.queue)):
-            spec = spec.preset(max_attempts, timeout)
+def _enqueue(order: Order) -> Steps[Enqueued]:
+    spec, args, keys = order
+    if not args or keys is None:
+        return Enqueued()
+    spec = yield from _with_preset(spec)
     lanes = yield from _lanes(spec, keys, len(args))
     [(ids, now)] = yield KEYED_IDS(count=len(args))
-    if spec.unique is None or keys.unique is None:
+    if order.unique is None:
         wanted = [
             Wanted(job, None, lane, text) for job, lane, text in zip(ids, lanes, args, strict=True)
         ]
         yield from _insert(spec, wanted, None)
-        return [Placed(JobId(job), Placing.CREATED) for job in ids]
-    names, until = spec.unique.in_period(keys.unique, now)
-    wanted = _distinct(spec.unique, ids, names, lanes, args)
-    placed = yield from _place(spec, spec.unique, wanted, until, lasting=lasting)
-    return _answer(spec.unique, ids, names, placed)
+        return Enqueued(map(JobId, ids))
+    unique, given = order.unique
+    names, until = unique.in_period(given, now)
+    wanted = _distinct(unique, ids, names, lanes, args)
+    lasting = len(args) > 1 or (yield from surroundings()).inside
+    placed = yield from _place(spec, unique, wanted, until, lasting=lasting)
+    return Enqueued.of(_answer(unique, ids, names, placed))
+
+
+def _with_preset(spec: JobSpec) -> Steps[JobSpec]:
+    """The spec with what is set for its queue."""
+    if spec.max_attempts is not None and spec.timeout is not None:
+        return spec
+    [(attempts, limit)] = (yield QUEUE_PRESET(queue=spec.queue)) or [(None, None)]
+    return replace(spec, max_attempts=spec.attempts(attempts), timeout=spec.time_limit(limit))
 
 
 def _lanes(spec: JobSpec, keys: Keys, count: int) -> Steps[list[int]]:
     """The lane of each job: those of its keys, or the plain one for all."""
-    if spec.limit is not None or spec.fair:
+    if keys.limit is not None or keys.fair is not None:
         return (yield from find_lanes(spec, keys, count))
     rows: Rows = yield KEYED_LANE(queue=spec.queue, priority=spec.priority)
     if rows:
@@ -177,7 +190,7 @@ def _meet(
     *,
     lasting: bool,
 ) -> Steps[None]:
-    """See who has the keys that were not free; who has gone meanwhile is not placed."""
+    """Find the jobs of the keys that were not free; a key that is free again is not placed."""
     if unique.replaces:
         for chunk in _chunks(wanted):
             waiting = (yield from _lock_waiting(spec, chunk)) if lasting else chunk

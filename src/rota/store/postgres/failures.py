@@ -7,7 +7,7 @@ import psycopg
 from psycopg import errors as pg
 
 from rota.errors import (
-    ConfigError,
+    DatabaseRefused,
     RotaError,
     SchemaMissing,
     StoreError,
@@ -39,15 +39,15 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR09
         case pg.ReadOnlySqlTransaction():
             return StoreError(f"{shown(url)} takes no writes: {said}. Use the primary server's URL")
         case pg.InsufficientPrivilege():
-            return ConfigError(
+            return DatabaseRefused(
                 f"{shown(url)} refuses: {said}; `rota doctor` says which rights a worker needs"
             )
         case (
             pg.InvalidPassword() | pg.InvalidAuthorizationSpecification() | pg.InvalidCatalogName()
         ):
-            return ConfigError(f"{shown(url)} refuses: {said}")
+            return DatabaseRefused(f"{shown(url)} refuses: {said}")
         case pg.InvalidSqlStatementName() | pg.DuplicatePreparedStatement():
-            return ConfigError(
+            return DatabaseRefused(
                 f"{shown(url)} gives each transaction another connection ({said}): a pooler in "
                 "transaction mode; add pooler=transaction to the URL, or connect to the server"
             )
@@ -60,10 +60,10 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR09
             return StoreUnavailable(f"the database asks to try again: {said}")
         case psycopg.OperationalError() | psycopg.InterfaceError():
             if error.sqlstate is None and _misspelt(said):
-                return ConfigError(f"{shown(url)} cannot be used: {_unquoted(said, url)}")
+                return DatabaseRefused(f"{shown(url)} cannot be used: {_unquoted(said, url)}")
             return StoreUnavailable(f"{shown(url)} is not to be reached: {said}")
         case psycopg.ProgrammingError() if error.sqlstate is None:
-            return ConfigError(f"{shown(url)} cannot be used: {_unquoted(said, url)}")
+            return DatabaseRefused(f"{shown(url)} cannot be used: {_unquoted(said, url)}")
         case _:
             return StoreError(said)
 

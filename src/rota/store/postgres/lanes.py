@@ -1,10 +1,11 @@
-"""The lanes of keys: where jobs with a limit or a fair share wait.
+"""Lanes: the plain one of a queue and priority, and those of keys.
 
-Jobs of one queue and priority whose keys differ lie in different lanes. Each has a log order and a
-cursor of its own, so a job that waits for its limit is a row past its lane's cursor: it costs nothing
-and stands in nobody's way.
+Jobs of one queue and priority whose limits or fair shares have different keys lie in different lanes.
+Each has a log order and a cursor of its own, so a job that waits for its limit is a row past its lane's
+cursor: it costs nothing and delays no other job.
 
-Lanes and limits are made apart, as `enqueue.ensure_lane` makes a plain lane, and for the same reason.
+The first producer of a lane makes it apart, in a transaction of Rota's own that commits at once. Made in
+the caller's transaction it would stop every other first producer of that lane until the caller commits.
 A limit's numbers come with the jobs; where they differ from those that are known, they replace them.
 
 Known weakness: two releases of an application that say different numbers for the same key replace
@@ -15,15 +16,29 @@ from collections.abc import Sequence
 
 from rota.model.job import JobSpec, Keys
 from rota.store.operation import Apart, Begin, Steps, operation
-from rota.store.postgres.enqueue import CURSOR_BEGIN, ENSURE_LANE, ENSURE_QUEUE, LANE_LOCK
 from rota.store.postgres.statements import sql
 
+ENSURE_QUEUE = sql("enqueue/ensure_queue")
+ENSURE_LANE = sql("enqueue/ensure_lane")
+LANE_LOCK = sql("enqueue/lane_lock")
+CURSOR_BEGIN = sql("enqueue/cursor_begin")
 LANES_FIND = sql("enqueue/lanes_find")
 LANES_ENSURE = sql("enqueue/lanes_ensure")
 LIMITS_ENSURE = sql("enqueue/limits_ensure")
 
 Pair = tuple[str | None, str | None]
 """The limit's key and the fair key of a job."""
+
+
+@operation(Begin.DURABLE)
+def ensure_lane(queue: str, priority: int) -> Steps[int]:
+    """Make a lane if it is not there, with a cursor at its beginning; its number."""
+    params = {"queue": queue, "priority": priority}
+    yield ENSURE_QUEUE(queue=queue)
+    yield ENSURE_LANE(**params)
+    [(lane,)] = yield LANE_LOCK(**params)
+    yield CURSOR_BEGIN(lane=lane)
+    return int(lane)
 
 
 def find_lanes(spec: JobSpec, keys: Keys, count: int) -> Steps[list[int]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from rota.model.queue_settings import NAMES, NOTHING, QueueSettings
 from rota.store.operation import Begin, Rows, Steps, operation
-from rota.store.postgres.enqueue import ENSURE_QUEUE
+from rota.store.postgres.lanes import ENSURE_QUEUE
 from rota.store.postgres.statements import sql
 
 QUEUE_SET = sql("queues/queue_set")

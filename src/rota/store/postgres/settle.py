@@ -11,7 +11,7 @@ from itertools import pairwise
 from rota.model.job import JobId, LeaseId, SessionId
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
-from rota.store.operation import Begin, Rows, Steps, operation
+from rota.store.operation import Begin, Rows, Steps, operation, surroundings
 from rota.store.postgres.ended import tell_ended, tell_if_waited
 from rota.store.postgres.statements import sql
 
@@ -45,9 +45,7 @@ CANCELLED_KEEP = 86400.0
 
 
 @operation(Begin.DURABLE)
-def settle(
-    session: SessionId, settlements: Sequence[Settlement], *, tell: bool = True
-) -> Steps[list[JobId]]:
+def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[JobId]]:
     """Write settlements; see `rota.store.protocol.Store.settle`."""
     by_lease: dict[LeaseId, list[Settlement]] = {}
     for one in settlements:
@@ -70,7 +68,7 @@ def settle(
         partly, refused, unwanted, asked = yield from _fence(session, partly)
         waited = waited or asked
     yield from _write([*accepted, *partly])
-    if waited and tell:
+    if waited and (yield from surroundings()).notify:
         # In this transaction, so that nobody hears of what is rolled back.
         yield from tell_ended(one.job for one in (*accepted, *partly) if one.move in _FINISHED)
     if unwanted:

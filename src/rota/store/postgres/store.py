@@ -14,7 +14,6 @@ from rota.store.postgres import (
     sessions,
     settle,
 )
-from rota.store.postgres import enqueue_keyed as keyed
 from rota.store.postgres import job_transaction as effects
 from rota.store.postgres import jobs as lookup
 from rota.store.postgres import stage as timer
@@ -22,7 +21,7 @@ from rota.store.postgres import tidy as segments
 from rota.store.postgres.claim import Claims
 from rota.store.postgres.connection import PostgresConnection
 from rota.store.postgres.ended import PostgresListener
-from rota.store.postgres.enqueue import Enqueuer
+from rota.store.postgres.enqueue import Appender
 from rota.store.postgres.transaction import PostgresTransaction
 from rota.store.postgres.url import read_url
 from rota.store.postgres.wake import PostgresWaker
@@ -50,7 +49,7 @@ class PostgresStore:
     def __init__(self, url: str) -> None:
         self._url, self._pooled = read_url(url)
         self._spare: list[PostgresConnection] = []
-        self.enqueue = Enqueuer().enqueue
+        self.enqueue = Appender().enqueue
         self.claim = Claims().claim
 
     def connect(self) -> PostgresConnection:
@@ -81,7 +80,7 @@ class PostgresStore:
         """The operations on cron entries."""
         from rota.store.postgres import cron
 
-        return cron.cron(self.enqueue, self.enqueue_keyed)
+        return cron.cron(self.enqueue)
 
     def lanes(self) -> "Operation[list[LaneFacts]]":
         """Each lane, and how long ago its next job was enqueued."""
@@ -107,11 +106,17 @@ class PostgresStore:
 
         return live.product()
 
-    def health(self, *, thorough: bool = False) -> "Operation[Facts]":  # noqa: ARG002 - SQLite's
+    def health(self) -> "Operation[Facts]":
         """Facts about the database's health."""
         from rota.store.postgres import health
 
         return health.health(pooled=self._pooled)
+
+    def integrity(self) -> "Operation[tuple[str, ...] | None]":
+        """PostgreSQL has no check of its own that reads everything."""
+        from rota.store.postgres import health
+
+        return health.integrity()
 
     def hears(self, timeout: float) -> bool | None:
         """Whether a notification comes back within so many seconds; None behind a known pooler."""
@@ -131,7 +136,6 @@ class PostgresStore:
         else:
             self._spare.append(connection)
 
-    enqueue_keyed = staticmethod(keyed.enqueue_keyed)
     get = staticmethod(lookup.get)
     list_jobs = staticmethod(lookup.list_jobs)
     queues = staticmethod(lookup.queues)

@@ -13,8 +13,8 @@ from itertools import islice, zip_longest
 
 from rota.errors import LeaseLost
 from rota.model.job import ClaimedJob, SessionId
-from rota.store.operation import Begin, Steps, operation
-from rota.store.sqlite.claim_lanes import Candidate, candidates, note
+from rota.store.operation import Apart, Begin, Steps, operation
+from rota.store.sqlite.claim_lanes import CLAIM_LANES, Candidate, candidates, note
 from rota.store.sqlite.counters import claimed
 from rota.store.sqlite.rows import claimed_job
 from rota.store.sqlite.statements import json_list, sql
@@ -27,16 +27,38 @@ CLAIM = sql("claim/claim")
 UNIQUE_START = sql("claim/unique_start")
 
 
-@operation(Begin.HASTY)
+@operation(Begin.NOTHING)
 def claim(
     session: SessionId,
     queues: Sequence[str],
     limit: int,
     *,
-    woken: bool = False,  # noqa: ARG001 - looking costs nothing here
+    woken: bool = False,
     most: Mapping[str, int] | None = None,
 ) -> Steps[list[ClaimedJob]]:
-    """Lease up to `limit` available jobs of queues that are not paused, in their order."""
+    """Lease up to `limit` available jobs; see `rota.store.protocol.Store.claim`."""
+    if not woken and not (yield from available(queues)):
+        return []
+    [(jobs,)] = yield Apart(_claim(session, queues, limit, most))
+    return jobs  # type: ignore[no-any-return]
+
+
+def available(queues: Sequence[str]) -> Steps[bool]:
+    """Whether there may be something to claim; reads, so that an idle worker locks nothing."""
+    found = yield CLAIM_QUEUES(queues=json_list([*dict.fromkeys(queues)]))
+    if not all(has_lanes for _, has_lanes in found):
+        return True
+    for queue, _ in found:
+        # Lanes whose limits have no place are nothing to wake up for.
+        if (yield CLAIM_NEXT(queue=queue, size=1)) or (yield CLAIM_LANES(queue=queue, size=1)):
+            return True
+    return False
+
+
+@operation(Begin.HASTY)
+def _claim(
+    session: SessionId, queues: Sequence[str], limit: int, most: Mapping[str, int] | None
+) -> Steps[list[ClaimedJob]]:
     if not (yield SESSION_ALIVE(session=session)):
         message = f"session {session} has ended or was rescued; open a new one"
         raise LeaseLost(message)

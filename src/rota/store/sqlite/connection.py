@@ -18,9 +18,20 @@ from typing import Final, Literal, TypeVar
 
 from rota.errors import StoreError, StoreUnavailable
 from rota.store.execute import drive
-from rota.store.operation import Apart, Begin, Copy, Operation, Query, Request, Rows
+from rota.store.operation import (
+    Apart,
+    Begin,
+    Copy,
+    Operation,
+    Query,
+    Request,
+    Rows,
+    Surroundings,
+    Then,
+    Where,
+)
 from rota.store.sqlite.failures import broken, busy, translated
-from rota.store.sqlite.flags import ENDED, SIGNALS
+from rota.store.sqlite.flags import WAITERS, WORKERS
 from rota.store.sqlite.gate import Gate
 
 T = TypeVar("T")
@@ -37,19 +48,6 @@ OLDEST = (3, 37, 0)
 Synchronous = Literal["FULL", "NORMAL"]
 FULL: Final = "FULL"
 NORMAL: Final = "NORMAL"
-
-WAKES = frozenset(
-    {
-        "close_session", "cron_run", "enqueue", "enqueue_keyed", "release", "rescue", "resume",
-        "retry", "retry_discarded",
-    }
-)  # fmt: skip
-"""The operations after which there may be something to claim for an idle worker, or to stage. Not
-`stage` and `cron_make` themselves: who does that wakes his own worker, and a wake makes a worker do
-it."""
-
-ENDS = frozenset({"cancel", "close_session", "delete", "release", "rescue", "settle"})
-"""The operations after which a job may have ended."""
 
 WRITES = frozenset({"checkpoint"})
 """The only statement that writes without a transaction around it; it takes its turn too."""
@@ -83,10 +81,10 @@ class SqliteConnection:
                 result = self._run_in_transaction(operation, FULL)
             case Begin.HASTY:
                 result = self._run_in_transaction(operation, NORMAL)
-        if operation.name in WAKES:
-            SIGNALS.wake(self.path)
-        if operation.name in ENDS:
-            ENDED.wake(self.path)
+        if Then.WORKERS in operation.then:
+            WORKERS.wake(self.path)
+        if Then.WAITERS in operation.then:
+            WAITERS.wake(self.path)
         return result
 
     def send(self, operation: Operation[T]) -> Callable[[], T]:
@@ -190,6 +188,8 @@ class SqliteConnection:
                 database, text, params = self.database(), request.statement.text, request.params
                 rows: Rows = self._patiently(lambda: database.execute(text, params).fetchall())
                 return rows
+            case Where():
+                return [Surroundings()]
             case Copy() | Apart():
                 message = f"SQLite cannot do {type(request).__name__} inside a transaction"
                 raise StoreError(message)

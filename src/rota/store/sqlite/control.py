@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from rota.model.job import JobId
 from rota.model.states import State
-from rota.store.operation import Begin, Rows, Steps, operation
+from rota.store.operation import Begin, Rows, Steps, Then, operation
 from rota.store.sqlite.counters import PLACE, QUEUE, Place, moved, places
 from rota.store.sqlite.enqueue_keyed import ended
 from rota.store.sqlite.statements import json_list, sql
@@ -21,7 +21,7 @@ NOTE_DELETE = sql("notes/note_delete")
 UNIQUE_RETAKE = sql("control/unique_retake")
 
 
-@operation(Begin.DURABLE)
+@operation(Begin.DURABLE, then=Then.WAITERS)
 def cancel(
     jobs: Sequence[JobId], keep: Mapping[str, float] | None = None
 ) -> Steps[dict[JobId, State]]:
@@ -36,7 +36,7 @@ def cancel(
     return {JobId(job): State(state) for job, state in rows}
 
 
-@operation(Begin.DURABLE)
+@operation(Begin.DURABLE, then=Then.WORKERS)
 def retry(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     """Make finished and waiting jobs available now, with all their attempts."""
     return (yield from _retry(json_list(jobs)))
@@ -50,14 +50,14 @@ def _retry(ids: str) -> Steps[list[JobId]]:
     return sorted(JobId(row[0]) for row in rows)
 
 
-@operation(Begin.DURABLE)
+@operation(Begin.DURABLE, then=Then.WORKERS)
 def retry_discarded(queue: str | None, task: str | None) -> Steps[list[JobId]]:
     """Make every discarded job (of a queue, of a task) available again."""
     found = yield DISCARDED(queue=queue, task=task)
     return (yield from _retry(json_list([row[0] for row in found])))
 
 
-@operation(Begin.DURABLE)
+@operation(Begin.DURABLE, then=Then.WAITERS)
 def delete(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
     """Remove jobs that are not running."""
     return (yield from delete_steps(jobs))

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from rota.store.cron import Cron, Dialect, Enqueue, EnqueueKeyed
+from rota.store.cron import Cron, Dialect, Enqueue
 from rota.store.sqlite.enqueue_keyed import KeyTaken
 from rota.store.sqlite.statements import json_list, sql
 
@@ -35,6 +35,6 @@ DIALECT = Dialect(
 )
 
 
-def cron(enqueue: Enqueue, enqueue_keyed: EnqueueKeyed) -> Cron:
+def cron(enqueue: Enqueue) -> Cron:
     """The operations on entries."""
-    return Cron(DIALECT, enqueue, enqueue_keyed)
+    return Cron(DIALECT, enqueue)

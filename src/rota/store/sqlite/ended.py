@@ -12,7 +12,7 @@ from time import monotonic
 
 from rota.model.job import JobId
 from rota.store.sqlite.connection import SqliteConnection
-from rota.store.sqlite.flags import ENDED
+from rota.store.sqlite.flags import WAITERS
 from rota.store.sqlite.wake import GROWTH, LONGEST, SHORTEST, data_version
 
 
@@ -30,7 +30,7 @@ class SqliteListener:
         """Begin to hear; whether it began only now."""
         if self._listening:
             return False
-        ENDED.add(self.connection.path, self._flag)
+        WAITERS.add(self.connection.path, self._flag)
         self._version = self.connection.run(data_version())
         self._listening = True
         return True
@@ -60,5 +60,5 @@ class SqliteListener:
 
     def close(self) -> None:
         """Hear no more, and close the connection."""
-        ENDED.remove(self.connection.path, self._flag)
+        WAITERS.remove(self.connection.path, self._flag)
         self.connection.close()

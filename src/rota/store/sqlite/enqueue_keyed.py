@@ -8,18 +8,18 @@ transaction. A job that waits is replaced where it is: it keeps its id, hence it
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rota.errors import JobExists, StoreUnavailable
-from rota.model.enqueued import Placed, Placing
-from rota.model.job import JobId, JobSpec, Keys
+from rota.model.enqueued import Enqueued, Placed, Placing
+from rota.model.job import JobId, JobSpec, Keys, Order
 from rota.model.states import State
 from rota.model.unique import OnConflict, Unique
-from rota.store.operation import Begin, Steps, operation
+from rota.store.operation import Steps
 from rota.store.sqlite.counters import PLACE, added, moved
-from rota.store.sqlite.enqueue import chunks
 from rota.store.sqlite.lanes import find_lanes
-from rota.store.sqlite.statements import json_list, sql
+from rota.store.sqlite.statements import chunks, json_list, sql
 
 QUEUE_PRESET = sql("queues/queue_preset")
 KEYED_ENQUEUE = sql("enqueue/keyed_enqueue")
@@ -44,22 +44,15 @@ class KeyTaken(StoreUnavailable):
     """Somebody without a transaction has taken a key, and is about to store its job."""
 
 
-@operation(Begin.DURABLE)
-def enqueue_keyed(
-    spec: JobSpec, args: Sequence[str], keys: Keys, *, inside: bool = False
-) -> Steps[list[Placed]]:
-    """Store one job per element of `args`; see `rota.store.protocol.Store.enqueue_keyed`."""
-    # Whoever writes has the whole file to itself.
-    del inside
-    if not args:
-        return []
-    spec = yield from _preset(spec)
+def enqueue_keyed(order: Order, keys: Keys) -> Steps[Enqueued]:
+    """Store the jobs of an order that have keys."""
+    args = order.args
+    spec = yield from _with_preset(order.spec)
     lanes = yield from find_lanes(spec, keys, len(args))
-    if spec.unique is None or keys.unique is None:
-        stored = yield from _store(spec, list(args), [None] * len(args), lanes)
-        return [Placed(job, Placing.CREATED) for job in stored]
-    unique = spec.unique
-    names, until = unique.in_period(keys.unique, time.time())
+    if order.unique is None:
+        return Enqueued((yield from _store(spec, args, [None] * len(args), lanes)))
+    unique, given = order.unique
+    names, until = unique.in_period(given, time.time())
     texts = _distinct(unique, names, list(zip(args, lanes, strict=True)))
     free: set[str] = set()
     for batch in _batches(list(texts)):
@@ -88,15 +81,15 @@ def enqueue_keyed(
             answer.append(Placed(created.pop(key), Placing.CREATED))
         else:
             answer.append(placed[key])
-    return answer
+    return Enqueued.of(answer)
 
 
-def _preset(spec: JobSpec) -> Steps[JobSpec]:
-    """The spec with what somebody has set for its queue."""
-    if not (spec.attempts_given and spec.timeout_given):
-        for max_attempts, timeout in (yield QUEUE_PRESET(queue=spec.queue)):
-            spec = spec.preset(max_attempts, timeout)
-    return spec
+def _with_preset(spec: JobSpec) -> Steps[JobSpec]:
+    """The spec with what is set for its queue."""
+    if spec.max_attempts is not None and spec.timeout is not None:
+        return spec
+    [(attempts, limit)] = (yield QUEUE_PRESET(queue=spec.queue)) or [(None, None)]
+    return replace(spec, max_attempts=spec.attempts(attempts), timeout=spec.time_limit(limit))
 
 
 Wanted = tuple[str, int | None]

@@ -1,11 +1,11 @@
-"""The flags of this process's sleeping workers, and of those who wait for jobs, by database file."""
+"""The flags on which the threads of this process sleep, by database file."""
 
 import threading
 from collections import defaultdict
 
 
-class Signals:
-    """Sets the flags of those who sleep on a database when there may be something to do."""
+class Flags:
+    """Flags to be set when there may be something to do in a database."""
 
     def __init__(self) -> None:
         self._flags: dict[str, set[threading.Event]] = defaultdict(set)
@@ -31,7 +31,8 @@ class Signals:
                     flag.set()
 
 
-SIGNALS = Signals()
+WORKERS = Flags()
+"""Of workers that have nothing to do."""
 
-ENDED = Signals()
-"""The flags of those who wait for the end of jobs."""
+WAITERS = Flags()
+"""Of threads that wait for the end of jobs."""

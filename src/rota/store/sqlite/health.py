@@ -45,8 +45,8 @@ MOUNTS = Path("/proc/self/mounts")
 
 
 @operation(Begin.NOTHING)
-def health(path: str, newest: int, *, thorough: bool) -> Steps[Facts]:
-    """Everything there is to know; `thorough` reads the whole file for its integrity.
+def health(path: str, newest: int) -> Steps[Facts]:
+    """Everything there is to know, but for the integrity of the file.
 
     Raises:
         StoreError: It is not a database, or not to be opened.
@@ -55,7 +55,6 @@ def health(path: str, newest: int, *, thorough: bool) -> Steps[Facts]:
     [(version, page_size, pages, free_pages, others)] = yield FILE()
     [(journal,)] = yield JOURNAL()
     work = yield from _work(newest, unseen)
-    damage = (yield from _damage()) if thorough else None
     writing = None
     try:
         writing = _waited(path)
@@ -79,7 +78,6 @@ def health(path: str, newest: int, *, thorough: bool) -> Steps[Facts]:
         writing=writing,
         writers=writers,
         readers=readers,
-        damage=damage,
         work=work,
         unseen=unseen,
     )
@@ -109,7 +107,9 @@ def _work(newest: int, unseen: dict[str, str]) -> Steps[WorkFacts]:
     )
 
 
-def _damage() -> Steps[tuple[str, ...]]:
+@operation(Begin.NOTHING)
+def integrity() -> Steps[tuple[str, ...] | None]:
+    """Read the whole file; the faults that were found in it."""
     try:
         return tuple(row[0] for row in (yield CHECK()) if row[0] != "ok")
     except StoreError as error:  # so damaged that not even the check comes to its end

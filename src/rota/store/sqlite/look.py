@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from rota.model.job import Look
 from rota.store.operation import Begin, Steps, operation
-from rota.store.sqlite.claim import CLAIM_NEXT, CLAIM_QUEUES
-from rota.store.sqlite.claim_lanes import CLAIM_LANES
+from rota.store.sqlite.claim import available
 from rota.store.sqlite.stage import STAGE_NEXT
-from rota.store.sqlite.statements import json_list, sql
+from rota.store.sqlite.statements import sql
 
 CRON_NEXT = sql("wake/cron_next")
 
@@ -18,20 +17,17 @@ def look(queues: Sequence[str], *, cron: bool = False) -> Steps[Look]:
 
     Rescuing and tidying find out themselves.
     """
-    found = yield CLAIM_QUEUES(queues=json_list(queues))
-    available = not all(keyed for _, keyed in found)
-    if not available:
-        # Lanes whose limits have no place are nothing to wake up for.
-        for queue, _ in found:
-            if (yield CLAIM_NEXT(queue=queue, size=1)) or (yield CLAIM_LANES(queue=queue, size=1)):
-                available = True
-                break
     [(due,)] = yield STAGE_NEXT()
     entry = later = None
     if cron:
         [(entry, later)] = yield CRON_NEXT()
     return Look(
-        available, _left(due), silent=True, untidy=True, cron=_left(entry), cron_later=later
+        (yield from available(queues)),
+        _left(due),
+        silent=True,
+        untidy=True,
+        cron=_left(entry),
+        cron_later=later,
     )
 
 

@@ -2,7 +2,7 @@
 
 from rota.model.job import QueueRecord
 from rota.model.states import State
-from rota.store.operation import Begin, Steps, operation
+from rota.store.operation import Begin, Steps, Then, operation
 from rota.store.sqlite.counters import APPENDED, CLAIMED, REMOVED
 from rota.store.sqlite.statements import sql
 
@@ -43,7 +43,7 @@ def pause(queue: str) -> Steps[bool]:
     return bool((yield QUEUE_PAUSE(queue=queue)))
 
 
-@operation(Begin.DURABLE)
+@operation(Begin.DURABLE, then=Then.WORKERS)
 def resume(queue: str) -> Steps[bool]:
     """Allow claims from a queue again; false if it was not paused."""
     return bool((yield QUEUE_RESUME(queue=queue)))

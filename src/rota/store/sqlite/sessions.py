@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from rota.model.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
-from rota.store.operation import Begin, Steps, operation
+from rota.store.operation import Begin, Steps, Then, operation
 from rota.store.sqlite.counters import PLACE, added
 from rota.store.sqlite.enqueue_keyed import moved_on
 from rota.store.sqlite.queue_settings import QUEUE_SETTINGS, read
@@ -50,14 +50,14 @@ def renew(session: SessionId) -> Steps[Renewal]:
     return Renewal(alive=True, cancel=frozenset(JobId(row[0]) for row in rows), queues=said)
 
 
-@operation(Begin.HASTY)
+@operation(Begin.HASTY, then=Then.WORKERS | Then.WAITERS)
 def close_session(session: SessionId) -> Steps[None]:
     """End a session in order; what it still holds goes back, and no attempt is spent."""
     if (yield SESSION_END(session=session)):
         yield from _release(session, [])
 
 
-@operation(Begin.HASTY)
+@operation(Begin.HASTY, then=Then.WORKERS | Then.WAITERS)
 def release(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
     """Give the leases back that the session has but does not know of."""
     return (yield from _release(session, held))
@@ -70,7 +70,7 @@ def _release(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
     return sorted(JobId(row[0]) for row in rows)
 
 
-@operation(Begin.HASTY)
+@operation(Begin.HASTY, then=Then.WORKERS | Then.WAITERS)
 def rescue(keep: Mapping[str, float] | None = None) -> Steps[list[Rescue]]:
     """Take the jobs of dead sessions back."""
     rescues = []

@@ -13,7 +13,7 @@ from typing import Any, assert_never
 from rota.model.job import JobId, SessionId
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
-from rota.store.operation import Begin, Statement, Steps, operation
+from rota.store.operation import Begin, Statement, Steps, Then, operation
 from rota.store.sqlite.counters import PLACE, added
 from rota.store.sqlite.enqueue_keyed import ended, moved_on
 from rota.store.sqlite.statements import json_list, sql
@@ -33,13 +33,8 @@ _UNSPENT = {Move.RETRY: 0, Move.SNOOZE: 1, Move.RELEASE: 1}
 """How many attempts a move gives back."""
 
 
-@operation(Begin.HASTY)
-def settle(
-    session: SessionId,
-    settlements: Sequence[Settlement],
-    *,
-    tell: bool = True,  # noqa: ARG001 - nobody is told through the database
-) -> Steps[list[JobId]]:
+@operation(Begin.HASTY, then=Then.WAITERS)
+def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[JobId]]:
     """Write settlements of jobs that the session still holds; the ids it refused."""
     batches: dict[Statement, list[list[Any]]] = defaultdict(list)
     for one in settlements:

@@ -1,6 +1,6 @@
-"""How the operations find their SQL and write their lists: two short functions."""
+"""How the operations find their SQL, write their lists, and cut what is too long for one statement."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -8,6 +8,10 @@ import msgspec
 from rota.store.operation import Statement, statement
 
 _encode = msgspec.json.Encoder().encode
+
+CHUNK_JOBS = 5_000
+CHUNK_CHARACTERS = 8_000_000
+"""What one statement stores at most. One job may be longer."""
 
 
 def sql(name: str) -> Statement:
@@ -18,3 +22,15 @@ def sql(name: str) -> Statement:
 def json_list(values: Sequence[Any]) -> str:
     """A list as JSON text, the form in which one parameter carries a whole batch."""
     return _encode(values).decode()
+
+
+def chunks(args: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Cut args into pieces that one statement stores."""
+    start = characters = 0
+    for end, text in enumerate(args):
+        full = end - start == CHUNK_JOBS or characters + len(text) > CHUNK_CHARACTERS
+        if full and end > start:
+            yield args[start:end]
+            start, characters = end, 0
+        characters += len(text)
+    yield args[start:]

@@ -15,7 +15,6 @@ from rota.store.sqlite import claim as claiming
 from rota.store.sqlite import clear as clearing
 from rota.store.sqlite import control, notes, queue_settings, schema, sessions
 from rota.store.sqlite import enqueue as enqueuing
-from rota.store.sqlite import enqueue_keyed as keyed
 from rota.store.sqlite import job_transaction as effects
 from rota.store.sqlite import jobs as lookup
 from rota.store.sqlite import look as looking
@@ -79,7 +78,7 @@ class SqliteStore:
         """The operations on cron entries."""
         from rota.store.sqlite import cron
 
-        return cron.cron(self.enqueue, self.enqueue_keyed)
+        return cron.cron(self.enqueue)
 
     def lanes(self) -> "Operation[list[LaneFacts]]":
         """Each lane, and how long ago its next job was enqueued."""
@@ -105,11 +104,17 @@ class SqliteStore:
 
         return live.product()
 
-    def health(self, *, thorough: bool = False) -> "Operation[Facts]":
+    def health(self) -> "Operation[Facts]":
         """Facts about the file's health."""
         from rota.store.sqlite import health
 
-        return health.health(self.path, max(self.migrations()), thorough=thorough)
+        return health.health(self.path, max(self.migrations()))
+
+    def integrity(self) -> "Operation[tuple[str, ...] | None]":
+        """Faults in the file."""
+        from rota.store.sqlite import health
+
+        return health.integrity()
 
     def hears(self, timeout: float) -> bool | None:  # noqa: ARG002 - PostgreSQL's
         """None: workers on one machine wake each other without the database."""
@@ -131,7 +136,7 @@ class SqliteStore:
         connection.close()
 
     enqueue = staticmethod(enqueuing.enqueue)
-    enqueue_keyed = staticmethod(keyed.enqueue_keyed)
+
     get = staticmethod(lookup.get)
     list_jobs = staticmethod(lookup.list_jobs)
     cancel = staticmethod(control.cancel)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from rota.store.sqlite.connection import FULL, SqliteConnection
-from rota.store.sqlite.flags import SIGNALS
+from rota.store.sqlite.flags import WORKERS
 
 
 class SqliteTransaction:
@@ -32,7 +32,7 @@ class SqliteTransaction:
                 self._own.commit()
             finally:
                 self._return()
-            SIGNALS.wake(self._own.path)
+            WORKERS.wake(self._own.path)
 
     def rollback(self) -> None:
         """Undo everything done in it, and end it."""

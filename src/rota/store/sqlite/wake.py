@@ -17,7 +17,7 @@ from rota.errors import StoreError
 from rota.store.connections import Turn
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.connection import SqliteConnection
-from rota.store.sqlite.flags import SIGNALS
+from rota.store.sqlite.flags import WORKERS
 from rota.store.sqlite.look import look
 from rota.store.sqlite.statements import sql
 
@@ -41,7 +41,7 @@ class SqliteWaker:
         self._version: int | None = None
         self._due = inf
         self._nap = SHORTEST
-        SIGNALS.add(connection.path, self._flag)
+        WORKERS.add(connection.path, self._flag)
 
     def wait(self, timeout: float, turn: Turn | None = None) -> bool:  # noqa: ARG002 - all go at once
         """Sleep until woken or for `timeout` seconds; whether something woke it."""
@@ -68,7 +68,7 @@ class SqliteWaker:
 
     def close(self) -> None:
         """Stop listening, and close the connection."""
-        SIGNALS.remove(self.connection.path, self._flag)
+        WORKERS.remove(self.connection.path, self._flag)
         self.connection.close()
         self._flag.set()
 

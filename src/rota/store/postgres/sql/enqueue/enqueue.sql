@@ -1,13 +1,13 @@
 -- Append one job to the log, in whatever transaction the caller has. Gives what is set for its queue,
--- too: a producer that goes on with enqueue_here.sql needs it; and whether the lane was there before
--- this transaction, without which he must not go on.
+-- and whether the lane was there before this transaction: a producer that goes on with enqueue_here.sql
+-- needs both.
 -- Locks: nothing that another producer waits for; the row and its index entries are new.
 -- Gives no row where the lane does not exist yet (or the caller's snapshot is older than it):
 -- `lane` then names it, after it was made apart. The wake is sent only if a worker of the queue
 -- `wake` holds the lock that says "asleep"; taking and freeing it costs microseconds. Null: no wake.
--- It begins with the transaction's id, by which the sleepers know who of them goes first.
+-- It begins with the transaction's id, by which the sleeping workers know which of them goes first.
 WITH lane AS (
-    -- With what somebody has set for the queue: it holds where neither the caller nor the task says it.
+    -- With what is set for the queue: it holds where neither the caller nor the task says anything.
     SELECT place.id, preset.max_attempts, preset.timeout,
            (SELECT made_by FROM rota.lane WHERE lane.id = place.id)
                IS DISTINCT FROM pg_current_xact_id_if_assigned() AS lasting
@@ -19,10 +19,8 @@ WITH lane AS (
 ), job AS (
     INSERT INTO rota.log (id, lane, segment, max_attempts, timeout, task, args)
     SELECT nextval('rota.job_id'), lane.id, (SELECT last_value %% 4 FROM rota.log_turn),
-           CASE WHEN %(attempts_given)s THEN %(max_attempts)s::int2
-                ELSE coalesce(lane.max_attempts, %(max_attempts)s::int2) END,
-           CASE WHEN %(timeout_given)s THEN %(timeout)s::float4
-                ELSE coalesce(lane.timeout, %(timeout)s::float4) END,
+           coalesce(%(max_attempts)s::int2, lane.max_attempts, %(fallback_attempts)s::int2),
+           coalesce(%(timeout)s::float4, lane.timeout, %(fallback_timeout)s::float4),
            %(task)s, %(args)s::text::json
     FROM lane WHERE lane.id IS NOT NULL
     RETURNING id, lane, segment

@@ -1,7 +1,7 @@
 -- Append many jobs of one spec to the log; ids come back in the order of the args.
 -- Locks and waking as in enqueue.sql.
 WITH lane AS (
-    -- With what somebody has set for the queue: it holds where neither the caller nor the task says it.
+    -- With what is set for the queue: it holds where neither the caller nor the task says anything.
     SELECT place.id, preset.max_attempts, preset.timeout
     FROM (SELECT coalesce(%(lane)s::int4, (
         SELECT id FROM rota.lane
@@ -11,10 +11,8 @@ WITH lane AS (
 ), job AS (
     INSERT INTO rota.log (id, lane, segment, max_attempts, timeout, task, args)
     SELECT nextval('rota.job_id'), lane.id, (SELECT last_value %% 4 FROM rota.log_turn),
-           CASE WHEN %(attempts_given)s THEN %(max_attempts)s::int2
-                ELSE coalesce(lane.max_attempts, %(max_attempts)s::int2) END,
-           CASE WHEN %(timeout_given)s THEN %(timeout)s::float4
-                ELSE coalesce(lane.timeout, %(timeout)s::float4) END,
+           coalesce(%(max_attempts)s::int2, lane.max_attempts, %(fallback_attempts)s::int2),
+           coalesce(%(timeout)s::float4, lane.timeout, %(fallback_timeout)s::float4),
            %(task)s, entry.args::json
     FROM lane, unnest(%(args)s::text[]) AS entry (args)
     WHERE lane.id IS NOT NULL

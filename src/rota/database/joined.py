@@ -1,6 +1,6 @@
 """The caller's transaction in which a handler's job is completed; `own` has those of Rota's own.
 
-`callers` runs an operation in a caller's transaction and leaves that alone. Here it is begun where
+`adapters` run an operation in a caller's transaction and leave that alone. Here it is begun where
 the driver wants that, committed and rolled back. What blocks has a twin that is awaited.
 """
 
@@ -8,10 +8,10 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from rota.database.adapters import Awaiting, Blocking
+from rota.database.recognise import blocking_caller, caller, family
 from rota.errors import ConfigError
-from rota.store.execute import adrive, drive
 from rota.store.operation import Operation
-from rota.transactions.callers import Awaiting, Blocking, blocking_caller, caller, family
 
 T = TypeVar("T")
 
@@ -67,10 +67,11 @@ class AwaitedJoined(Protocol):
 
 
 class CallersOwn:
-    """A transaction on a caller's blocking connection or session."""
+    """A transaction on a caller's blocking connection or session, which Rota commits or not."""
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, *, commit: bool) -> None:
         self.connection = connection
+        self._commit = commit
 
     def begin(self) -> None:
         """Check that it will be there: these drivers begin one with the first statement.
@@ -84,7 +85,7 @@ class CallersOwn:
         """Run an operation in it; what a Session has not flushed goes first."""
         if hasattr(self.connection, "flush"):
             self.connection.flush()
-        return drive(operation.steps, blocking_caller(self.connection).execute)
+        return blocking_caller(self.connection).run(operation, notify=self._commit)
 
     def commit(self) -> None:
         """Commit it."""
@@ -97,10 +98,11 @@ class CallersOwn:
 
 
 class AwaitedCallersOwn:
-    """A transaction on a caller's async connection or session."""
+    """A transaction on a caller's async connection or session, which Rota commits or not."""
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, *, commit: bool) -> None:
         self.connection = connection
+        self._commit = commit
 
     async def begin(self) -> None:
         """Check that it will be there: these drivers begin one with the first statement.
@@ -114,7 +116,7 @@ class AwaitedCallersOwn:
         """Run an operation in it; what a Session has not flushed goes first."""
         if hasattr(self.connection, "flush"):
             await self.connection.flush()
-        return await _run_on(self.connection, operation)
+        return await _run_on(self.connection, operation, notify=self._commit)
 
     async def commit(self) -> None:
         """Commit it."""
@@ -129,24 +131,24 @@ class AwaitedCallersOwn:
 class Asyncpg:
     """A transaction on a connection of asyncpg, where transactions are objects."""
 
-    def __init__(self, connection: Any, *, begun: bool) -> None:
+    def __init__(self, connection: Any, *, commit: bool) -> None:
         self.connection = connection
-        self._begun = begun
+        self._commit = commit
         self._transaction: Any = None
 
     async def begin(self) -> None:
-        """Begin it, unless the caller has (`begun`) and will end it.
+        """Begin it, unless the caller has begun it and will commit it.
 
         Raises:
             ConfigError: There is one already and should not, or there should be one.
         """
-        if self.connection.is_in_transaction() and not self._begun:
+        if self.connection.is_in_transaction() and self._commit:
             message = (
                 "conn is in a transaction already, which Rota cannot end; leave its begin and its "
                 "end to ctx.transaction(conn=...), or say commit=False and commit it yourself"
             )
             raise ConfigError(message)
-        if not self._begun:
+        if self._commit:
             self._transaction = self.connection.transaction()
             await self._transaction.start()
         elif not self.connection.is_in_transaction():
@@ -155,7 +157,7 @@ class Asyncpg:
 
     async def run(self, operation: Operation[T]) -> T:
         """Run an operation in it."""
-        return await _run_on(self.connection, operation)
+        return await _run_on(self.connection, operation, notify=self._commit)
 
     async def commit(self) -> None:
         """Commit it."""
@@ -191,20 +193,20 @@ class Unthreaded:
         self._joined.rollback()
 
 
-def join(connection: Any, check: Callable[[Blocking | Awaiting], None]) -> Joined:
+def join(connection: Any, check: Callable[[Blocking | Awaiting], None], *, commit: bool) -> Joined:
     """The transaction of a caller's blocking connection; `check` may refuse what it is.
 
     Raises:
         ConfigError: It is an async one, or none that Rota knows how to use.
     """
     check(blocking_caller(connection))
-    return CallersOwn(connection)
+    return CallersOwn(connection, commit=commit)
 
 
 async def ajoin(
-    connection: Any, check: Callable[[Blocking | Awaiting], None], *, begun: bool
+    connection: Any, check: Callable[[Blocking | Awaiting], None], *, commit: bool
 ) -> AwaitedJoined:
-    """The transaction of a caller's connection, async or not; `begun` says that it ends it.
+    """The transaction of a caller's connection, async or not; `commit`: Rota ends it.
 
     Raises:
         ConfigError: It is no connection that Rota knows how to use.
@@ -212,17 +214,17 @@ async def ajoin(
     found = await caller(connection)
     check(found)
     if isinstance(found, Blocking):
-        return Unthreaded(CallersOwn(connection))
+        return Unthreaded(CallersOwn(connection, commit=commit))
     if family(connection)[0] == "asyncpg":
-        return Asyncpg(connection, begun=begun)
-    return AwaitedCallersOwn(connection)
+        return Asyncpg(connection, commit=commit)
+    return AwaitedCallersOwn(connection, commit=commit)
 
 
-async def _run_on(connection: Any, operation: Operation[T]) -> T:
+async def _run_on(connection: Any, operation: Operation[T], *, notify: bool) -> T:
     found = await caller(connection)
     if isinstance(found, Blocking):
-        return drive(operation.steps, found.execute)
-    return await adrive(operation.steps, found.execute)
+        return found.run(operation, notify=notify)
+    return await found.run(operation, notify=notify)
 
 
 async def _aconnection(connection: Any) -> Any:

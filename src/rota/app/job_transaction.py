@@ -16,19 +16,18 @@ from enum import Enum
 from functools import partial
 from inspect import isawaitable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
+from rota.app.queues import Keeps
+from rota.args import ResultCodec
+from rota.database.block import TransactionBlock
+from rota.database.database import Database
+from rota.database.joined import AwaitedJoined, Joined, ajoin, join
+from rota.database.own import Own, Threaded, to_its_end
 from rota.errors import ConfigError, LeaseLost, StoreUnavailable
 from rota.model.job import ClaimedJob, LeaseId, SessionId
 from rota.model.settlement import Settlement, completed
 from rota.store.execute import adrive, drive
-from rota.transactions.block import TransactionBlock
-from rota.transactions.joined import AwaitedJoined, Joined, ajoin, join
-from rota.transactions.own import Own, Threaded, to_its_end
-
-if TYPE_CHECKING:
-    from rota.app.app import Rota
-    from rota.app.task import Task
 
 T = TypeVar("T")
 
@@ -53,6 +52,8 @@ class Completion:
 
     Attributes:
         job: The job, with the lease that it has now.
+        keeps: How long the task's jobs stay.
+        codec: What writes the job's result, if the task keeps results.
         stage: How far the run has come.
         settlement: What was written, once that is known.
         failed_late: Whether the handler failed after that, which is logged.
@@ -62,14 +63,16 @@ class Completion:
         self,
         job: ClaimedJob,
         session: SessionId,
-        task: "Task[..., Any, Any]",
+        keeps: Keeps,
+        codec: ResultCodec | None,
         *,
         moving: Callable[[], AbstractContextManager[Callable[[LeaseId, LeaseId], None]]],
         doubtful: Callable[[], None],
     ) -> None:
         self.job = job
         self.session = session
-        self.task = task
+        self.keeps = keeps
+        self.codec = codec
         self.stage = Stage.NONE
         self.settlement: Settlement | None = None
         self.failed_late = False
@@ -95,7 +98,7 @@ class Completion:
             raise ConfigError(message)
         self.stage = Stage.OPEN
 
-    def single_out(self, app: "Rota") -> None:
+    def single_out(self, database: Database) -> None:
         """Give the job a lease of its own, and note which.
 
         Raises:
@@ -105,7 +108,7 @@ class Completion:
         job = self.job
         with self._moving() as moved:
             try:
-                lease = app.run(app.store.single_out(self.session, job.id, job.lease))
+                lease = database.run(database.store.single_out(self.session, job.id, job.lease))
             except StoreUnavailable:
                 self._doubtful()
                 raise
@@ -136,12 +139,12 @@ class JobTransaction(TransactionBlock):
     """
 
     def __init__(
-        self, app: "Rota", completion: Completion | None, conn: object, *, commit: bool
+        self, database: Database, completion: Completion | None, conn: object, *, commit: bool
     ) -> None:
         if conn is None and not commit:
             message = "commit=False needs conn=...: nobody else can commit a connection of Rota's"
             raise ConfigError(message)
-        self._app = app
+        self._database = database
         self._completion = completion
         self._conn = conn
         self._commit = commit
@@ -183,17 +186,21 @@ class JobTransaction(TransactionBlock):
         """
         if self._completion is None:
             return
-        task = self._completion.task
-        if not task.store_result:
-            message = f"task {task.name!r} keeps no results; declare it with store_result=True"
+        codec = self._completion.codec
+        if codec is None:
+            task = self._completion.job.task
+            message = f"task {task!r} keeps no results; declare it with store_result=True"
             raise ConfigError(message)
-        self._result = task.result_codec.encode(value)
+        self._result = codec.encode(value)
 
     # The block -------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
+        database = self._database
         joined: Joined = (
-            Own(self._app.begin) if self.own else join(self._conn, self._app.check_backend)
+            Own(database.begin)
+            if self.own
+            else join(self._conn, database.check, commit=self._commit)
         )
         drive(self._entering(_now, joined), _now)
         self._joined = joined
@@ -210,11 +217,11 @@ class JobTransaction(TransactionBlock):
             drive(self._leaving(joined, error), _now)
 
     async def __aenter__(self) -> Self:
-        check, begun = self._app.check_backend, not self._commit
+        database = self._database
         joined: AwaitedJoined = (
-            Threaded(Own(self._app.begin))
+            Threaded(Own(database.begin))
             if self.own
-            else await ajoin(self._conn, check, begun=begun)
+            else await ajoin(self._conn, database.check, commit=self._commit)
         )
         await adrive(self._entering(to_its_end, joined), _now)
         self._awaited = joined
@@ -237,7 +244,7 @@ class JobTransaction(TransactionBlock):
             return
         one.open()
         try:
-            yield partial(run, partial(one.single_out, self._app))
+            yield partial(run, partial(one.single_out, self._database))
             yield joined.begin
         except BaseException:
             one.stage = Stage.NONE
@@ -254,11 +261,10 @@ class JobTransaction(TransactionBlock):
         try:
             if one is not None:
                 one.settlement = completed(
-                    one.job, one.task.keeps[one.job.queue].completed, self._result
+                    one.job, one.keeps[one.job.queue].completed, self._result
                 )
                 one.stage = Stage.SETTLED
-                # Who waits for the job cannot be told in a transaction that is prepared.
-                settle = self._app.store.settle(one.session, [one.settlement], tell=self._commit)
+                settle = self._database.store.settle(one.session, [one.settlement])
                 refused = yield partial(joined.run, settle)
                 one.require(held=not refused)
             if self._commit:
@@ -271,11 +277,11 @@ class JobTransaction(TransactionBlock):
             one.stage = Stage.COMPLETED
 
 
-def without_job(app: "Rota") -> Transact:
+def without_job(database: Database) -> Transact:
     """For direct calls of a task: transactions that complete nothing."""
 
     def transact(_: ClaimedJob, conn: object, commit: bool) -> JobTransaction:  # noqa: FBT001
-        return JobTransaction(app, None, conn, commit=commit)
+        return JobTransaction(database, None, conn, commit=commit)
 
     return transact
 

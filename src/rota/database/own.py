@@ -6,11 +6,10 @@ Rota's own connections block, so async code uses them in threads.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rota.database.recognise import blocking_caller
 from rota.errors import ConfigError
 from rota.store.connections import Transaction
-from rota.store.execute import drive
 from rota.store.operation import Operation
-from rota.transactions.callers import blocking_caller
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -48,8 +47,8 @@ class Own:
     def run(self, operation: Operation[T]) -> T:
         """Run an operation in it; nothing but the commit comes after that."""
         self._open.tune()
-        # With a cursor of Rota's own: the user may have set how his rows look.
-        return drive(operation.steps, blocking_caller(self.connection).execute)
+        # With a cursor of Rota's own: users may have set how their rows look.
+        return blocking_caller(self.connection).run(operation)
 
     def commit(self) -> None:
         """Commit it."""
@@ -66,8 +65,8 @@ class Own:
 class Threaded:
     """A transaction of Rota's own for async code: in a thread of its own.
 
-    In a common pool of threads, those who wait for a lock could keep the threads that whoever has
-    the lock needs to go on.
+    In a common pool, transactions that wait for a lock could occupy all the threads, and the one that
+    holds the lock would find none to go on in.
     """
 
     def __init__(self, own: Own) -> None:
@@ -120,7 +119,7 @@ class Threaded:
 
 
 async def to_its_end(function: Callable[[], T], executor: "ThreadPoolExecutor | None" = None) -> T:
-    """Call in a thread. Who is cancelled meanwhile waits, since the call cannot be stopped."""
+    """Call in a thread. A cancelled caller still waits for the end: the call cannot be stopped."""
     import asyncio  # here, as in `in_thread`
 
     under_way = asyncio.get_running_loop().run_in_executor(executor, function)

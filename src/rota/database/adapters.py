@@ -1,16 +1,18 @@
-"""Callers' connections: joining a transaction that is not Rota's.
+"""Callers' connections: one adapter for each driver.
 
-Each adapter runs one request of an operation on a connection that the caller owns, in whatever
-transaction that connection is in; it begins, commits and closes nothing. Connections are told
-apart by the module of their class, so that no driver is imported that the caller has not imported.
+An adapter runs one request of an operation on a connection that the caller owns, in whatever
+transaction that connection is in; it begins, commits and closes nothing.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from rota.errors import ConfigError, RotaError, SchemaMissing, StoreError
-from rota.store.operation import Copy, Query, Request, Rows
+from rota.store.execute import adrive, drive
+from rota.store.operation import Apart, Copy, Operation, Query, Request, Rows, Surroundings, Where
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,30 @@ class Blocking:
     execute: Callable[[Request], Rows]
     copy: bool = False
 
+    def run(
+        self,
+        operation: Operation[T],
+        *,
+        apart: Callable[[Operation[Any]], Any] | None = None,
+        notify: bool = True,
+    ) -> T:
+        """Run an operation in the caller's transaction.
+
+        Args:
+            operation: What to run.
+            apart: Runs what has to be done outside of the caller's transaction.
+            notify: Whether the transaction may notify other processes.
+        """
+
+        def execute(request: Request) -> Rows:
+            if isinstance(request, Apart) and apart is not None:
+                return [(apart(request.operation),)]
+            if isinstance(request, Where):
+                return [Surroundings(inside=True, copy=self.copy, notify=notify)]
+            return self.execute(request)
+
+        return drive(operation.steps, execute)
+
 
 @dataclass(frozen=True, slots=True)
 class Awaiting:
@@ -30,88 +56,23 @@ class Awaiting:
     execute: Callable[[Request], Awaitable[Rows]]
     copy: bool = False
 
+    async def run(
+        self,
+        operation: Operation[T],
+        *,
+        apart: Callable[[Operation[Any]], Awaitable[Any]] | None = None,
+        notify: bool = True,
+    ) -> T:
+        """`Blocking.run` for async code."""
 
-async def caller(connection: Any) -> Blocking | Awaiting:
-    """Recognise a caller's connection, async or not.
+        async def execute(request: Request) -> Rows:
+            if isinstance(request, Apart) and apart is not None:
+                return [(await apart(request.operation),)]
+            if isinstance(request, Where):
+                return [Surroundings(inside=True, copy=self.copy, notify=notify)]
+            return await self.execute(request)
 
-    Raises:
-        ConfigError: It is no connection that Rota knows how to use.
-    """
-    match family(connection):
-        case ("psycopg", "AsyncConnection"):
-            return _psycopg_async(connection)
-        case ("asyncpg", _):
-            return _asyncpg(connection)
-        case ("aiosqlite", _):
-            return _aiosqlite(connection)
-        case ("sqlalchemy", "AsyncConnection"):
-            return _sqlalchemy_async(connection)
-        case ("sqlalchemy", "AsyncSession" | "async_scoped_session"):
-            try:
-                own = await connection.connection()
-            except Exception as error:
-                raise _translated(error) from error
-            return _sqlalchemy_async(own)
-        case _:
-            return blocking_caller(connection)
-
-
-def blocking_caller(connection: Any) -> Blocking:
-    """Recognise a caller's blocking connection.
-
-    Raises:
-        ConfigError: It is an async one, or none that Rota knows how to use.
-    """
-    match family(connection):
-        case ("psycopg", "Connection"):
-            return _psycopg(connection)
-        case ("sqlite3", _):
-            return _sqlite3(connection)
-        case ("sqlalchemy", "Connection"):
-            return _sqlalchemy(connection)
-        case ("sqlalchemy", "Session" | "scoped_session"):
-            try:
-                own = connection.connection()
-            except Exception as error:
-                raise _translated(error) from error
-            return _sqlalchemy(own)
-        case (("psycopg" | "asyncpg" | "aiosqlite" | "sqlalchemy"), kind):
-            message = (
-                f"conn is an async {kind}, for async code: `await aenqueue(...)`, `async with`"
-            )
-            raise ConfigError(message)
-        case _:
-            kind = f"{type(connection).__module__}.{type(connection).__qualname__}"
-            message = (
-                f"conn is a {kind}, which Rota cannot use; it takes connections of psycopg, "
-                "asyncpg, sqlite3 and aiosqlite, and SQLAlchemy's Connection, Session and their "
-                "async twins"
-            )
-            raise ConfigError(message)
-
-
-_KINDS = {
-    "psycopg": {"Connection", "AsyncConnection"},
-    "asyncpg": {"Connection", "PoolConnectionProxy"},
-    "sqlite3": {"Connection"},
-    "aiosqlite": {"Connection"},
-    "sqlalchemy": {
-        "Connection", "Session", "scoped_session",
-        "AsyncConnection", "AsyncSession", "async_scoped_session",
-    },
-}  # fmt: skip
-
-
-def family(connection: object) -> tuple[str, str]:
-    """A connection's driver and kind, two empty texts for what is no connection.
-
-    Subclasses count as what they derive from; the first class of a known family decides.
-    """
-    for kind in type(connection).__mro__:
-        package = kind.__module__.partition(".")[0]
-        if kind.__name__ in _KINDS.get(package, ()):
-            return package, kind.__name__
-    return "", ""
+        return await adrive(operation.steps, execute)
 
 
 # psycopg. The caller's connection may make dicts of its rows or have cursors with another style of
@@ -119,7 +80,8 @@ def family(connection: object) -> tuple[str, str]:
 # fetching what came back, hence no question whether there are rows.
 
 
-def _psycopg(connection: Any) -> Blocking:
+def psycopg(connection: Any) -> Blocking:
+    """A connection of psycopg."""
     from psycopg import Cursor, ProgrammingError
     from psycopg.rows import tuple_row
 
@@ -140,12 +102,13 @@ def _psycopg(connection: Any) -> Blocking:
                 case _:
                     raise _unknown(request)  # noqa: TRY301
         except Exception as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
     return Blocking("postgres", execute, copy=not connection.pgconn.pipeline_status)
 
 
-def _psycopg_async(connection: Any) -> Awaiting:
+def psycopg_async(connection: Any) -> Awaiting:
+    """An async connection of psycopg."""
     from psycopg import AsyncCursor, ProgrammingError
     from psycopg.rows import tuple_row
 
@@ -166,7 +129,7 @@ def _psycopg_async(connection: Any) -> Awaiting:
                 case _:
                     raise _unknown(request)  # noqa: TRY301
         except Exception as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
     return Awaiting("postgres", execute, copy=not connection.pgconn.pipeline_status)
 
@@ -178,7 +141,9 @@ def _none(cursor: Any) -> Rows:
     return ()
 
 
-def _asyncpg(connection: Any) -> Awaiting:
+def asyncpg(connection: Any) -> Awaiting:
+    """A connection of asyncpg."""
+
     async def execute(request: Request) -> Rows:
         if not isinstance(request, Query):
             raise _unknown(request)
@@ -188,12 +153,14 @@ def _asyncpg(connection: Any) -> Awaiting:
                 tuple(row) for row in await connection.fetch(request.statement.numbered, *values)
             ]
         except Exception as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
     return Awaiting("postgres", execute)
 
 
-def _sqlite3(connection: Any) -> Blocking:
+def sqlite3(connection: Any) -> Blocking:
+    """A connection of sqlite3."""
+
     def execute(request: Request) -> Rows:
         if not isinstance(request, Query):
             raise _unknown(request)
@@ -202,12 +169,14 @@ def _sqlite3(connection: Any) -> Blocking:
             cursor.row_factory = None
             return list(cursor.execute(request.statement.text, request.params).fetchall())
         except Exception as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
     return Blocking("sqlite", execute)
 
 
-def _aiosqlite(connection: Any) -> Awaiting:
+def aiosqlite(connection: Any) -> Awaiting:
+    """A connection of aiosqlite."""
+
     async def execute(request: Request) -> Rows:
         if not isinstance(request, Query):
             raise _unknown(request)
@@ -217,12 +186,13 @@ def _aiosqlite(connection: Any) -> Awaiting:
                 await cursor.execute(request.statement.text, request.params)
                 return list(await cursor.fetchall())
         except Exception as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
     return Awaiting("sqlite", execute)
 
 
-def _sqlalchemy(connection: Any) -> Blocking:
+def sqlalchemy(connection: Any) -> Blocking:
+    """A connection of SQLAlchemy."""
     backend, arrange = _dialect(connection.dialect)
 
     def execute(request: Request) -> Rows:
@@ -234,12 +204,13 @@ def _sqlalchemy(connection: Any) -> Blocking:
             result = connection.exec_driver_sql(*arrange(request))
             return [tuple(row) for row in result] if result.returns_rows else ()
         except Exception as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
     return Blocking(backend, execute)
 
 
-def _sqlalchemy_async(connection: Any) -> Awaiting:
+def sqlalchemy_async(connection: Any) -> Awaiting:
+    """An async connection of SQLAlchemy."""
     backend, arrange = _dialect(connection.dialect)
 
     async def execute(request: Request) -> Rows:
@@ -249,7 +220,7 @@ def _sqlalchemy_async(connection: Any) -> Awaiting:
             result = await connection.exec_driver_sql(*arrange(request))
             return [tuple(row) for row in result] if result.returns_rows else ()
         except Exception as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
     return Awaiting(backend, execute)
 
@@ -281,7 +252,8 @@ def _numbered(query: Query) -> Arranged:
     return query.statement.numbered, tuple(query.params[name] for name in query.statement.order)
 
 
-def _translated(error: Exception) -> RotaError:
+def translated(error: Exception) -> RotaError:
+    """The error of Rota's own tree that a driver's error means."""
     if isinstance(error, RotaError):
         return error
     original = getattr(error, "orig", error)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
+from rota.database.own import Own, Threaded
 from rota.store.connections import Transaction
-from rota.transactions.own import Own, Threaded
 
 
 class TransactionBlock(ABC):

@@ -1,0 +1,168 @@
+"""The database of an app: its store, and on which connection an operation runs.
+
+An operation runs on a connection of Rota's own, or in the transaction of a caller's: a connection or
+session, async or not, or the block of a transaction that Rota has begun. Async code does the same in
+threads, since Rota's own connections block.
+"""
+
+from typing import TypeVar
+
+from rota.database.adapters import Awaiting, Blocking
+from rota.database.block import OwnTransaction, TransactionBlock
+from rota.database.recognise import blocking_caller, caller
+from rota.database.waiting import Waiting
+from rota.errors import ConfigError, SchemaMissing, StoreUnavailable
+from rota.store import migrate
+from rota.store.connections import Connection, Transaction
+from rota.store.execute import in_thread
+from rota.store.opening import open_store
+from rota.store.operation import Operation
+from rota.store.protocol import Store
+
+T = TypeVar("T")
+
+SPARE = 8
+"""So many connections are kept open for the next operation."""
+
+
+class Database:
+    """One database. Nothing is opened before the first operation.
+
+    Args:
+        url: `postgresql://…` or `sqlite:///file.db`.
+
+    Attributes:
+        url: Which one it is.
+        store: Its operations.
+        waiting: The thread that waits for jobs to end.
+
+    Raises:
+        ConfigError: The URL cannot be used, or the driver is not installed.
+    """
+
+    url: str
+    store: Store
+    waiting: Waiting
+
+    def __init__(self, url: str) -> None:
+        self._spare: list[Connection] = []
+        self._open(url)
+
+    def _open(self, url: str) -> None:
+        self.store = open_store(url)
+        self.url = url
+        self.waiting = Waiting(self.store)
+        self._ready = False
+
+    def use(self, url: str) -> None:
+        """Be another database from now on; what is open is closed.
+
+        Raises:
+            ConfigError: The URL cannot be used; then nothing has changed.
+        """
+        open_store(url)
+        self.close()
+        self._open(url)
+
+    def ready(self, *, make: bool = True) -> None:
+        """Check once that the database has the tables that this Rota needs.
+
+        A SQLite file gets them by itself (unless `make` is false: a caller's open transaction
+        would keep it waiting); a PostgreSQL database by `rota migrate`.
+
+        Raises:
+            SchemaMissing: Run `rota migrate`.
+            SchemaOutdated: Run `rota migrate`.
+            SchemaTooNew: Upgrade Rota.
+        """
+        if self._ready:
+            return
+        connection = self.store.connect()
+        try:
+            try:
+                migrate.check(self.store, connection)
+            except SchemaMissing:
+                if not make or self.store.name != "sqlite":
+                    raise
+                migrate.migrate(self.store, connection)
+        finally:
+            connection.close()
+        self._ready = True
+
+    def run(self, operation: Operation[T], conn: object = None) -> T:
+        """Run an operation: in the transaction of `conn`, else on a connection of Rota's own.
+
+        Raises:
+            ConfigError: `conn` is async, or no connection to this database.
+            StoreError: The database refuses.
+        """
+        if conn is not None:
+            return self._join(blocking_caller(_connection(conn)), operation)
+        if not self._ready:
+            self.ready()
+        # Without a lock: taking from a list and adding to it are single steps for all threads.
+        try:
+            connection = self._spare.pop()
+        except IndexError:
+            connection = self.store.connect()
+        try:
+            return connection.run(operation)
+        except StoreUnavailable:
+            connection.close()
+            raise
+        finally:
+            if len(self._spare) < SPARE:
+                self._spare.append(connection)
+            else:
+                connection.close()
+
+    async def arun(self, operation: Operation[T], conn: object = None) -> T:
+        """`run` for async code; `conn` may be async or not."""
+        if conn is None or (isinstance(conn, TransactionBlock) and conn.own):
+            return await in_thread(self.run, operation, conn)
+        found = await caller(_connection(conn))
+        if isinstance(found, Blocking):
+            return self._join(found, operation)
+        self.check(found)
+        if not self._ready:
+            await in_thread(self.ready, make=False)
+        return await found.run(operation, apart=self.arun)
+
+    def _join(self, found: Blocking, operation: Operation[T]) -> T:
+        self.check(found)
+        self.ready(make=False)
+        return found.run(operation, apart=self.run)
+
+    def check(self, found: Blocking | Awaiting) -> None:
+        """Refuse a caller's connection to another kind of database.
+
+        Raises:
+            ConfigError: It is one.
+        """
+        if found.backend != self.store.name:
+            message = (
+                f"conn leads to {found.backend}, but this Rota keeps its jobs in "
+                f"{self.store.name}; a job can only join a transaction of its own database"
+            )
+            raise ConfigError(message)
+
+    def transaction(self) -> OwnTransaction:
+        """A transaction of Rota's own, for `with` and `async with`."""
+        return OwnTransaction(self.begin)
+
+    def begin(self) -> Transaction:
+        """Begin a transaction of Rota's own; `transaction` is the way to use it."""
+        self.ready()
+        return self.store.transaction()
+
+    def close(self) -> None:
+        """Close all connections; using the object again opens new ones."""
+        self.waiting.close()
+        spare, self._spare = self._spare, []
+        for connection in spare:
+            connection.close()
+        self.store.close()
+
+
+def _connection(conn: object) -> object:
+    return conn.connection if isinstance(conn, TransactionBlock) else conn

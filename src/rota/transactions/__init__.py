@@ -1,1 +1,0 @@
-"""Transactions that jobs join: the caller's, and Rota's own."""
