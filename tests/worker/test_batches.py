@@ -451,16 +451,16 @@ def test_cancelling_a_job_that_is_gathered(app: Rota) -> None:
         one, two = handles(app, task.enqueue_many([(1,), (2,)]))
         until(lambda: two.status is State.RUNNING and one.status is State.RUNNING)
         with pytest.MonkeyPatch.context() as patch:
-            from rota.worker.runners import Runners
+            from rota.worker.call import Calls
 
             told = threading.Event()
-            made = Runners.cancel
+            made = Calls.cancel
 
-            def spy(self: Runners, jobs: Any) -> None:
-                made(self, jobs)
+            def spy(self: Calls, job: JobId) -> bool:
                 told.set()
+                return made(self, job)
 
-            patch.setattr(Runners, "cancel", spy)
+            patch.setattr(Calls, "cancel", spy)
             two.cancel()
             assert told.wait(20)
         three = task.enqueue(3)

@@ -24,6 +24,7 @@ from rota.store.postgres.connection import PostgresConnection
 from rota.worker.claim import Claimer
 from rota.worker.leases import Leases
 from rota.worker.session import Session
+from rota.worker.switchboard import Switchboard, on_loop
 from tests.fixtures.workers import drained, records, until, working
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def test_jobs_that_end_together_are_not_quick(app: Rota) -> None:
         with claiming(app, ignore) as (claimer, _):
             for ended, wanted in (3, 3), (8, 3 + (8 - 3) // 2):
                 claimer._claimed += ended
-                claimer.ended(ended)
+                claimer.free(ended)
                 claimer._measured = (time.monotonic() - 0.1, claimer._measured[1])
                 claimer._window = 0.1
                 assert claimer._want() == wanted
@@ -372,16 +373,21 @@ def migrated(url: str) -> Iterator[Rota]:
 @contextmanager
 def claiming(app: Rota, told: Callable[[Any], None]) -> Iterator[tuple[Claimer, Session]]:
     """A claimer for three jobs at a time, and its session; it tells what it would tell runners."""
-    config = WorkerConfig(concurrency=3)
-    session = Session(
-        app.database.store, config, ("default",), app.events,
-        lost=ignore, cancel=ignore, learn=ignore, refused=ignore,
-    )  # fmt: skip
+    config = WorkerConfig(queues=("default",), concurrency=3)
+    switchboard = Switchboard()
+    switchboard.deliver = on_loop(asyncio.get_running_loop(), told)
+    switchboard.adopt = on_loop(asyncio.get_running_loop(), told)
+    switchboard.learn = switchboard.cancel = switchboard.refuse = ignore
+    switchboard.lose = switchboard.nudge = nothing
+    session = Session(app.database.store, config, app.events, switchboard)
     claimer = Claimer(
-        app.database.store, config, ("default",), events=app.events, session=session, leases=Leases(),
-        loop=asyncio.get_running_loop(), deliver=told, woken=nothing, dry=nothing, shared=told,
-        refused=ignore,
-    )  # fmt: skip
+        app.database.store,
+        config,
+        app.events,
+        session=session,
+        leases=Leases(),
+        switchboard=switchboard,
+    )
     session.open()
     try:
         yield claimer, session

@@ -19,6 +19,7 @@ from rota.model.job import SessionId
 from rota.store.connections import Transaction
 from rota.store.cron import ENTRIES
 from rota.worker.cron import CronWatch
+from rota.worker.switchboard import Switchboard
 from tests.fixtures.workers import records, until, working
 
 EVERY_SECOND = "* * * * * *"
@@ -269,7 +270,7 @@ def test_who_waits_for_an_entry_wakes_for_the_next(
     pauses: list[float] = []
     with closing(app.database.store.connect()) as connection:
         watch = CronWatch(
-            app.database.store, connection, WorkerConfig(poll=1e6), app.events, lambda: None
+            app.database.store, connection, WorkerConfig(poll=1e6), app.events, Switchboard()
         )
         while len(pauses) < 20:
             look = connection.run(app.database.store.look([], cron=True))

@@ -4,18 +4,19 @@ import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import pytest
 
 from rota import Rota, WorkerConfig
 from rota.model.job import ClaimedJob, JobId, LeaseId
 from rota.model.notes import Notes
-from rota.worker.batch_run import BatchRunners
+from rota.worker.call import Calls
 from rota.worker.gathering import Batch, Batches
-from rota.worker.job_transactions import Effects
+from rota.worker.job_transactions import JobTransactions
 from rota.worker.leases import Leases
+from rota.worker.runners import Runners
+from rota.worker.switchboard import Switchboard
 
 if TYPE_CHECKING:
     from rota.model.settlement import Settlement
@@ -52,7 +53,9 @@ class Gathering:
         self.ready: list[Batch] = []
         self.room = 0
         self.came = asyncio.Event()
-        self.batches = Batches(app.tasks.batch, self._take, self._tell)
+        switchboard = Switchboard()
+        switchboard.allow = self._tell
+        self.batches = Batches(app.tasks.batch, self._take, switchboard)
 
     def _take(self, batch: Batch) -> None:
         self.ready.append(batch)
@@ -148,14 +151,15 @@ async def test_batches_and_single_jobs_take_turns(app: Rota) -> None:
 
     app.task(name="many", batch=3, within=300)(handler(order))
     notes = Notes(lambda: None)
-    runners = BatchRunners(
-        app.tasks, WorkerConfig(concurrency=1), app.events, settled.append, end,
-        effects=Effects(app, Leases(), cast("Any", SimpleNamespace(wake=None)), notes), notes=notes,
-        middleware=app.middleware, batch_tasks=app.tasks.batch,
-        spare=lambda _: None,
+    switchboard = Switchboard()
+    switchboard.settle, switchboard.free, switchboard.allow = settled.append, end, lambda _: None
+    calls = Calls(
+        app.tasks, WorkerConfig(concurrency=1), app.events, middleware=app.middleware, notes=notes,
+        effects=JobTransactions(app, Leases(), switchboard, notes),
     )  # fmt: skip
+    runners = Runners(1, calls, app.tasks.batch, app.events, switchboard)
     runners.deliver([*claimed("plain", 1, 3), *claimed("many", 4, 6)])
     await asyncio.wait_for(done.wait(), 20)
-    runners.close()
+    calls.close()
     assert order == ["many [4, 5, 6]", "plain 1", "many [7, 8, 9]", "plain 2", "plain 3"]
     assert sorted(one.job for one in settled) == list(range(1, 10))

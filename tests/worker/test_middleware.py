@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from rota import BatchContext, Context, Discard, JobFailed, Rota, Snooze, State
-from rota.model.job import ClaimedJob
-from rota.worker.runners import Runners
+from rota.worker.call import Call, Calls
 from tests.fixtures.workers import drained, until, working
 from tests.worker import chores
 from tests.worker.chores import adopt
@@ -357,13 +356,13 @@ def test_cancelling_goes_through_it(app: Rota) -> None:
 def test_without_middleware_nothing_is_called(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where none is registered, a job takes the way that it always took."""
     called: list[str] = []
-    made = Runners._call_through
+    made = Calls._call_through
 
-    async def spy(self: Runners, run: Any, job: ClaimedJob, *rest: Any) -> Any:
-        called.append(job.task)
-        return await made(self, run, job, *rest)
+    async def spy(self: Calls, call: Call) -> Any:
+        called.append(call.task.name)
+        return await made(self, call)
 
-    monkeypatch.setattr(Runners, "_call_through", spy)
+    monkeypatch.setattr(Calls, "_call_through", spy)
 
     @app.task
     async def job() -> None: ...

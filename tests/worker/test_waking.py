@@ -15,6 +15,7 @@ from rota import Rota, Task, WorkerConfig
 from rota.model.job import SessionInfo
 from rota.worker import claim
 from rota.worker.session import Session
+from rota.worker.switchboard import Switchboard
 from tests.fixtures.workers import LONG, ROOT, until, working
 
 START = Task[..., Any, Any]
@@ -240,7 +241,8 @@ def test_one_that_would_go_first_but_does_not(
 
 def test_each_number_has_one_that_goes_first(app: Rota) -> None:
     """Of the sessions of a queue always one, and everybody comes to it."""
-    sessions = [Session(app.database.store, WorkerConfig(), ("mail",), app.events, lost=_no, learn=_no, cancel=_no, refused=_no) for _ in range(4)]  # fmt: skip
+    config = WorkerConfig(queues=("mail",))
+    sessions = [Session(app.database.store, config, app.events, Switchboard()) for _ in range(4)]
     numbers = [app.database.run(app.database.store.open_session(SessionInfo("a", 1, ("mail",), LONG))) for _ in sessions]  # fmt: skip
     for session, number in zip(sessions, numbers, strict=True):
         assert session.goes_first("mail", 1)  # as long as it knows of nobody
@@ -256,7 +258,3 @@ def test_each_number_has_one_that_goes_first(app: Rota) -> None:
         assert min(shares) > 25, (rhythm, shares)
     for session in sessions:
         assert session.goes_first("elsewhere", 1)
-
-
-def _no(_: object) -> None:
-    """Nothing."""

@@ -2,24 +2,24 @@
 
 It asks for as many jobs as may run at once and, beyond these, for about a tenth of a second's work
 at the rate of the moment: a worker with slow jobs holds none that others could run. Half of this it
-asks for at a time, so that the database makes one claim while the jobs of the other one run. Where
+asks for at a time, so that the database makes one claim while the jobs of the last one run. Where
 batches are gathered it asks for what is missing in them, too.
 """
 
-import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from rota.config import WorkerConfig
-from rota.errors import LeaseLost, RotaError
+from rota.errors import LeaseLost
 from rota.events import Events, JobsClaimed, LimitsReached
 from rota.model.job import ClaimedJob, SessionId
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
 from rota.worker.loop import finish, repeat
 from rota.worker.session import Session
+from rota.worker.switchboard import Switchboard
 from rota.worker.turns import Turns
 
 PREFETCH_TIME = 0.1
@@ -37,41 +37,30 @@ BREATH = 0.0004
 """Seconds for which the claimer keeps still where it has just handed over all there was."""
 
 LONGER = 15
-"""So many times longer than `poll` this thread sleeps where upkeep looks for jobs once a `poll`."""
+"""Where upkeep looks for jobs once a `poll`, this thread sleeps so many times longer."""
 
 
 class Claimer:
-    """Claims jobs and hands them to `deliver`, which is called on the event loop."""
+    """Claims jobs and delivers them to the event loop."""
 
     def __init__(
         self,
         store: Store,
         config: WorkerConfig,
-        queues: tuple[str, ...],
-        *,
         events: Events,
+        *,
         session: Session,
         leases: Leases,
-        loop: asyncio.AbstractEventLoop,
-        deliver: Callable[[list[ClaimedJob]], None],
-        woken: Callable[[], None],
-        dry: Callable[[], None],
-        shared: Callable[[Turns | None], None],
-        refused: Callable[[RotaError], None],
+        switchboard: Switchboard,
     ) -> None:
         self._store = store
         self._config = config
-        self._queues = list(queues)
+        self._queues = list(config.queues)
         self._events = events
         self._session = session
         self._leases = leases
-        self._loop = loop
-        self._deliver = deliver
-        self._woken = woken
-        self._dry = dry
-        self._shared = shared
-        self._refused = refused
-        self._waker = store.waker(queues)
+        self._switchboard = switchboard
+        self._waker = store.waker(config.queues)
         self._connection = self._waker.connection
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -88,14 +77,16 @@ class Claimer:
         self._doubtful = False
         self._turns: Turns | None = None
         self._new_turns: deque[Turns | None] = deque()
-        self._freed = False
+        self._looking_again = False
         self._ahead = 0.0
         self._window = FIRST_WINDOW
         self._measured = (time.monotonic(), 0)
 
     def start(self) -> None:
         """Begin to claim."""
-        self._thread = repeat("claimer", self._step, self._stopping, self._events, self._refused)
+        self._thread = repeat(
+            "claimer", self._step, self._stopping, self._events, self._switchboard.refuse
+        )
 
     def stop(self) -> None:
         """Claim no more; returns when no claim is under way."""
@@ -107,14 +98,14 @@ class Claimer:
         self._pass_on()
         self._waker.close()
 
-    def ended(self, count: int = 1) -> None:
-        """Jobs have ended, or were dropped: there is room for others. Called on the event loop."""
+    def free(self, count: int) -> None:
+        """So many jobs have ended, or were dropped: there is room for others. Called on the loop."""
         self._ended += count
         if not self._room.is_set():
             self._room.set()
 
-    def spare(self, count: int) -> None:
-        """So many jobs may be held beyond the concurrency, for batches. Called on the event loop."""
+    def allow(self, count: int) -> None:
+        """So many jobs may be held beyond the concurrency, for batches. Called on the loop."""
         more, self._spare = count > self._spare, count
         if more and not self._room.is_set():
             self._room.set()
@@ -125,14 +116,14 @@ class Claimer:
 
     def share(self, most: Mapping[str, int]) -> None:
         """From now on claim so many jobs of these queues as may run at once."""
-        turns = Turns(most, self._config.prefetch, self._free) if most else None
+        turns = Turns(most, self._config.prefetch, self._look_again) if most else None
         self._new_turns.append(turns)
-        self._free()
+        self._look_again()
 
-    def _free(self) -> None:
+    def _look_again(self) -> None:
         """There may be something to claim that there was no room for."""
-        if not self._freed:
-            self._freed = True
+        if not self._looking_again:
+            self._looking_again = True
             self._room.set()
             self._waker.wake()
 
@@ -140,9 +131,8 @@ class Claimer:
         """There may be leases of the session that the worker does not know of: give them back."""
         self._doubtful = True
 
-    @property
     def claimed(self) -> int:
-        """Jobs that were claimed so far."""
+        """How many jobs were claimed so far."""
         return self._claimed
 
     @property
@@ -151,12 +141,12 @@ class Claimer:
         return self._claimed - self._ended
 
     def _step(self) -> None:
-        self._freed = False
+        self._looking_again = False
         while self._new_turns:
             # The runners get them behind everything that was claimed before.
             self._pass_on()
             self._turns = self._new_turns.popleft()
-            self._loop.call_soon_threadsafe(self._shared, self._turns)
+            self._switchboard.adopt(self._turns)
         session = self._session.current
         want = self._want()
         if session is None or want <= 0:
@@ -169,11 +159,11 @@ class Claimer:
         try:
             jobs = self._claim(session, want)
         except LeaseLost:
-            # The session's own thread finds out and opens a new one.
+            # The session's own thread finds out and opens another session.
             self._stopping.wait(self._config.heartbeat)
             return
         except Exception:
-            # Some of the claim may have been written all the same; nobody would run its jobs.
+            # The claim may have been written all the same; then its jobs would run nowhere.
             self._doubtful = True
             raise
         self._tell(jobs, time.monotonic() - began)
@@ -218,10 +208,10 @@ class Claimer:
         # One queue must not always come first among equal priorities.
         self._queues.append(self._queues.pop(0))
         if full:
-            # Where so many were, there are more: the next claim need not look first.
+            # So many were there that there are more: the next claim need not look first.
             self._news = True
             if not self._waker.busy():
-                # The next claim has to wait for another connection; they need not.
+                # The next claim has to wait for another connection; these jobs need not.
                 self._pass_on()
         else:
             self._pass_on()
@@ -232,11 +222,11 @@ class Claimer:
         """Deliver what the last claim found, if that was not done yet."""
         jobs, self._kept = self._kept, []
         if jobs:
-            self._loop.call_soon_threadsafe(self._deliver, jobs)
+            self._switchboard.deliver(jobs)
 
     def _rest(self) -> None:
-        if self.outstanding == 0:
-            self._dry()
+        if self._config.drain and self.outstanding == 0:
+            self._switchboard.drain()
         woken = self._waker.wait(self._nap, self._session.goes_first)
         if self.outstanding == 0:
             self._window = FIRST_WINDOW
@@ -244,8 +234,8 @@ class Claimer:
         if woken:
             self._nap = SHORTEST_NAP
             self._news = True
-            if not self._freed:
-                self._woken()
+            if not self._looking_again:
+                self._switchboard.nudge()
         else:
             self._nap = min(self._nap * 2, self._longest)
 
@@ -254,7 +244,7 @@ class Claimer:
         now = time.monotonic()
         since, ended = self._measured
         if now - since >= self._window:
-            # The first ones to end in this time may have run for long: they say nothing of a rate.
+            # The first jobs to end in this time may have run for long: they say nothing of a rate.
             quick = max(0, self._ended - ended - self._config.concurrency)
             self._ahead = quick / (now - since) * PREFETCH_TIME
             if self._turns is not None:

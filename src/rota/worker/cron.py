@@ -3,7 +3,6 @@
 import logging
 import math
 import time
-from collections.abc import Callable
 
 from rota.config import WorkerConfig
 from rota.errors import StoreError, StoreUnavailable
@@ -12,6 +11,7 @@ from rota.model.job import Look
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from rota.worker.loop import REMINDER
+from rota.worker.switchboard import Switchboard
 
 logger = logging.getLogger("rota")
 
@@ -20,15 +20,12 @@ NEWS = 1.0
 there are, and under load a worker looks twenty times a second."""
 
 PAUSE = 0.05
-"""Seconds between two tries to make the jobs of an entry that somebody else has locked; then longer,
-up to the usual pause between two looks. Whenever another entry comes due it is tried, too."""
+"""Seconds between two tries to make the jobs of an entry that is locked elsewhere; then longer, up to
+the usual pause between two looks. Whenever another entry comes due it is tried, too."""
 
 
 class CronWatch:
-    """What one worker knows of the entries; used by its upkeep.
-
-    `available` is called when jobs were made.
-    """
+    """What one worker knows of the entries; used by its upkeep."""
 
     def __init__(
         self,
@@ -36,13 +33,13 @@ class CronWatch:
         connection: Connection,
         config: WorkerConfig,
         events: Events,
-        available: Callable[[], None],
+        switchboard: Switchboard,
     ) -> None:
         self._store = store
         self._connection = connection
         self._config = config
         self._events = events
-        self._available = available
+        self._switchboard = switchboard
         self._ask_at = 0.0
         self._due_at: float | None = None
         self._later_at = math.inf
@@ -73,7 +70,7 @@ class CronWatch:
             # There may be more, and these entries have a next due time.
             self._ask_at = 0.0
             return 0.0
-        # Somebody else is at it, or has not ended the transaction that changes the entry.
+        # Another worker is at it, or a transaction that changes the entry has not ended.
         now = time.monotonic()
         again = min(now + self._pause, max(now + PAUSE, self._later_at))
         self._due_at = self._ask_at = again
@@ -91,20 +88,22 @@ class CronWatch:
             # The rest of the upkeep must go on: rescuing, say.
             self._remind("(all that are due)", str(error))
             return False
-        for one in done:
-            if one.error is not None:
-                self._remind(one.entry, one.error)
+        for made in done:
+            if made.error is not None:
+                self._remind(made.entry, made.error)
                 continue
-            if one.new:
-                self._events.emit(JobsEnqueued(one.task, one.queue, one.new))
-            if one.jobs:
-                self._events.emit(CronJobsMade(one.entry, one.due, one.jobs))
-            if one.missed is not None:
-                logger.warning("cron entry %s: runs from %s on were missed", one.entry, one.missed)
-                self._events.emit(CronRunsMissed(one.entry, one.missed))
-        if any(one.jobs for one in done):
-            self._available()
-        return len(self._aside) > known or any(one.error is None for one in done)
+            if made.new:
+                self._events.emit(JobsEnqueued(made.task, made.queue, made.new))
+            if made.jobs:
+                self._events.emit(CronJobsMade(made.entry, made.due, made.jobs))
+            if made.missed is not None:
+                logger.warning(
+                    "cron entry %s: runs from %s on were missed", made.entry, made.missed
+                )
+                self._events.emit(CronRunsMissed(made.entry, made.missed))
+        if any(made.jobs for made in done):
+            self._switchboard.wake()
+        return len(self._aside) > known or any(made.error is None for made in done)
 
     def _remind(self, entry: str, error: str) -> None:
         """Say that an entry cannot be read here: once a minute, for it stays due."""

@@ -28,13 +28,14 @@ def returned(
     try:
         return completed(job, keep.completed, task.result_codec.encode(value))
     except ArgsError as error:
-        return _unstorable(job, task, error)
+        unstorable = _unstorable(error)
+        return decide(job, unstorable, task.retry, keep.discarded, now=datetime.now(UTC))
 
 
 def failed(job: ClaimedJob, task: Task[..., Any, Any], error: BaseException) -> Settlement:
     """The handler raised."""
     if isinstance(error, UnstorableResult):
-        return _unstorable(job, task, error)
+        error = _unstorable(error)
     keep = task.keeps[job.queue].discarded
     return decide(job, error, task.retry, keep, now=datetime.now(UTC))
 
@@ -44,8 +45,6 @@ def too_long(job: ClaimedJob) -> TimeoutError:
     return TimeoutError(f"the attempt took longer than {job.timeout} seconds")
 
 
-def _unstorable(job: ClaimedJob, task: Task[..., Any, Any], error: Exception) -> Settlement:
+def _unstorable(error: Exception) -> Discard:
     # The handler has done its work; running it again would not make the result storable.
-    discard = Discard(f"the handler ran, but its result cannot be stored: {error}")
-    keep = task.keeps[job.queue].discarded
-    return decide(job, discard, task.retry, keep, now=datetime.now(UTC))
+    return Discard(f"the handler ran, but its result cannot be stored: {error}")

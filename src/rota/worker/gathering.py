@@ -1,16 +1,16 @@
-"""Gathering the jobs of batch tasks, and what one call says of each of them.
+"""Gathering the jobs of batch tasks, and what their call says of each job.
 
 A batch is open from its first job until a runner takes it. When it is full, or `within` seconds
 after its first job, it goes to the runners' inbox; while it waits there for a free runner, it still
 takes jobs in. So there is at most one open batch of each task, and a worker that is busy makes its
 batches larger instead of more.
 
-The claimer counts jobs, the concurrency counts calls: `room` tells the claimer how many jobs it may
-hold beyond its concurrency, because a batch is gathered from them or one call runs them.
+The claimer counts jobs, the concurrency counts calls: so the claimer is told how many jobs it may hold
+beyond its concurrency, for the batches that are gathered or run.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NoReturn
 
 from rota.app.batch import BatchTask
@@ -18,9 +18,10 @@ from rota.app.context import BatchContext, Context
 from rota.errors import ArgsError, ConfigError
 from rota.model.job import ClaimedJob, JobId
 from rota.model.notes import Notes
+from rota.worker.switchboard import Switchboard
 
 CANCELLED: Final = object()
-"""What is said of a job that somebody wanted cancelled and that was not completed."""
+"""What is said of a job that was not completed because its cancelling was requested."""
 
 
 class Batch:
@@ -48,7 +49,7 @@ class Batch:
         return self.jobs[0]._replace(timeout=self.task.spec.timeout)
 
     def take_out(self, unwanted: Collection[JobId]) -> list[ClaimedJob]:
-        """Take jobs out that somebody wants cancelled; those that were in."""
+        """Take jobs out that are to be cancelled; those that were in."""
         out = [job for job in self.jobs if job.id in unwanted]
         if out:
             self.jobs = [job for job in self.jobs if job.id not in unwanted]
@@ -75,7 +76,7 @@ class Batch:
         return [], arguments
 
     def cancel(self, job: JobId) -> None:
-        """Tell the handler that somebody wants this job cancelled."""
+        """Tell the handler that this job is to be cancelled."""
         for context in self.context.jobs:
             if context.job_id == job:
                 context.request_cancel()
@@ -113,30 +114,27 @@ class Batch:
 class Batches:
     """Gathers jobs into batches; lives on the event loop.
 
-    `ready` is called with a batch that a runner shall take, `room` with how many jobs more than the
-    concurrency says may be held from now on.
+    `take` is called with each batch that a runner shall take.
     """
 
     def __init__(
         self,
         tasks: Mapping[str, BatchTask[Any, Any]],
-        ready: Callable[[Batch], None],
-        room: Callable[[int], None],
+        take: Callable[[Batch], None],
+        switchboard: Switchboard,
     ) -> None:
         self._tasks = tasks
-        self._ready = ready
-        self._room = room
+        self._take = take
+        self._switchboard = switchboard
         self._loop = asyncio.get_running_loop()
         self._open: dict[str, Batch] = {}
         self._waiting: list[Batch] = []
         self._running = 0
 
-    def __bool__(self) -> bool:
-        """Whether there are batch tasks at all."""
-        return bool(self._tasks)
-
-    def take(self, jobs: Iterable[ClaimedJob]) -> list[ClaimedJob]:
+    def take(self, jobs: list[ClaimedJob]) -> list[ClaimedJob]:
         """Take those jobs in that are gathered; the other ones come back."""
+        if not self._tasks:
+            return jobs
         others = []
         for job in jobs:
             task = self._tasks.get(job.task)
@@ -148,7 +146,7 @@ class Batches:
         return others
 
     def begin(self, batch: Batch) -> None:
-        """A runner takes the batch; nobody joins it any more."""
+        """A runner takes the batch; no job joins it any more."""
         self._waiting.remove(batch)
         if self._open.get(batch.task.name) is batch:
             del self._open[batch.task.name]
@@ -156,7 +154,7 @@ class Batches:
         self._tell()
 
     def end(self, batch: Batch) -> None:
-        """The call has ended, which `begin` was told of."""
+        """The call of a batch has ended."""
         self._running -= len(batch.jobs) - 1
         self._tell()
 
@@ -189,14 +187,14 @@ class Batches:
     def _gathered(self, batch: Batch) -> None:
         """The batch is full, or its time is up: now, and only once, it goes to the runners."""
         batch.timer = None
-        self._ready(batch)
+        self._take(batch)
         self._tell()
 
     def _tell(self) -> None:
         gathering = sum(
             batch.task.batching.size for batch in self._open.values() if batch.timer is not None
         )
-        self._room(gathering + self._running)
+        self._switchboard.allow(gathering + self._running)
 
 
 def _no_transaction(job: ClaimedJob, conn: object, commit: bool) -> NoReturn:  # noqa: ARG001, FBT001

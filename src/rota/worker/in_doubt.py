@@ -1,14 +1,13 @@
-"""Jobs whose completion is in a transaction that somebody else ends.
+"""Jobs that are completed in a transaction of which the worker does not see the end.
 
 Once it is committed, the job's lease is gone. Once it is rolled back, the lease is there and free, and
-the run counts as failed. Until then the lease is locked, and looking again is all there is to do:
-nobody is told how a prepared transaction ends. When the worker stops, its session stays behind for
-such jobs, and other workers rescue what is rolled back later.
+the run counts as failed. Until then the lease is locked, and all that helps is to look again: no
+message comes when a prepared transaction ends. When the worker stops, its session stays behind for such
+jobs, and other workers rescue what is rolled back later.
 """
 
 import logging
 import threading
-from collections.abc import Callable
 from typing import NamedTuple
 
 from rota.app.job_transaction import Completion
@@ -20,6 +19,7 @@ from rota.store.connections import Connection
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
 from rota.worker.loop import finish, repeat
+from rota.worker.switchboard import Switchboard
 
 logger = logging.getLogger("rota")
 
@@ -35,19 +35,16 @@ class Waiting(NamedTuple):
     otherwise: Settlement
 
 
-class HandedOver:
-    """A thread that looks after such jobs; there is none before the first of them.
-
-    `freed` is called when a job for which others may wait, because of a limit, has left its lease.
-    """
+class InDoubt:
+    """A thread that looks after such jobs; there is none before the first of them."""
 
     def __init__(
-        self, store: Store, events: Events, leases: Leases, freed: Callable[[], None]
+        self, store: Store, events: Events, leases: Leases, switchboard: Switchboard
     ) -> None:
         self._store = store
         self._events = events
         self._leases = leases
-        self._freed = freed
+        self._switchboard = switchboard
         self._lock = threading.Lock()
         self._came: list[Waiting] = []
         self._waiting: list[Waiting] = []
@@ -63,7 +60,7 @@ class HandedOver:
             if self._thread is None:
                 self._connection = self._store.connect()
                 self._thread = repeat(
-                    "transactions", self._step, self._stopping, self._events, _refused
+                    "transactions", self._step, self._stopping, self._events, _refuse
                 )
         self._news.set()
 
@@ -79,11 +76,11 @@ class HandedOver:
         except RotaError as error:
             logger.warning("transactions: %s", error)
         self._connection.close()
-        for one in self._waiting:
+        for waiting in self._waiting:
             logger.warning(
                 "job %d: the transaction that completes it is still open or prepared; other "
                 "workers run the job again if it is rolled back",
-                one.job.id,
+                waiting.job.id,
             )
 
     def _step(self) -> None:
@@ -96,26 +93,27 @@ class HandedOver:
         with self._lock:
             self._waiting += self._came
             self._came.clear()
-        for one in tuple(self._waiting):
-            session = one.completion.session
-            settled = connection.run(self._store.settle_free(session, one.otherwise))
+        for waiting in tuple(self._waiting):
+            job, completion, otherwise = waiting
+            settled = connection.run(self._store.settle_free(completion.session, otherwise))
             if settled is None:
                 continue
-            self._waiting.remove(one)
-            self._leases.settled(one.otherwise.lease)
-            if one.job.limited:
-                self._freed()
+            self._waiting.remove(waiting)
+            self._leases.settled(otherwise.lease)
+            if job.limited:
+                # Other jobs may have waited for this one.
+                self._switchboard.wake()
             if settled:
                 logger.warning(
                     "job %d (%s): the transaction that was to complete it was rolled back",
-                    one.job.id,
-                    one.job.task,
+                    job.id,
+                    job.task,
                 )
-            written = one.otherwise if settled else one.completion.settlement
+            written = otherwise if settled else completion.settlement
             if written is not None:
-                self._events.settled(one.job, written)
+                self._events.settled(job, written)
 
 
-def _refused(error: RotaError) -> None:
-    """A worker whose settlements are refused for good has heard of that elsewhere."""
+def _refuse(error: RotaError) -> None:
+    """Only log: a worker whose settlements are refused for good ends because of its settler."""
     logger.error("transactions: %s", error)

@@ -1,8 +1,8 @@
 """Jobs whose handlers complete them in a transaction: what the worker still has to do about them.
 
 Nothing, where the transaction is committed: the job is completed, whatever the handler says after
-that. Everything as usual, where it was rolled back. And where nobody knows (the caller commits by
-himself, or prepares, or the connection broke at the commit), the job is handed over.
+that. Everything as usual, where it was rolled back. And where that is not known (the caller commits,
+or prepares, or the connection broke at the commit), the job is handed over.
 """
 
 import logging
@@ -18,9 +18,8 @@ from rota.model.notes import Notes
 from rota.model.settlement import Settlement, decide
 from rota.model.states import Move
 from rota.outcome import Outcome
-from rota.worker.claim import Claimer
-from rota.worker.in_doubt import HandedOver
 from rota.worker.leases import Leases
+from rota.worker.switchboard import Switchboard
 
 logger = logging.getLogger("rota")
 
@@ -29,17 +28,16 @@ class RolledBack(Exception):
     """The transaction that was to complete the job was rolled back."""
 
 
-class Effects:
+class JobTransactions:
     """The transactions of a worker's handlers. `completions` is empty where there are none."""
 
-    def __init__(self, app: Rota, leases: Leases, claimer: Claimer, notes: Notes) -> None:
+    def __init__(self, app: Rota, leases: Leases, switchboard: Switchboard, notes: Notes) -> None:
         # By job and lease, as claimed: a job that was lost may come back while its old run lasts.
         self.completions: dict[tuple[JobId, LeaseId], Completion] = {}
         self._app = app
         self._leases = leases
-        self._claimer = claimer
+        self._switchboard = switchboard
         self._notes = notes
-        self._handed_over = HandedOver(app.database.store, app.events, leases, claimer.wake)
 
     def transact(self, job: ClaimedJob, conn: object, commit: bool) -> JobTransaction:  # noqa: FBT001
         """Make the transaction of a job that runs here. Called by its handler, in any thread.
@@ -61,17 +59,17 @@ class Effects:
                 task.keeps,
                 task.result_codec if task.store_result else None,
                 moving=self._leases.moving,
-                doubtful=self._claimer.doubt,
+                doubtful=self._switchboard.doubt,
             )
         return JobTransaction(self._app.database, completion, conn, commit=commit)
 
-    def failed_late(self, job: ClaimedJob, error: BaseException) -> bool:
-        """Whether an exception comes after the job was completed; then it is logged here."""
+    def log_late(self, job: ClaimedJob, error: BaseException) -> None:
+        """Log an exception that comes after the job was completed."""
         completion = self.completions.get((job.id, job.lease))
         if completion is None or completion.stage is not Stage.COMPLETED:
-            return False
+            return
         if isinstance(error, Outcome):
-            return True
+            return
         completion.failed_late = True
         logger.error(
             "job %d (%s): its handler failed after the transaction that completes it; the job is "
@@ -80,12 +78,11 @@ class Effects:
             job.task,
             exc_info=error,
         )
-        return True
 
-    def ended(
+    def conclude(
         self, job: ClaimedJob, task: Task[..., Any, Any], settlement: Settlement | None
     ) -> Settlement | None:
-        """A run has ended with this settlement; what is left of it to be written."""
+        """The settlement that is still to be written of a run that has ended with this one."""
         completion = self.completions.pop((job.id, job.lease), None)
         if completion is None:
             return settlement
@@ -98,21 +95,21 @@ class Effects:
             self._look_at_the_rest(job, completion, settlement)
             self._leases.settled(lease)
             if job.limited:
-                # Its place is free: another one may have it at once.
-                self._claimer.wake()
+                # Another job may have waited for this one.
+                self._switchboard.wake()
             self._app.events.settled(job, completion.settlement)
             return None
         if settlement is None or settlement.move is Move.COMPLETE:
             lost = RolledBack("the transaction that was to complete the job was rolled back")
             settlement = decide(job, lost, task.retry, now=datetime.now(UTC))
-        self._handed_over.put(job, completion, settlement._replace(lease=lease))
+        self._switchboard.leave_in_doubt(job, completion, settlement._replace(lease=lease))
         return None
 
     @staticmethod
     def _look_at_the_rest(
         job: ClaimedJob, completion: Completion, settlement: Settlement | None
     ) -> None:
-        """Say what of a handler's last words is not heeded, where that may be a mistake."""
+        """Warn where what a handler says after its transaction is not heeded."""
         if settlement is None:
             return
         if (
@@ -134,7 +131,3 @@ class Effects:
                 job.id,
                 job.task,
             )
-
-    def stop(self) -> None:
-        """Look once more for transactions that have ended, and leave the others to a rescue."""
-        self._handed_over.stop()

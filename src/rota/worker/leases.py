@@ -65,7 +65,7 @@ class Leases:
 
     @contextmanager
     def moving(self) -> Iterator[Callable[[LeaseId, LeaseId], None]]:
-        """While a job of a lease is given one of its own; say which, by what this gives."""
+        """While a job of a lease gets a lease of its own; call what this gives with both."""
         with self._calm:
             self._calm.wait_for(lambda: not self._counting)
             self._moving += 1

@@ -45,14 +45,14 @@ def repeat(
     step: Callable[[], None],
     stopping: threading.Event,
     events: Events,
-    refused: Callable[[RotaError], None],
+    refuse: Callable[[RotaError], None],
 ) -> threading.Thread:
     """Start a thread that calls `step` again and again until `stopping` is set.
 
-    A step waits by itself. If the database refuses the first one for good, `refused` is called and
+    A step waits by itself. If the database refuses the first one for good, `refuse` is called and
     the thread ends: it would never do any good. After a step that succeeded, an error of Rota's own
-    tree is reported, now and every minute, and the step tried again after growing pauses; somebody
-    may put it right. Any other exception is a defect of Rota's and is logged with its traceback,
+    tree is reported, now and every minute, and the step tried again after growing pauses, because its
+    cause may be put right. Any other exception is a defect of Rota's and is logged with its traceback,
     and the thread goes on: a worker must not lose its heartbeat to a bug elsewhere.
     """
 
@@ -64,7 +64,7 @@ def repeat(
                 step()
             except RotaError as error:
                 if not succeeded and isinstance(error, LASTING):
-                    refused(error)
+                    refuse(error)
                     return
                 if not pause or time.monotonic() >= remind:
                     events.emit(StoreLost(error, name))

@@ -1,8 +1,8 @@
 """The scribe: writes what handlers tell of their runs, about once a second for all of them.
 
 It has a thread and a connection of its own, which begin with the first thing that any handler tells.
-What a run told last is written by the settler, just before the settlement: whoever learns that the
-job has ended finds all that it told. No job waits for its notes. Where the database cannot be reached
+What a run told last is written by the settler, just before the settlement: where a job is seen to have
+ended, all that it told is there, too. No job waits for its notes. Where the database cannot be reached
 they are kept and written later; where it refuses them they are left, with a warning.
 """
 
@@ -31,7 +31,7 @@ class Scribe:
     """Writes notes. Handlers tell `notes`, from any thread."""
 
     def __init__(self, store: Store, events: Events) -> None:
-        self.notes = Notes(self._told)
+        self.notes = Notes(self._wake)
         self.used = False
         self._store = store
         self._events = events
@@ -39,13 +39,13 @@ class Scribe:
         self._news = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        # Whoever writes last must not be overtaken by what another one has taken and not written.
+        # Scribe and settler both write: newer notes must not overtake those taken but not yet written.
         self._writing = threading.Lock()
         self._unwritten: list[Note] = []
         self._reminded = -REMINDER
 
     def before(self, connection: Connection, settlements: Iterable[Settlement]) -> None:
-        """Write what runs told that are about to be settled.
+        """Write what runs told, just before they are settled.
 
         Raises:
             StoreUnavailable: The database cannot be reached; it is written later.
@@ -54,9 +54,9 @@ class Scribe:
             return
         kept: list[tuple[JobId, LeaseId]] = []
         gone: list[tuple[JobId, LeaseId]] = []
-        for one in settlements:
-            vanishes = one.move in {Move.COMPLETE, Move.CANCEL} and not one.keep
-            (gone if vanishes else kept).append((one.job, one.lease))
+        for settlement in settlements:
+            vanishes = settlement.move in {Move.COMPLETE, Move.CANCEL} and not settlement.keep
+            (gone if vanishes else kept).append((settlement.job, settlement.lease))
         self.notes.take(gone)
         self._write(connection, kept)
 
@@ -72,10 +72,10 @@ class Scribe:
                 logger.warning("what handlers told last is not written: %s", error)
         self._connection.close()
 
-    def _told(self) -> None:
+    def _wake(self) -> None:
         if self._thread is None:
             self.used = True
-            self._thread = repeat("notes", self._step, self._stopping, self._events, self._refused)
+            self._thread = repeat("notes", self._step, self._stopping, self._events, self._refuse)
         self._news.set()
 
     def _step(self) -> None:
@@ -95,10 +95,10 @@ class Scribe:
             except StoreUnavailable:
                 raise
             except RotaError as error:
-                self._refused(error)
+                self._refuse(error)
             self._unwritten = []
 
-    def _refused(self, error: RotaError) -> None:
+    def _refuse(self, error: RotaError) -> None:
         now = time.monotonic()
         if now >= self._reminded + REMINDER:
             self._reminded = now

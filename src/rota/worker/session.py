@@ -12,16 +12,17 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rota.config import WorkerConfig
 from rota.errors import RotaError, StoreError
 from rota.events import Events, SessionLost
-from rota.model.job import JobId, SessionId, SessionInfo
+from rota.model.job import SessionId, SessionInfo
 from rota.model.queue_settings import QueueSettings
 from rota.store.protocol import Store
 from rota.worker.loop import PATIENCE, finish, repeat
+from rota.worker.switchboard import Switchboard
 
 if TYPE_CHECKING:
     from rota.cron.entry import CronEntry
@@ -39,13 +40,8 @@ class Session:
         self,
         store: Store,
         config: WorkerConfig,
-        queues: tuple[str, ...],
         events: Events,
-        *,
-        lost: Callable[[SessionId], None],
-        cancel: Callable[[frozenset[JobId]], None],
-        learn: Callable[[Mapping[str, QueueSettings]], None],
-        refused: Callable[[RotaError], None],
+        switchboard: Switchboard,
         entries: "Sequence[CronEntry]" = (),
     ) -> None:
         self.current: SessionId | None = None
@@ -54,21 +50,20 @@ class Session:
         self._connection = store.connect()
         self._config = config
         self._events = events
-        self._lost = lost
-        self._cancel = cancel
-        self._learn = learn
+        self._switchboard = switchboard
         self._learnt: Mapping[str, QueueSettings] = {}
-        self._refused = refused
-        self._info = SessionInfo(socket.gethostname(), os.getpid(), queues, config.session_timeout)
+        self._info = SessionInfo(
+            socket.gethostname(), os.getpid(), config.queues, config.session_timeout
+        )
         self._entries = entries
         self._deadline = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
     def goes_first(self, queue: str, number: int) -> bool:
-        """Whether this worker goes first, of those who serve a queue and were told this number.
+        """Whether this worker goes first, of all that serve a queue and were told this number.
 
-        One that is alone does, and so does one that does not know of the others yet.
+        A worker that is alone does, and so does a worker that does not know of the others yet.
         """
         serving = self._serving.get(queue, ())
         if len(serving) < 2 or self.current not in serving:  # noqa: PLR2004 - alone
@@ -77,14 +72,16 @@ class Session:
         return serving[(number * SCATTER >> 32) % len(serving)] == self.current
 
     def open(self) -> SessionId:
-        """Register the worker, hear what is set for queues, and renew from now on.
+        """Register the worker, read what is set for queues, and renew from now on.
 
         Raises:
             StoreError: The database cannot be reached or refuses.
         """
         session = self._register()
         self._hear(self._connection.run(self._store.queue_settings()))
-        self._thread = repeat("session", self._step, self._stopping, self._events, self._refused)
+        self._thread = repeat(
+            "session", self._step, self._stopping, self._events, self._switchboard.refuse
+        )
         return session
 
     def close(self) -> None:
@@ -138,16 +135,16 @@ class Session:
         self._deadline = sent + self._config.session_timeout
         self._serving = renewal.serving
         if renewal.cancel:
-            self._cancel(renewal.cancel)
+            self._switchboard.cancel(renewal.cancel)
         if renewal.queues != self._learnt:
             self._hear(renewal.queues)
 
     def _hear(self, said: Mapping[str, QueueSettings]) -> None:
         """Pass on what is set for queues."""
         self._learnt = said
-        self._learn(said)
+        self._switchboard.learn(said)
 
     def _lose(self, session: SessionId) -> None:
         self.current = None
         self._events.emit(SessionLost(session))
-        self._lost(session)
+        self._switchboard.lose()

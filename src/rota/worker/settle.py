@@ -1,18 +1,15 @@
 """The settler: a thread that writes settlements in batches, whole leases where it can.
 
-If the connection breaks during a settlement, nobody knows whether it was written. It is sent again;
-the fence then refuses what was written the first time, which is no lost lease.
-
-`freed` is called when jobs for which others may wait, because of a limit, have left their leases.
+If the connection breaks during a settlement, it may have been written or not. It is sent again; the
+fence then refuses what was written the first time, which is no lost lease.
 """
 
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 
-from rota.errors import RotaError, StoreUnavailable
+from rota.errors import StoreUnavailable
 from rota.events import Events, LeasesLost, SettlementsWritten
 from rota.model.job import JobId, LeaseId, SessionId
 from rota.model.settlement import Settlement
@@ -20,6 +17,7 @@ from rota.store.protocol import Store
 from rota.worker.leases import Leases
 from rota.worker.loop import repeat
 from rota.worker.scribe import Scribe
+from rota.worker.switchboard import Switchboard
 
 logger = logging.getLogger("rota")
 
@@ -41,17 +39,14 @@ class Settler:
         store: Store,
         events: Events,
         leases: Leases,
-        *,
         scribe: Scribe,
-        freed: Callable[[], None],
-        refused: Callable[[RotaError], None],
+        switchboard: Switchboard,
     ) -> None:
         self._store = store
         self._events = events
         self._leases = leases
         self._scribe = scribe
-        self._freed = freed
-        self._refused = refused
+        self._switchboard = switchboard
         self._connection = store.connect()
         self._ended: deque[Settlement] = deque()
         self._waiting: dict[LeaseId, tuple[float, list[Settlement]]] = {}
@@ -64,7 +59,9 @@ class Settler:
 
     def start(self) -> None:
         """Begin to write."""
-        self._thread = repeat("settler", self._step, self._stopping, self._events, self._refused)
+        self._thread = repeat(
+            "settler", self._step, self._stopping, self._events, self._switchboard.refuse
+        )
 
     def put(self, settlement: Settlement) -> None:
         """Have a settlement written soon."""
@@ -88,7 +85,7 @@ class Settler:
 
     @property
     def _writes(self) -> bool:
-        """Whether there is a thread that writes; one that was refused has ended."""
+        """Whether there is a thread that writes: it ends where the database refuses for good."""
         return self._thread is not None and self._thread.is_alive()
 
     @property
@@ -112,11 +109,11 @@ class Settler:
         now = time.monotonic()
         waiting = self._waiting
         while self._ended:
-            one = self._ended.popleft()
-            if one.lease in waiting:
-                waiting[one.lease][1].append(one)
+            settlement = self._ended.popleft()
+            if settlement.lease in waiting:
+                waiting[settlement.lease][1].append(settlement)
             else:
-                waiting[one.lease] = (now, [one])
+                waiting[settlement.lease] = (now, [settlement])
 
     def _ripe(self) -> list[tuple[SessionId, list[Settlement]]]:
         due = time.monotonic() - (0 if self._hurry else HOLD)
@@ -142,9 +139,10 @@ class Settler:
             raise
         del self._batches[0]
         if self._leases.limited:
-            self._freed()
-        for one in settlements:
-            self._leases.settled(one.lease)
+            # Other jobs may have waited for these to end.
+            self._switchboard.wake()
+        for settlement in settlements:
+            self._leases.settled(settlement.lease)
         if refused:
             self._report(refused)
         self._uncertain = False

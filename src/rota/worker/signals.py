@@ -13,7 +13,7 @@ def on_signals(
 ) -> Iterator[None]:
     """Call `first` at the first signal and `second` at each further one, on the event loop.
 
-    In another thread than the main one nothing is called: Python tells only that one of signals.
+    Outside the main thread nothing is called: Python tells only the main thread of signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,13 +1,13 @@
-"""Turns: queues of which a worker runs only so many jobs at once.
+"""Turns: where a worker runs only so many jobs of a queue at once.
 
 A worker in which no queue has a concurrency of its own has no `Turns`, and does nothing of what is
 here. Where there is one, it is asked from two threads:
 
 - The claimer asks how much `room` a queue has: as many jobs as may run, and about a tenth of a
   second's work at the rate of the moment beyond these. So it holds no jobs that others could run.
-- The runners, on the event loop, ask before each job whether it may start. One that may not is held
-  here, where it is in nobody's way, until a job of its queue ends. That makes the number exact,
-  whatever was claimed.
+- The runners, on the event loop, ask before each job whether it may start. A job that may not is held
+  here, out of the way of others, until a job of its queue ends. That makes the number exact, whatever
+  was claimed.
 
 Each thread writes numbers of its own, and reads the other's. A change of the settings makes a new
 `Turns`. It has no room until the runners have adopted it, which is when all that was claimed before
@@ -22,7 +22,7 @@ from rota.model.job import ClaimedJob, JobId
 
 
 class Turns:
-    """Whose turn it is in the queues that have a concurrency.
+    """Which jobs may start in the queues that have a concurrency.
 
     Args:
         most: For each of them, how many jobs may run at once.

@@ -1,8 +1,8 @@
-"""Upkeep: what somebody has to do now and then, done by whichever worker comes first.
+"""Upkeep: what has to be done now and then, done by the worker that comes first.
 
-There is no leader. Each worker looks once a second, with one statement, and does what it sees:
-stages due jobs, makes those of cron entries, rescues the jobs of dead sessions, tidies up. The store sees to it that two who do
-it at once do no harm.
+There is no leader. Each worker looks once a second, with one statement, and does what it sees: stages
+due jobs, makes those of cron entries, rescues the jobs of dead sessions, tidies up. Two workers that do
+the same at once do no harm: the store sees to that.
 """
 
 import random
@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Mapping
 
 from rota.config import WorkerConfig
-from rota.errors import RotaError
 from rota.events import Events, JobsStaged, SessionRescued, Tidied
 from rota.store.protocol import Store
 from rota.worker.cron import CronWatch
 from rota.worker.loop import finish, repeat
+from rota.worker.switchboard import Switchboard
 
 STAGE_SIZE = 5000
 """Due jobs per staging."""
@@ -45,30 +45,22 @@ TIDY_ANYWAY = 60.0
 class Upkeep:
     """A thread that stages, rescues, counts and tidies.
 
-    `available` is called when jobs became available; `claimed` says how many the worker has claimed
-    so far, `keep` how long discarded jobs of single queues stay.
+    `keep` says how long discarded jobs of single queues stay.
     """
 
     def __init__(
         self,
         store: Store,
         config: WorkerConfig,
-        queues: tuple[str, ...],
         events: Events,
-        *,
-        available: Callable[[], None],
-        claimed: Callable[[], int],
         keep: Callable[[], Mapping[str, float]],
-        refused: Callable[[RotaError], None],
+        switchboard: Switchboard,
     ) -> None:
         self._store = store
         self._config = config
-        self._queues = queues
         self._events = events
-        self._available = available
-        self._claimed = claimed
         self._keep = keep
-        self._refused = refused
+        self._switchboard = switchboard
         self._counted = 0
         self._connection = store.connect()
         self._stopping = threading.Event()
@@ -78,11 +70,13 @@ class Upkeep:
         self._squeeze_at = 0.0
         self._tidied = time.monotonic() - TIDY * random.random()  # noqa: S311 - no secret
         self._spread = 1.0
-        self._cron = CronWatch(store, self._connection, config, events, available)
+        self._cron = CronWatch(store, self._connection, config, events, switchboard)
 
     def start(self) -> None:
         """Begin."""
-        self._thread = repeat("upkeep", self._step, self._stopping, self._events, self._refused)
+        self._thread = repeat(
+            "upkeep", self._step, self._stopping, self._events, self._switchboard.refuse
+        )
 
     def stop(self) -> None:
         """End; returns when nothing is under way."""
@@ -99,10 +93,10 @@ class Upkeep:
     def _step(self) -> None:
         self._nudge.clear()
         cron = self._cron.wants_to_know()
-        look = self._connection.run(self._store.look(self._queues, cron=cron))
+        look = self._connection.run(self._store.look(self._config.queues, cron=cron))
         due = self._stage() if look.due == 0 else look.due
         if look.available:
-            self._available()
+            self._switchboard.wake()
         if (soon := self._cron.step(look, known=cron)) is not None:
             due = soon if due is None else min(due, soon)
         now = time.monotonic()
@@ -128,12 +122,12 @@ class Upkeep:
         staging = self._connection.run(self._store.stage(STAGE_SIZE))
         if staging.staged:
             self._events.emit(JobsStaged(staging.staged))
-            self._available()
+            self._switchboard.wake()
         return staging.next_due
 
     def _squeeze(self, now: float) -> None:
-        # An idle worker has nothing to count; what others enqueue meanwhile costs only who asks.
-        claimed = self._claimed()
+        # An idle worker has nothing to count; a command that asks adds up what others enqueue.
+        claimed = self._switchboard.claimed()
         if now >= self._squeeze_at and claimed != self._counted:
             self._connection.run(self._store.squeeze())
             self._counted = claimed
@@ -143,4 +137,4 @@ class Upkeep:
         for rescue in self._connection.run(self._store.rescue(self._keep())):
             self._events.emit(SessionRescued(rescue))
             if rescue.available:
-                self._available()
+                self._switchboard.wake()

@@ -58,7 +58,7 @@ class Teller:
     def __init__(self, pipe: Connection) -> None:
         self.notes = Notes(self._news)
         self._pipe = pipe
-        # Two threads write to the pipe: this one's, and the one that answers.
+        # Two threads write to the pipe: the teller's, and the main thread, which answers.
         self._lock = threading.Lock()
         self._told = threading.Event()
         self._started = False
@@ -98,7 +98,7 @@ def main(pipe: Connection, module: str) -> None:
     threading.Thread(target=_die_with_parent, daemon=True).start()
     decoder = msgspec.json.Decoder(Order)
     teller = Teller(pipe)
-    # What is wrong with the module, the first order will say; importing it takes no job's time.
+    # Imported here, so that no job's time is spent on it; what is wrong with it, the first order says.
     with contextlib.suppress(Exception):
         importlib.import_module(module)
     with contextlib.suppress(EOFError, BrokenPipeError):

@@ -51,8 +51,8 @@ class Child:
         self.alive = True
         self._receive()
 
-    def run(self, order: bytes, told: Callable[[list[Note]], None]) -> Answer:
-        """Run a job; blocks until it has ended. `told` gets what the handler tells meanwhile.
+    def run(self, order: bytes, note: Callable[[list[Note]], None]) -> Answer:
+        """Run a job; blocks until it has ended. `note` is called with what the handler tells.
 
         Raises:
             ChildDied: The process ended before it answered.
@@ -62,7 +62,7 @@ class Child:
         except OSError as error:
             raise self._died() from error
         while (answer := msgspec.json.decode(self._receive(), type=Answer)).kind == "told":
-            told(answer.notes)
+            note(answer.notes)
         return answer
 
     def _receive(self) -> bytes:
@@ -105,12 +105,12 @@ class Children:
         task: Task[..., Any, Any],
         job: ClaimedJob,
         running: list[Child],
-        begun: Callable[[], None],
-        told: Callable[[list[Note]], None],
+        start: Callable[[], None],
+        note: Callable[[list[Note]], None],
     ) -> Any:
-        """Run a job in a child; `running` holds the child meanwhile, for whoever wants to kill it.
+        """Run a job in a child; meanwhile `running` holds the child, so that it can be killed.
 
-        `begun` is called when a child was free and has got the job, `told` with what the handler
+        `start` is called when a child was free and has got the job, `note` with what the handler
         tells, in a thread.
 
         Returns the JSON text of the result, if the task stores it.
@@ -127,9 +127,9 @@ class Children:
             if child is None:
                 child = await loop.run_in_executor(self._threads, Child, module)
             running.append(child)
-            begun()
+            start()
             try:
-                answer = await loop.run_in_executor(self._threads, child.run, order, told)
+                answer = await loop.run_in_executor(self._threads, child.run, order, note)
             except asyncio.CancelledError:
                 child.kill()
                 raise

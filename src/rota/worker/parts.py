@@ -1,0 +1,137 @@
+"""The parts of a running worker: put together, connected, started and stopped."""
+
+import asyncio
+from collections.abc import Callable
+
+from rota.app.app import Rota
+from rota.config import WorkerConfig
+from rota.errors import RotaError
+from rota.events import WorkerStarted, WorkerStopped, WorkerStopping
+from rota.model.settlement import released
+from rota.worker.call import Calls
+from rota.worker.claim import Claimer
+from rota.worker.in_doubt import InDoubt
+from rota.worker.job_transactions import JobTransactions
+from rota.worker.leases import Leases
+from rota.worker.queue_settings import Settings
+from rota.worker.runners import Runners
+from rota.worker.scribe import Scribe
+from rota.worker.session import Session
+from rota.worker.settle import Settler
+from rota.worker.switchboard import Switchboard, on_loop
+from rota.worker.upkeep import Upkeep
+
+LAST_WORDS = 10.0
+"""Seconds that the last settlements may take when the worker stops."""
+
+
+class Parts:
+    """What a running worker consists of.
+
+    Args:
+        app: The app whose tasks it runs.
+        config: How it behaves; names its queues.
+        drain: Called in the claimer's thread when no job is left, neither here nor to claim.
+        refuse: Called in any thread when the database refuses for good.
+    """
+
+    def __init__(
+        self,
+        app: Rota,
+        config: WorkerConfig,
+        drain: Callable[[], None],
+        refuse: Callable[[RotaError], None],
+    ) -> None:
+        store, events, board = app.database.store, app.events, Switchboard()
+        self._config, self._events = config, events
+        leases = Leases()
+        self._scribe = Scribe(store, events)
+        self._settler = Settler(store, events, leases, self._scribe, board)
+        self._session = Session(store, config, events, board, app.cron.declarations())
+        self._upkeep = Upkeep(store, config, events, app.queues.discarded, board)
+        self._claimer = Claimer(
+            store, config, events, session=self._session, leases=leases, switchboard=board
+        )
+        self._settings = Settings(app, config.queues, board)
+        self._in_doubt = InDoubt(store, events, leases, board)
+        notes = self._scribe.notes
+        self._calls = Calls(
+            app.tasks,
+            config,
+            events,
+            middleware=app.middleware,
+            notes=notes,
+            effects=JobTransactions(app, leases, board, notes),
+        )
+        self._runners = Runners(config.concurrency, self._calls, app.tasks.batch, events, board)
+        self._connect(board, drain, refuse)
+
+    def _connect(
+        self,
+        board: Switchboard,
+        drain: Callable[[], None],
+        refuse: Callable[[RotaError], None],
+    ) -> None:
+        """Give each message its receiver."""
+        loop = asyncio.get_running_loop()
+        board.deliver = on_loop(loop, self._runners.deliver)
+        board.adopt = on_loop(loop, self._runners.adopt)
+        board.cancel = on_loop(loop, self._runners.cancel)
+        board.lose = on_loop(loop, self._runners.lose)
+        board.learn = on_loop(loop, self._settings.learn)
+        board.free = self._claimer.free
+        board.allow = self._claimer.allow
+        board.share = self._claimer.share
+        board.wake = self._claimer.wake
+        board.doubt = self._claimer.doubt
+        board.claimed = self._claimer.claimed
+        board.settle = self._settler.put
+        board.nudge = self._upkeep.nudge
+        board.leave_in_doubt = self._in_doubt.put
+        board.drain = drain
+        board.refuse = refuse
+
+    async def start(self) -> None:
+        """Open the session, and begin to claim.
+
+        Raises:
+            StoreError: The database cannot be reached or refuses.
+        """
+        try:
+            self._number = await asyncio.to_thread(self._session.open)
+        except RotaError:
+            self._session.close()
+            self._claimer.stop()
+            raise
+        self._events.emit(WorkerStarted(self._number, self._config.queues))
+        self._settler.start()
+        if self._config.upkeep:
+            self._upkeep.start()
+        self._claimer.start()
+
+    async def stop(self, abort: asyncio.Event) -> None:
+        """Stop claiming, give back, let finish (until `abort`), write the rest, close the session."""
+        # Another session than at the start, if that one was lost meanwhile.
+        number = self._session.current or self._number
+        await asyncio.to_thread(self._claimer.stop)
+        # What the claimer delivered last is still on its way to the inbox.
+        await asyncio.sleep(0)
+        unstarted = self._runners.drop()
+        for job in unstarted:
+            settlement = released(job)
+            self._settler.put(settlement)
+            self._events.settled(job, settlement)
+        self._events.emit(WorkerStopping(self._config.grace))
+        finishing = asyncio.create_task(self._runners.finish(self._config.grace))
+        aborting = asyncio.create_task(abort.wait())
+        await asyncio.wait({finishing, aborting}, return_when=asyncio.FIRST_COMPLETED)
+        for waiting in (finishing, aborting):
+            waiting.cancel()
+        stopped = await self._runners.abandon()
+        await asyncio.to_thread(self._upkeep.stop)
+        await asyncio.to_thread(self._settler.stop, LAST_WORDS)
+        await asyncio.to_thread(self._scribe.stop)
+        await asyncio.to_thread(self._in_doubt.stop)
+        await asyncio.to_thread(self._session.close)
+        self._calls.close()
+        self._events.emit(WorkerStopped(number, len(unstarted) + stopped))
