@@ -28,7 +28,7 @@ def woken_by(waker: Waker, act: Callable[[], object]) -> bool:
     while waker.wait(0.0):  # what happened before does not count
         pass
     answers: list[bool] = []
-    sleeper = threading.Thread(target=lambda: answers.append(waker.wait(LONG)))
+    sleeper = threading.Thread(target=lambda: answers.append(bool(waker.wait(LONG))))
     sleeper.start()
     act()
     sleeper.join(LONG)
@@ -39,7 +39,7 @@ def test_nothing_happens(waker: Waker) -> None:
     """Without an event the sleep ends with its time."""
     while waker.wait(0.0):
         pass
-    assert waker.wait(0.05) is False
+    assert not waker.wait(0.05)
 
 
 def test_woken_by_a_job(store: Store, connection: Connection, waker: Waker) -> None:

@@ -1,7 +1,7 @@
 """What a store hands out: connections, transactions, wakers and listeners."""
 
-from collections.abc import Callable, Collection
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from rota.model.job import JobId
 from rota.store.operation import Operation
@@ -65,12 +65,14 @@ class Transaction(Protocol):
         ...
 
 
-class Turn(Protocol):
-    """Tells a worker whether it goes first among the workers that a job has woken."""
+class Wake(NamedTuple):
+    """What woke a worker: a job of `queue`, as far as that is told.
 
-    def __call__(self, queue: str, number: int) -> bool:
-        """Whether it goes first for this queue; all these workers were told the same `number`."""
-        ...
+    `number` is the same for all workers that the job has woken; `None` where only this one was.
+    """
+
+    queue: str = ""
+    number: int | None = None
 
 
 class Waker(Protocol):
@@ -81,12 +83,8 @@ class Waker(Protocol):
         """The connection it sleeps on; between two sleeps it is free for operations."""
         ...
 
-    def wait(self, timeout: float, turn: "Turn | None" = None) -> bool:
-        """Sleep until woken or for `timeout` seconds; whether something woke it.
-
-        Where many workers are woken at once, `turn` says whether this one goes first. The others
-        sleep on for a moment, and wake as if their time were up.
-        """
+    def wait(self, timeout: float) -> Sequence[Wake]:
+        """Sleep until woken or for `timeout` seconds; what woke it, nothing if its time is up."""
         ...
 
     def busy(self) -> bool:

@@ -9,12 +9,13 @@ batches are gathered it asks for what is missing in them, too.
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from rota.config import WorkerConfig
 from rota.errors import LeaseLost
 from rota.events import Events, JobsClaimed, LimitsReached
 from rota.model.job import ClaimedJob, SessionId
+from rota.store.connections import Waker
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
 from rota.worker.loop import finish, repeat
@@ -32,6 +33,9 @@ FIRST_WINDOW = 0.01
 SHORTEST_NAP = 0.002
 """Seconds until the second look after the first one found nothing; then longer each time. The
 first ones catch jobs that were being committed while this worker fell asleep."""
+
+LATER = 0.01
+"""Seconds after which a worker looks that was woken and does not go first."""
 
 BREATH = 0.0004
 """Seconds for which the claimer keeps still where it has just handed over all there was."""
@@ -227,7 +231,7 @@ class Claimer:
     def _rest(self) -> None:
         if self._config.drain and self.outstanding == 0:
             self._switchboard.drain()
-        woken = self._waker.wait(self._nap, self._session.goes_first)
+        woken = goes_first(self._waker, self._nap, self._session.goes_first)
         if self.outstanding == 0:
             self._window = FIRST_WINDOW
             self._measured = (time.monotonic(), self._ended)
@@ -260,3 +264,19 @@ class Claimer:
             return 0
         most = half + self._spare + held
         return min(most, self._config.concurrency + ahead - outstanding)
+
+
+def goes_first(waker: Waker, timeout: float, first: Callable[[str, int], bool]) -> bool:
+    """Sleep; whether something woke this worker, and it goes first of all that were woken.
+
+    The workers that do not go first look `LATER`, as if their time were up, in case the first one
+    could not. By then one look serves many wakes.
+    """
+    deadline = time.monotonic() + timeout
+    later = None
+    while wakes := waker.wait(deadline - time.monotonic()):
+        if any(wake.number is None or first(wake.queue, wake.number) for wake in wakes):
+            return True
+        later = later or time.monotonic() + LATER
+        deadline = min(deadline, later)
+    return False

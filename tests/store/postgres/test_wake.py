@@ -6,6 +6,7 @@ from pathlib import Path
 
 import rota.store.postgres
 from rota.model.job import SessionInfo
+from rota.worker.claim import goes_first
 from tests.store.postgres.database import Database
 
 LONG = 60.0
@@ -52,8 +53,8 @@ def test_who_goes_first(db: Database) -> None:
                 pass
         db.enqueue(1)
         # As if the time were up, but long before it is.
-        assert [waker.wait(LONG, turn) for waker in wakers] == [False, False]
-        assert not any(waker.wait(0.0, turn) for waker in wakers)
+        assert [goes_first(waker, LONG, turn) for waker in wakers] == [False, False]
+        assert not any(goes_first(waker, 0.0, turn) for waker in wakers)
     [(queue, number), again] = asked
     assert (queue, number) == again
     assert queue == "default"

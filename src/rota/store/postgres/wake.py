@@ -7,8 +7,7 @@ swallowed without an error; the worker's polling catches what no notification an
 
 A notification reaches all sleepers. If all of them claimed, they would take turns at the lane for one
 job. So it carries the id of the producer's transaction, from which all of them tell alike which worker
-goes first (`Turn`). The others look after `LATER`, in case that worker could not claim; by then one look
-serves many notifications.
+goes first (`rota.worker.claim.goes_first`).
 
 A worker listens on the connection that claims: the server's process that has just been woken by the
 notification claims sooner than one that still sleeps.
@@ -22,7 +21,7 @@ from typing import Any
 import psycopg
 
 from rota.errors import RotaError
-from rota.store.connections import Turn
+from rota.store.connections import Wake
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.bell import Bell
 from rota.store.postgres.connection import PostgresConnection
@@ -33,9 +32,6 @@ ASLEEP = sql("wake/asleep")
 AWAKE = sql("wake/awake")
 
 logger = logging.getLogger("rota")
-
-LATER = 0.01
-"""Seconds after which the workers look that did not go first."""
 
 
 class PostgresWaker:
@@ -48,24 +44,20 @@ class PostgresWaker:
         self._queues = list(queues)
         self._mine = {"", *queues}
         self._listen = listen
-        self._later: float | None = None
         self._listening: psycopg.Connection[tuple[Any, ...]] | None = None
         self._bell = Bell()
 
-    def wait(self, timeout: float, turn: Turn | None = None) -> bool:
-        """Sleep until woken or for `timeout` seconds; whether something woke it."""
+    def wait(self, timeout: float) -> Sequence[Wake]:
+        """Sleep until woken or for `timeout` seconds; what woke it."""
         deadline = time.monotonic() + timeout
-        self._later = None
         while True:
-            if self._fall_asleep() and self._notified(turn):
-                return True
-            if self._later is not None:
-                deadline = min(deadline, self._later)
+            if self._fall_asleep() and (wakes := self._notified()):
+                return wakes
             slept = self._bell.sleep(self._listening, deadline - time.monotonic())
             if slept.rung:
-                return True
+                return [Wake()]
             if not slept.readable:
-                return False
+                return []
 
     def _fall_asleep(self) -> bool:
         """Listen, and let producers know; false where that fails."""
@@ -83,21 +75,19 @@ class PostgresWaker:
             return False
         return True
 
-    def _notified(self, turn: Turn | None) -> bool:
-        """Whether a notification for these queues, or for all, makes this worker go first."""
+    def _notified(self) -> list[Wake]:
+        """The notifications for these queues, or for all."""
         try:
             heard = [notice.payload for notice in self.connection.raw().notifies(timeout=0)]
         except (RotaError, psycopg.Error):
             self._forget()
-            return False
+            return []
+        wakes = []
         for payload in heard:
             number, _, queue = payload.partition(" ")
             if queue in self._mine:
-                if turn is None or not number.isdecimal() or turn(queue, int(number)):
-                    return True
-                if self._later is None:
-                    self._later = time.monotonic() + LATER
-        return False
+                wakes.append(Wake(queue, int(number) if number.isdecimal() else None))
+        return wakes
 
     def busy(self) -> bool:
         """There is work in plenty: producers need not notify this worker for now."""

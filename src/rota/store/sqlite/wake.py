@@ -14,7 +14,7 @@ from math import inf
 from time import monotonic
 
 from rota.errors import StoreError
-from rota.store.connections import Turn
+from rota.store.connections import Wake
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.connection import SqliteConnection
 from rota.store.sqlite.flags import WORKERS
@@ -43,20 +43,20 @@ class SqliteWaker:
         self._nap = SHORTEST
         WORKERS.add(connection.path, self._flag)
 
-    def wait(self, timeout: float, turn: Turn | None = None) -> bool:  # noqa: ARG002 - all go at once
-        """Sleep until woken or for `timeout` seconds; whether something woke it."""
+    def wait(self, timeout: float) -> Sequence[Wake]:
+        """Sleep until woken or for `timeout` seconds; what woke it."""
         deadline = monotonic() + timeout
         while not self._flag.is_set():
             if self._found():
                 break
             left = deadline - monotonic()
             if left <= 0:
-                return False
+                return []
             self._flag.wait(min(self._nap, left))
             self._nap = min(self._nap * GROWTH, LONGEST)
         self._flag.clear()
         self._nap = SHORTEST
-        return True
+        return [Wake()]
 
     def busy(self) -> bool:
         """Nothing to do: waking a worker that does not sleep costs next to nothing."""
