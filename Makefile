@@ -2,16 +2,19 @@
 
 PYTHON ?= python3
 UV ?= 0.13.9
-WORKERS ?= 2
+# Many tests wait for something.
+WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 ARGS ?=
 SUDO ?=
 
 BIN := .venv/bin
 STAMP := .venv/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start many processes; without bytecode each would compile everything again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-postgres check bench lab lab-servers lock clean
+.PHONY: help demo test test-postgres test-large check bench lab lab-servers lock clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +27,9 @@ test: $(STAMP) ## run the tests (ARGS="-k lease": some of them; WORKERS=0: in on
 
 test-postgres: $(STAMP) ## run only the tests that need PostgreSQL
 	@$(BIN)/python -m pytest -n $(WORKERS) -m postgres $(ARGS)
+
+test-large: $(STAMP) ## run what is left out, or small, in `make test`, and all that needs PostgreSQL
+	@ROTA_TEST_LARGE=1 $(BIN)/python -m pytest -n $(WORKERS) -m "large or postgres" $(ARGS)
 
 check: $(STAMP) ## format, lint, types, import rules
 	$(BIN)/ruff format --check .

@@ -128,7 +128,7 @@ def test_an_unknown_zone_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> 
     """Workers ask at each try to make its jobs: what it was like is not computed anew."""
     with pytest.raises(ConfigError, match="Rome"):
         check_timezone("Europe/Rom")
-    monkeypatch.delattr("rota.cron.available_timezones")
+    monkeypatch.delattr("rota.cron.times.available_timezones")
     with pytest.raises(ConfigError, match="Rome"):
         check_timezone("Europe/Rom")
 
