@@ -8,6 +8,7 @@ import pytest
 
 from rota_lab.experiment import Experiment, experiments
 from rota_lab.strategy import strategies
+from tests.fixtures.large import LARGE
 from tests.lab.test_run import lab
 
 
@@ -19,19 +20,19 @@ def runs(*args: Any, **options: Any) -> Any:
 def test_exactly_once(postgres_url: str, server_url: Callable[[str], str], tmp_path: Path) -> None:
     """Whoever hands out without a lock repeats jobs in races; Rota does not, and loses none."""
     found = runs(
-        tmp_path, "exactly-once", databases=[postgres_url, server_url("sqlite")],
-        strategies=("select-delete", "skip-locked", "rota"),
+        tmp_path, "exactly-once",
+        databases=[postgres_url, *([server_url("sqlite")] if LARGE else [])],
+        strategies=("select-delete", *(["skip-locked"] if LARGE else []), "rota"),
     )  # fmt: skip
-    assert len(found) == 12
+    assert len(found) == (12 if LARGE else 6)
     for name, run in found.items():
         assert run["never_done"] == run["left_in_the_queue"] == 0, name
         if "select-delete" not in name:
             # Each accident has happened, once, and the job came back.
             assert run["failed_on_purpose"] == (5 if "failures" in name else 0), name
             assert run["killed_on_purpose"] == (1 if "crashes" in name else 0), name
-            if "crashes" not in name:
+            if "crashes" not in name or "skip-locked" in name:
                 assert run["done_again"] == 0, name
-    assert found["skip-locked, PostgreSQL, crashes"]["done_again"] == 0
     assert found["select-delete, races"]["done_again"] > 0
     assert found["select-delete, races"]["repeated_jobs"] > 0
 

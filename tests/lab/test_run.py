@@ -49,6 +49,7 @@ def lab(
     return report
 
 
+@pytest.mark.large  # each of them is shown to tell the truth, here or in test_experiments.py
 @pytest.mark.parametrize("name", NAMES)
 def test_each_experiment_in_its_quick_form(name: str, postgres_url: str, tmp_path: Path) -> None:
     """Of a design that is Rota's and of another one, where they suit: a complete report."""
@@ -166,6 +167,7 @@ def test_what_is_missing_is_named(
 ) -> None:
     """Without MariaDB's programs its strategies are left out, unless they were asked for."""
     monkeypatch.setattr("rota.measure.servers.mariadb.find_program", _nowhere)
+    monkeypatch.setattr(type(experiments()["parallel"]), "usual", ("for-update", "rota"))
     databases = [f"--database={postgres_url}", "--database=mariadb", "--database=sqlite"]
     words = ["lab", "run", "parallel", "--quick", "--set=rows=5", "--set=processes=1"]
     report = answer(*words, *databases, "--out", tmp_path)

@@ -39,10 +39,11 @@ from rota.store.opening import open_store
 from rota.store.operation import Statement
 from rota.store.postgres import tidy as segments
 from rota.store.protocol import Store
+from tests.fixtures.large import LARGE
 from tests.store.factories import NOBODY, until
 
 SETTINGS = settings(
-    max_examples=60,
+    max_examples=200 if LARGE else 20,
     stateful_step_count=30,
     deadline=None,
     derandomize=bool(os.environ.get("CI")),
@@ -592,6 +593,7 @@ def test_a_store_that_forgets_is_found_out(
 ) -> None:
     """The mutant: a truncation that does not look for unclaimed rows."""
     monkeypatch.setattr(segments, "UNCLAIMED", Statement("none", "SELECT false"))
+    # Without making the example small: that it is found is enough.
+    searching = settings(SETTINGS, max_examples=200, phases=[Phase.generate])
     with pytest.raises((AssertionError, BaseExceptionGroup)):
-        # Without making the example small: that it is found is enough.
-        check(postgres, settings(SETTINGS, phases=[Phase.generate], report_multiple_bugs=False))
+        check(postgres, settings(searching, report_multiple_bugs=False))

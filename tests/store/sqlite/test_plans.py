@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from contextlib import closing
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import pytest
