@@ -17,10 +17,11 @@ from rota.store.operation import Begin
 from rota.store.postgres import claim, counters, look, settle
 from rota.store.postgres import jobs as lookup
 from rota.store.postgres import stage as timer
+from tests.fixtures.large import LARGE
 from tests.fixtures.postgres import created
 from tests.store.postgres.database import Database, begin, explained, ids
 
-ROWS = 200_000
+ROWS = 200_000 if LARGE else 50_000
 LIMIT = 10
 BY_INDEX = ("log_", "cursor_", "timer", "tally_")
 """What the names of the tables begin with that must be read by their indexes."""
