@@ -9,6 +9,7 @@ SUDO ?=
 
 BIN := .venv/bin
 STAMP := .venv/.installed
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start many processes; without bytecode each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -23,13 +24,13 @@ demo: $(STAMP) ## see Rota work (ARGS="FOLDER": on your own files)
 	@$(BIN)/rota demo $(ARGS)
 
 test: $(STAMP) ## run the tests (ARGS="-k lease": some of them; WORKERS=0: in one process)
-	@$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	@$(PYTEST) $(ARGS)
 
 test-postgres: $(STAMP) ## run only the tests that need PostgreSQL
-	@$(BIN)/python -m pytest -n $(WORKERS) -m postgres $(ARGS)
+	@$(PYTEST) -m postgres $(ARGS)
 
 test-large: $(STAMP) ## run what is left out, or small, in `make test`, and all that needs PostgreSQL
-	@ROTA_TEST_LARGE=1 $(BIN)/python -m pytest -n $(WORKERS) -m "large or postgres" $(ARGS)
+	@ROTA_TEST_LARGE=1 $(PYTEST) -m "large or postgres" $(ARGS)
 
 check: $(STAMP) ## format, lint, types, import rules
 	$(BIN)/ruff format --check .

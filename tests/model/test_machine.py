@@ -43,7 +43,7 @@ from tests.fixtures.large import LARGE
 from tests.store.factories import NOBODY, until
 
 SETTINGS = settings(
-    max_examples=200 if LARGE else 20,
+    max_examples=100 if LARGE else 20,
     stateful_step_count=30,
     deadline=None,
     derandomize=bool(os.environ.get("CI")),
