@@ -39,11 +39,9 @@ from rota.store.opening import open_store
 from rota.store.operation import Statement
 from rota.store.postgres import tidy as segments
 from rota.store.protocol import Store
-from tests.fixtures.large import LARGE
 from tests.store.factories import NOBODY, until
 
 SETTINGS = settings(
-    max_examples=100 if LARGE else 20,
     stateful_step_count=30,
     deadline=None,
     derandomize=bool(os.environ.get("CI")),
@@ -505,7 +503,7 @@ class Machine(RuleBasedStateMachine):
         assert told == Counter((one.queue, one.state) for one in self.jobs.values())
 
 
-def check(make: Callable[[], Place], searching: settings = SETTINGS) -> None:
+def check(make: Callable[[], Place], searching: settings) -> None:
     """Look for a sequence of operations that a store does not stand."""
     # The annotation asks for a class; a function that makes a machine is documented, too.
     machine: Any = lambda: Machine(make)  # noqa: E731
@@ -578,14 +576,19 @@ def sqlite(tmp_path: Path) -> Callable[[], Place]:
     return make
 
 
-def test_the_postgres_store(postgres: Callable[[], Place]) -> None:
+EXAMPLES = pytest.mark.parametrize("examples", [20, pytest.param(100, marks=pytest.mark.large)])
+
+
+@EXAMPLES
+def test_the_postgres_store(postgres: Callable[[], Place], examples: int) -> None:
     """The job log does what the oracle expects."""
-    check(postgres)
+    check(postgres, settings(SETTINGS, max_examples=examples))
 
 
-def test_the_sqlite_store(sqlite: Callable[[], Place]) -> None:
+@EXAMPLES
+def test_the_sqlite_store(sqlite: Callable[[], Place], examples: int) -> None:
     """The rows in a file do what the oracle expects."""
-    check(sqlite)
+    check(sqlite, settings(SETTINGS, max_examples=examples))
 
 
 def test_a_store_that_forgets_is_found_out(
