@@ -2,17 +2,21 @@
 
 PYTHON ?= python3
 UV ?= 0.13.9
-WORKERS ?= 2
+# Many tests wait for something.
+WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 ARGS ?=
 SUDO ?=
 
 BIN := .venv/bin
 STAMP := .venv/.installed
 UV_BIN := .cache/uv-$(UV)/bin/uv
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start many processes; without bytecode each would compile everything again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-postgres test-pythons schema check bench lab lab-servers dist lock clean
+.PHONY: help demo test test-postgres test-large test-pythons schema check bench lab lab-servers dist lock clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,10 +25,13 @@ demo: $(STAMP) ## see Rota work (ARGS="FOLDER": on your own files)
 	@$(BIN)/rota demo $(ARGS)
 
 test: $(STAMP) ## run the tests (ARGS="-k lease": some of them; WORKERS=0: in one process)
-	@$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	@$(PYTEST) $(ARGS)
 
 test-postgres: $(STAMP) ## run only the tests that need PostgreSQL
-	@$(BIN)/python -m pytest -n $(WORKERS) -m postgres $(ARGS)
+	@$(PYTEST) -m postgres $(ARGS)
+
+test-large: $(STAMP) ## run what is left out, or small, in `make test`, and all that needs PostgreSQL
+	@ROTA_TEST_LARGE=1 $(PYTEST) -m "large or postgres" $(ARGS)
 
 test-pythons: $(STAMP) $(UV_BIN) ## run a part of the tests on the other Pythons that are here
 	@UV=$(UV_BIN) .ci/pythons -n $(WORKERS) $(ARGS)

@@ -9,5 +9,7 @@ pytest_plugins = [
     "tests.fixtures.postgres",
     "tests.fixtures.stores",
     "tests.fixtures.others",
+    "tests.fixtures.large",
+    "tests.fixtures.progress",
     "tests.fixtures.report",
 ]

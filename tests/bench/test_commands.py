@@ -10,6 +10,7 @@ import pytest
 
 from rota.measure.bench import idle
 from tests.cli.calling import rota
+from tests.fixtures.stores import empty_database
 
 
 def left(url: str) -> list[Path]:
@@ -17,12 +18,13 @@ def left(url: str) -> list[Path]:
     return list(Path(url.partition("///")[2]).parent.glob("rota-bench-*"))
 
 
-@pytest.fixture
-def where(store_url: str) -> Iterator[str]:
-    """Where to measure; no folder must be left. PostgreSQL: see test_interrupt.py."""
-    yield store_url
-    if store_url.startswith("sqlite"):
-        assert left(store_url) == []
+@pytest.fixture(params=["postgres", pytest.param("sqlite", marks=pytest.mark.large)])
+def where(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where to measure; nothing must be left there. PostgreSQL: see test_interrupt.py."""
+    url = empty_database(request)
+    yield url
+    if url.startswith("sqlite"):
+        assert left(url) == []
 
 
 def bench(url: str, *args: object) -> Any:

@@ -21,6 +21,7 @@ from rota.measure.bench.scratch import left_behind, scratch
 from rota.measure.bench.soak import soak
 from rota.measure.bench.steady import Course
 from rota.measure.reports.report import Result
+from rota.measure.servers import PostgresServer
 from rota.terminal.progress import Silent
 from tests.cli.calling import ROTA, environment, rota
 from tests.fixtures.workers import LONG, until
@@ -222,24 +223,26 @@ def test_a_running_one_is_in_use(postgres_url: str) -> None:
         assert name not in left_behind(postgres_url)
 
 
-def test_killed_ones_are_named(postgres_url: str) -> None:
-    """A killed benchmark's database is named by the next, with the statement that removes it."""
+def test_killed_ones_are_named(postgres_server: PostgresServer) -> None:
+    """What a killed benchmark has left is named by the next one, with what removes it."""
+    # A server of its own: other tests' benchmarks would name it, too.
+    url = postgres_server.url
     name = f"bench-{secrets.token_hex(4)}"
-    bench = start(named(postgres_url, name), "idle", "--seconds=3600")
+    bench = start(named(url, name), "idle", "--seconds=3600")
     with bench:
         workers = begun(bench, 1)
-        [made] = until(lambda: databases(postgres_url, USED, name), "the database")
+        [made] = until(lambda: databases(url, USED, name), "the database")
         # While it runs it is not left behind.
-        assert made not in left_behind(postgres_url)
+        assert made not in left_behind(url)
         bench.kill()
     psutil.wait_procs(workers, timeout=LONG)
     try:
-        until(lambda: made in left_behind(postgres_url), "the end of its sessions")
-        next_one = rota("bench", "counts", "--sizes=1", url=postgres_url)
+        until(lambda: made in left_behind(url), "the end of its sessions")
+        next_one = rota("bench", "counts", "--sizes=1", url=url)
         assert next_one.exit_code == 0, next_one.output
         [said] = next_one.stderr.splitlines()
         assert f'DROP DATABASE "{made}";' in said
-        assert made in databases(postgres_url, ALL)
+        assert made in databases(url, ALL)
     finally:
-        with closing(psycopg.connect(postgres_url, autocommit=True)) as connection:
+        with closing(psycopg.connect(url, autocommit=True)) as connection:
             connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(made)))

@@ -16,8 +16,15 @@ from rota.model.job import JobId
 from rota.model.states import State
 from rota.store.opening import open_store
 from tests.cli.calling import answer, finished, read_until, refused, rota, started
+from tests.fixtures.stores import empty_database
 
 FILES = 60
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.large)])
+def store_url(request: pytest.FixtureRequest) -> str:
+    """The URL of an empty database."""
+    return empty_database(request)
 
 
 @pytest.fixture

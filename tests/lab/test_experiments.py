@@ -8,6 +8,7 @@ import pytest
 
 from rota_lab.experiment import Experiment, experiments
 from rota_lab.strategy import strategies
+from tests.fixtures.large import LARGE
 from tests.lab.test_run import lab
 
 
@@ -19,19 +20,19 @@ def runs(*args: Any, **options: Any) -> Any:
 def test_exactly_once(postgres_url: str, server_url: Callable[[str], str], tmp_path: Path) -> None:
     """A design without a lock repeats jobs in races; Rota does not, and loses none."""
     found = runs(
-        tmp_path, "exactly-once", databases=[postgres_url, server_url("sqlite")],
-        strategies=("select-delete", "skip-locked", "rota"),
+        tmp_path, "exactly-once",
+        databases=[postgres_url, *([server_url("sqlite")] if LARGE else [])],
+        strategies=("select-delete", *(["skip-locked"] if LARGE else []), "rota"),
     )  # fmt: skip
-    assert len(found) == 12
+    assert len(found) == (12 if LARGE else 6)
     for name, run in found.items():
         assert run["never_done"] == run["left_in_the_queue"] == 0, name
         if "select-delete" not in name:
             # Each accident has happened, once, and the job came back.
             assert run["failed_on_purpose"] == (5 if "failures" in name else 0), name
             assert run["killed_on_purpose"] == (1 if "crashes" in name else 0), name
-            if "crashes" not in name:
+            if "crashes" not in name or "skip-locked" in name:
                 assert run["done_again"] == 0, name
-    assert found["skip-locked, PostgreSQL, crashes"]["done_again"] == 0
     assert found["select-delete, races"]["done_again"] > 0
     assert found["select-delete, races"]["repeated_jobs"] > 0
 
@@ -46,15 +47,19 @@ def test_ordering(postgres_url: str, server_url: Callable[[str], str], tmp_path:
         assert run["entries"] == 60
         assert run["largest_diff"] == 0
         assert run["in_place_percent"] == 100
-    found = runs(
-        tmp_path, "ordering", databases=[postgres_url], strategies=("select-delete", "skip-locked")
-    )
+    # How far two workers of a good design differ is chance, too.
+    assert any(_in_more_disorder(tmp_path, postgres_url) for _ in range(3))
+
+
+def _in_more_disorder(folder: Path, url: str) -> bool:
+    strategies = ("select-delete", "skip-locked")
+    found = runs(folder, "ordering", databases=[url], strategies=strategies)
     bad, good = found["select-delete"], found["skip-locked, PostgreSQL"]
     assert bad["entries"] > 60
     assert bad["jobs_taken_again"] > 0
-    assert bad["largest_diff"] > good["largest_diff"]
     assert good["jobs_taken_again"] == 0
     assert bad["jobs_never_taken"] == good["jobs_never_taken"] == 0
+    return bool(bad["largest_diff"] > good["largest_diff"])
 
 
 def test_throughput(postgres_url: str, tmp_path: Path) -> None:

@@ -85,10 +85,13 @@ TABLE = [
 ]
 
 CASES = [
-    pytest.param(row, database, id=f"{row.name}-{database}")
+    pytest.param(
+        row, database, id=f"{row.name}-{database}", marks=pytest.mark.large if place else ()
+    )
     for row in TABLE
-    for database in strategy(row.name).databases
+    for place, database in enumerate(strategy(row.name).databases)
 ]
+"""Each strategy on the first of its databases; large: on the others, too."""
 
 
 @pytest.fixture

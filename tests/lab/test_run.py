@@ -49,6 +49,7 @@ def lab(
     return report
 
 
+@pytest.mark.large  # each of them is shown to tell the truth, here or in test_experiments.py
 @pytest.mark.parametrize("name", NAMES)
 def test_each_experiment_in_its_quick_form(name: str, postgres_url: str, tmp_path: Path) -> None:
     """Of a design that is Rota's and of another one, where they suit: a complete report."""
@@ -86,12 +87,14 @@ def test_parallel(postgres_url: str, server_url: Callable[[str], str], tmp_path:
 
 def test_mvcc(postgres_url: str, tmp_path: Path) -> None:
     """A sample for each interval, without a long transaction and beside one."""
-    report = lab(tmp_path, "mvcc", databases=[postgres_url], strategies=("skip-locked",))
+    report = lab(
+        tmp_path, "mvcc", "--set=rate=20", databases=[postgres_url], strategies=("skip-locked",)
+    )
     for how in ("alone", "beside a long transaction"):
         name = f"skip-locked, PostgreSQL, {how}"
         series = {key: report["series"][f"{name}: {key}"]["y"] for key in KEYS}
         assert {len(points) for points in series.values()} == {2}
-        assert sum(series["enqueued"]) == pytest.approx(50, abs=25)
+        assert sum(series["enqueued"]) == pytest.approx(20, abs=10)
         assert sum(series["enqueued"]) - sum(series["worked"]) == series["depth"][-1]
         assert series["claim p95"][-1] >= series["claim p50"][-1] > 0
         ages = series["oldest transaction"]
@@ -166,6 +169,7 @@ def test_what_is_missing_is_named(
 ) -> None:
     """Without MariaDB's programs its strategies are left out, unless they were asked for."""
     monkeypatch.setattr("rota.measure.servers.mariadb.find_program", _nowhere)
+    monkeypatch.setattr(type(experiments()["parallel"]), "usual", ("for-update", "rota"))
     databases = [f"--database={postgres_url}", "--database=mariadb", "--database=sqlite"]
     words = ["lab", "run", "parallel", "--quick", "--set=rows=5", "--set=processes=1"]
     report = answer(*words, *databases, "--out", tmp_path)

@@ -10,6 +10,7 @@ import pytest
 from rota.measure.processes import ProcessEnded
 from rota.measure.servers import PostgresServer
 from rota_lab.databases import Database
+from rota_lab.experiment import experiments
 from rota_lab.queue import Queue, Trial
 from rota_lab.shift import Failed, Shift
 from rota_lab.strategy import Job
@@ -103,8 +104,10 @@ def test_a_database_with_something_prepared_is_removed(
         assert found.rowcount == 0
 
 
-def test_a_server_that_prepares_nothing(tmp_path: Path) -> None:
+def test_a_server_that_prepares_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """PostgreSQL's own default: the strategy is left out, or refused if it was asked for."""
+    usual = ("skip-locked", "skip-locked-2pc")
+    monkeypatch.setattr(type(experiments()["parallel"]), "usual", usual)
     words = ("lab", "run", "parallel", "--quick", "--set=rows=5", "--set=processes=1")
     with PostgresServer.start(settings={"max_prepared_transactions": "0"}) as server:
         run = (*words, f"--database={server.url}", "--out", tmp_path)

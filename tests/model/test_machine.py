@@ -42,7 +42,6 @@ from rota.store.protocol import Store
 from tests.store.factories import NOBODY, error_json, until
 
 SETTINGS = settings(
-    max_examples=60,
     stateful_step_count=30,
     deadline=None,
     derandomize=bool(os.environ.get("CI")),
@@ -506,7 +505,7 @@ class Machine(RuleBasedStateMachine):
         assert told == Counter((one.queue, one.state) for one in self.jobs.values())
 
 
-def check(make: Callable[[], Place], searching: settings = SETTINGS) -> None:
+def check(make: Callable[[], Place], searching: settings) -> None:
     """Look for a sequence of operations that a store does not stand."""
     # The annotation asks for a class; a function that makes a machine is documented, too.
     machine: Any = lambda: Machine(make)  # noqa: E731
@@ -579,14 +578,19 @@ def sqlite(tmp_path: Path) -> Callable[[], Place]:
     return make
 
 
-def test_the_postgres_store(postgres: Callable[[], Place]) -> None:
+EXAMPLES = pytest.mark.parametrize("examples", [20, pytest.param(100, marks=pytest.mark.large)])
+
+
+@EXAMPLES
+def test_the_postgres_store(postgres: Callable[[], Place], examples: int) -> None:
     """The job log does what the oracle expects."""
-    check(postgres)
+    check(postgres, settings(SETTINGS, max_examples=examples))
 
 
-def test_the_sqlite_store(sqlite: Callable[[], Place]) -> None:
+@EXAMPLES
+def test_the_sqlite_store(sqlite: Callable[[], Place], examples: int) -> None:
     """The rows in a file do what the oracle expects."""
-    check(sqlite)
+    check(sqlite, settings(SETTINGS, max_examples=examples))
 
 
 def test_a_store_that_forgets_is_found_out(
@@ -594,6 +598,7 @@ def test_a_store_that_forgets_is_found_out(
 ) -> None:
     """The mutant: a truncation that does not look for unclaimed rows."""
     monkeypatch.setattr(rings, "UNCLAIMED", Statement("none", "SELECT false"))
+    # Without making the example small: that it is found is enough.
+    searching = settings(SETTINGS, max_examples=200, phases=[Phase.generate])
     with pytest.raises((AssertionError, BaseExceptionGroup)):
-        # Without making the example small: that it is found is enough.
-        check(postgres, settings(SETTINGS, phases=[Phase.generate], report_multiple_bugs=False))
+        check(postgres, settings(searching, report_multiple_bugs=False))

@@ -8,6 +8,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.fixtures.large import LARGE
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -60,7 +62,20 @@ def test_someones_server_is_used_and_shared_by_parallel_workers(postgres_url: st
     )
     assert run.returncode == 0, run.stdout
     assert run.stdout.count("from ROTA_TEST_POSTGRES") == 2
+    assert "\n1/1: servers/test_postgres_fixtures.py\n" in run.stdout
     assert "1 passed" in run.stdout
+
+
+@pytest.mark.large
+def test_a_large_one() -> None:
+    assert LARGE
+
+
+def test_large_tests_are_left_out_unless_they_are_asked_for() -> None:
+    small, large = (run_tests("-k", "large_one", "-n", "0", ROTA_TEST_LARGE=how) for how in "01")
+    assert "Large tests: left out" in small.stdout
+    assert "passed" not in small.stdout
+    assert "1 passed" in large.stdout
 
 
 @pytest.mark.usefixtures("postgres_url")

@@ -97,10 +97,10 @@ class Database:
         with closing(self.store.connect()) as connection:
             return connection.run(operation)
 
-    def session(self, timeout: float = 600.0) -> SessionId:
+    def session(self, timeout: float = 600.0, *, on: PostgresConnection | None = None) -> SessionId:
         """A worker's session."""
         info = SessionInfo(host="alpha", pid=4711, queues=("default",), timeout=timeout)
-        return self.own.run(self.store.open_session(info))
+        return (on or self.own).run(self.store.open_session(info))
 
     def silence(self, session: SessionId) -> None:
         """Make a session look dead from now on."""

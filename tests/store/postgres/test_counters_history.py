@@ -11,6 +11,7 @@ from rota.model.job import JobId
 from rota.store.operation import Statement
 from rota.store.postgres import counters, rings
 from rota.store.postgres.connection import PLANNER
+from tests.fixtures.large import LARGE
 from tests.store.postgres.counting import DIFFERENCE, marks, right
 from tests.store.postgres.database import Database
 from tests.store.postgres.test_history import History
@@ -73,8 +74,14 @@ def meddling(history: History) -> Callable[[], None]:
 def test_the_counters_are_right_at_every_moment(db: Database) -> None:
     """Whatever commits late, rolls back, is prepared, meddled with, squeezed and truncated."""
     seed = random.randrange(2**32)
-    history = History(db, seed, seconds=6.0)
+    history = History(db, seed, seconds=6.0 if LARGE else 1.0)
     onlooker = Onlooker(history)
+    history.enough = lambda: (
+        history.tidied["log emptied"] > 2
+        and history.tidied["tally emptied"] > 5
+        and onlooker.looks > 2
+        and marks(db) > 100
+    )
     history.beside.append(meddling(history))
     history.run()
     print(f"seed {seed}: {onlooker.looks} looks, {marks(db)} marks, {history.tidied}")  # noqa: T201

@@ -17,9 +17,11 @@ from rota.store.operation import Begin
 from rota.store.postgres import claim, counters, look, settle
 from rota.store.postgres import jobs as lookup
 from rota.store.postgres import stage as timer
+from tests.fixtures.large import LARGE
+from tests.fixtures.postgres import created
 from tests.store.postgres.database import Database, begin, explained, ids
 
-ROWS = 200_000
+ROWS = 200_000 if LARGE else 50_000
 LIMIT = 10
 BY_INDEX = ("log_", "cursor_", "timer", "tally_")
 """What the names of the tables begin with that must be read by their indexes."""
@@ -93,25 +95,41 @@ def check(plan: Node, most: int) -> None:
             assert not any(name.startswith(BY_INDEX) for name in unbounded(node)), node
 
 
-@pytest.fixture(params=TABLES)
-def filled(request: pytest.FixtureRequest, db: Database) -> Database:
+@pytest.fixture(scope="module", params=TABLES)
+def template(
+    request: pytest.FixtureRequest, pytestconfig: pytest.Config, migrated_postgres: str
+) -> Iterator[str]:
     """A database without jobs; with many of few transactions; and with statistics about them."""
+    with created(pytestconfig, migrated_postgres) as (name, url):
+        with Database(url) as db:
+            fill(db, request.param)
+        yield name
+
+
+@pytest.fixture
+def filled(template: str, pytestconfig: pytest.Config) -> Iterator[Database]:
+    """A copy of it."""
+    with created(pytestconfig, template) as (_, url), Database(url) as db:
+        yield db
+
+
+def fill(db: Database, tables: str) -> None:
+    """Make the jobs of one of `TABLES`."""
     db.enqueue(1)
     db.settle(db.session(), db.claim(db.session()))
-    if request.param != "empty":
+    if tables != "empty":
         for _ in range(5):
             db.enqueue(ROWS // 5)
         db.enqueue(ROWS // 10, delay=86_400.0)
         db.enqueue(100, delay=0.0)
         db.enqueue(500, priority=7)
-    if request.param == "analysed":
+    if tables == "analysed":
         db.sql("ANALYZE")
     else:
         analysed = (
             "SELECT count(*) FROM pg_stats WHERE schemaname = 'rota' AND tablename LIKE 'log%%'"
         )
         assert db.one(analysed) == 0
-    return db
 
 
 @pytest.mark.parametrize("middle", [False, True])

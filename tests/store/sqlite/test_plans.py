@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from contextlib import closing
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -124,10 +123,12 @@ WALKS = {
 """How statements find their rows of `rota_job`."""
 
 
-@pytest.fixture(params=["empty", "large", "analyzed"])
-def connection(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteConnection]:
-    """A connection to a database with no jobs, with many, and with statistics about them."""
-    store = SqliteStore(tmp_path / "rota.db")
+@pytest.fixture(scope="module", params=["empty", "large", "analyzed"])
+def connection(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SqliteConnection]:
+    """A connection to a database with no jobs, with many, and with statistics; tests only read."""
+    store = SqliteStore(tmp_path_factory.mktemp("plans") / "rota.db")
     with closing(store.connect()) as connection:
         migrate(store, connection)
         if request.param != "empty":
