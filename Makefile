@@ -11,7 +11,7 @@ STAMP := .venv/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-postgres check bench lab lab-servers lock clean
+.PHONY: help demo test test-postgres mutants check bench lab lab-servers lock clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ test: $(STAMP) ## run the tests (ARGS="-k lease": some of them; WORKERS=0: in on
 
 test-postgres: $(STAMP) ## run only the tests that need PostgreSQL
 	@$(BIN)/python -m pytest -n $(WORKERS) -m postgres $(ARGS)
+
+mutants: $(STAMP) ## take pieces out, one by one: a test must fail (ARGS="-k settle": some of them)
+	@$(BIN)/python -m tests.mutants $(ARGS)
 
 check: $(STAMP) ## format, lint, types, import rules
 	$(BIN)/ruff format --check .

@@ -88,6 +88,18 @@ def test_a_claim_waits_for_its_turn(db: Database) -> None:
     assert ids(waiting.result()) == jobs[:2]
 
 
+def test_a_turn_that_is_not_waited_for(db: Database) -> None:
+    """A claim that has jobs already does not wait for its turn, and takes nothing without it."""
+    plain = db.enqueue(1, priority=-1)
+    jobs = keyed(db, "a")
+    session = db.session()
+    other = db.bare()
+    other.execute(control.KEYED_TURN.text)
+    assert ids(db.claim(session)) == plain
+    other.rollback()
+    assert ids(db.claim(session)) == jobs
+
+
 def test_plain_claims_take_no_turn(db: Database) -> None:
     """Whoever holds the turn holds up nobody who has no keys."""
     plain = db.enqueue(3)

@@ -90,3 +90,14 @@ def test_a_look_at_the_session_writes_nothing(db: Database) -> None:
         assert raw.execute(claim.SESSION_ALIVE.text, {"session": session}).fetchall()
         [(xid,)] = raw.execute("SELECT pg_current_xact_id_if_assigned()").fetchall()
     assert xid is None
+
+
+def test_a_pause_between_two_claims(db: Database) -> None:
+    """It holds for the very next claim, also for one that goes to its lanes without a look."""
+    jobs = db.enqueue(2)
+    session, other = db.session(), db.connect()
+    assert ids(db.claim(session, 1)) == jobs[:1]
+    other.run(db.store.pause("default"))
+    assert db.own.run(db.store.claim(session, ["default"], 1, woken=True)) == []
+    other.run(db.store.resume("default"))
+    assert ids(db.claim(session)) == jobs[1:]
