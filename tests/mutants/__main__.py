@@ -34,12 +34,7 @@ def main() -> int:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rota-mutants-")))
         server = os.environ.get("ROTA_TEST_POSTGRES") or _server(stack)
         copies = [Copy(folder / str(number), server) for number in range(given.n)]
-        possible = _possible(every, copies[0])
-        tests = _tests(possible)
-        _say(f"{len(tests)} tests without a mutant …")
-        if tests and (wrong := copies[0].wrong(tests, CORES)):
-            _say(wrong)
-            return 1
+        possible = _healthy(_possible(every, copies[0]), copies[0])
         counted = Counter({Verdict.BROKEN: len(every) - len(possible)})
         for number, trial in enumerate(_tried(possible, copies), 1):
             counted[trial.verdict] += 1
@@ -75,6 +70,21 @@ def _possible(mutants: list[Mutant], copy: Copy) -> list[Mutant]:
         else:
             possible.append(one)
     return possible
+
+
+def _healthy(mutants: list[Mutant], copy: Copy) -> list[Mutant]:
+    """Those whose tests pass without them; names the others."""
+    tests = _tests(mutants)
+    _say(f"{len(tests)} tests without a mutant …")
+    failing = copy.failing(tests, CORES) if tests else set()
+    healthy = []
+    for one in mutants:
+        wrong = [test for test in failing if {test, test.partition("[")[0]} & {*one.tests}]
+        if wrong:
+            _say(f"{one.name}: without it, too, {', '.join(wrong)} fails")
+        else:
+            healthy.append(one)
+    return healthy
 
 
 def _tests(mutants: list[Mutant]) -> list[str]:

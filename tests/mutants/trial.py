@@ -83,11 +83,18 @@ class Copy:
         found = re.findall(r"^ERROR: not found: (.*)$", said, re.MULTILINE)
         return {one.removeprefix(f"{self._folder}{os.sep}") for one in found}
 
-    def wrong(self, tests: Sequence[str], processes: int) -> str:
-        """Run tests without any mutant; what is wrong, or nothing."""
+    def failing(self, tests: Sequence[str], processes: int) -> set[str]:
+        """Run these tests without any mutant; those that fail.
+
+        Raises:
+            RuntimeError: They cannot be run, or some are skipped.
+        """
         several = ("-p", "xdist", "-n", str(processes))
         code, said = self._pytest([*several, *tests], DEADLINE * 10)
-        return "" if code == 0 and "skipped" not in said else said
+        if code not in {0, FAILED} or "skipped" in said:
+            raise RuntimeError(said)
+        found = re.findall(r"^(?:FAILED|ERROR) (.*)$", said, re.MULTILINE)
+        return {one.partition(" - ")[0] for one in found}
 
     def attempt(self, mutant: Mutant) -> Trial:
         """Apply a mutant, run its tests, and undo it."""

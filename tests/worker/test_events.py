@@ -30,6 +30,7 @@ from rota.events import (
 from rota.model.job import ClaimedJob, JobSpec, SessionId
 from rota.model.settlement import Settlement
 from rota.model.states import Move
+from rota.store.operation import Operation
 from rota.worker import Worker
 from tests.fixtures.workers import drained, until, working
 
@@ -304,6 +305,35 @@ def test_a_lost_session(app: Rota) -> None:
         assert handle.result(timeout=20) == 1
         assert job.enqueue(ctx_is_first=False).result(timeout=20) == 2
     assert [type(event) for event in events] == [SessionLost]
+
+
+def test_a_settlement_whose_answer_is_lost(app: Rota) -> None:
+    """It is sent again; what was written the first time is no lost lease."""
+    lost = heard(app, LeasesLost)
+    connection = type(app.store.connect())
+    real = connection.run
+    sent: list[str] = []
+
+    def run(self: Any, operation: Operation[Any]) -> Any:
+        found = real(self, operation)
+        if operation.name == "settle":
+            sent.append("settle")
+            if len(sent) == 1:
+                message = "the answer is lost"
+                raise StoreUnavailable(message)
+        return found
+
+    @app.task
+    async def job() -> None:
+        pass
+
+    handle = job.enqueue()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "run", run)
+        with working(app):
+            until(lambda: len(sent) == 2)
+    assert handle.status is State.COMPLETED
+    assert lost == []
 
 
 def test_signs_of_life_that_do_not_get_through(app: Rota) -> None:

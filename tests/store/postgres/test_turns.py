@@ -3,6 +3,7 @@
 import pytest
 
 from rota.model.job import JobId
+from rota.model.states import State
 from rota.store.operation import Statement
 from rota.store.postgres import claim
 from tests.store.factories import until
@@ -101,3 +102,15 @@ def test_a_pause_between_two_claims(db: Database) -> None:
     assert db.own.run(db.store.claim(session, ["default"], 1, woken=True)) == []
     other.run(db.store.resume("default"))
     assert ids(db.claim(session)) == jobs[1:]
+
+
+def test_a_job_that_is_cancelled_while_it_is_claimed(db: Database) -> None:
+    """The one who cancels waits for the claim, and asks its worker to stop."""
+    [job] = db.enqueue(1)
+    first, taken = claiming(db, only_lane(db), 1)
+    cancelling = Later(db, db.store.cancel([job]))
+    pid = first.info.backend_pid
+    until(lambda: cancelling.ended or db.waits_for(cancelling.pid, pid) or None)
+    first.commit()
+    assert taken == [job]
+    assert cancelling.result() == {job: State.RUNNING}
