@@ -173,6 +173,18 @@ def test_a_lock_that_is_released_in_time(file: Path) -> None:
     store.close()
 
 
+def test_a_transaction_has_the_file_from_its_beginning(store: SqliteStore) -> None:
+    """It need not wait later, in the middle of its work."""
+    transaction = store.transaction()
+    with (
+        closing(sqlite3.connect(store.path, timeout=0, isolation_level=None)) as foreign,
+        pytest.raises(sqlite3.OperationalError, match="locked"),
+    ):
+        foreign.execute("BEGIN IMMEDIATE")
+    transaction.rollback()
+    store.close()
+
+
 def test_a_lock_of_another_program(
     store: SqliteStore, connection: SqliteConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
