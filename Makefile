@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-postgres test-large test-pythons schema check bench lab lab-servers dist lock clean
+.PHONY: help demo test test-postgres test-large test-pythons mutants schema check bench lab lab-servers dist lock clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ test-pythons: $(STAMP) $(UV_BIN) ## run a part of the tests on the other Pythons
 
 schema: $(STAMP) ## show where schema.sql and the migrations differ
 	@$(BIN)/python -m tests.store.schema
+
+mutants: $(STAMP) ## take pieces out, one by one: a test must fail (ARGS="-k settle": some of them)
+	@$(BIN)/python -m tests.mutants $(ARGS)
 
 check: $(STAMP) ## format, lint, types, import rules
 	$(BIN)/ruff format --check .

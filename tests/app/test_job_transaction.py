@@ -146,6 +146,18 @@ async def test_the_fence(app: Rota, kind: str, observer: Observer, completion: C
     assert [job.state for job in observer.jobs()] == [State.AVAILABLE] * 2
 
 
+def test_taken_over_before_the_block(app: Rota, observer: Observer, completion: Completion) -> None:
+    """What is in the block is not begun with."""
+    begun: list[str] = []
+    observer.own.run(observer.store.close_session(observer.session))
+    with (
+        pytest.raises(LeaseLost, match="taken over"),
+        JobTransaction(app.database, completion, None, commit=True),
+    ):
+        begun.append("begun")
+    assert begun == []
+
+
 def test_async_connections_in_blocking_code(app: Rota, completion: Completion) -> None:
     """They are refused with what to write instead, and so is what is no connection."""
     import aiosqlite

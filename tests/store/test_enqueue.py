@@ -121,6 +121,18 @@ def test_args_come_back_as_they_were_written(
     assert [job.args for job in claimed] == [args] * count
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_many_args_come_back_as_they_were_written(
+    store: Store,
+    connection: Connection,
+    own: bool,  # noqa: FBT001
+) -> None:
+    """Also where there are so many that they are copied, and a backslash would mean something."""
+    args = [f'{{"a":"\\"{number}\\" \\\\ \\t"}}' for number in range(300)]
+    jobs = enqueued(store, connection, args, own=own)
+    assert [job.args for job in connection.run(store.get(jobs))] == args
+
+
 def test_large_args(store: Store, connection: Connection) -> None:
     """Args of several megabytes are stored, next to small ones."""
     args = [json.dumps("x" * size) for size in (5_000_000, 1, 5_000_000, 2)]

@@ -79,7 +79,7 @@ def test_nothing_is_left_unused(store: Store, connection: Connection) -> None:
 
 def test_a_limit_is_shared_fairly(store: Store, connection: Connection) -> None:
     """Of one limit for all, every key gets a share of the places."""
-    spec = spec_of(limit=Limit("smtp", running=3), fair=True)
+    spec = spec_of(limit=Limit("smtp", running=3))
     for key, count in (("big", 50), ("small", 5), ("tiny", 2)):
         keys = Keys(limit=["smtp"] * count, fair=[key] * count)
         connection.run(store.enqueue(Order(spec, [f'"{key}"'] * count, keys)))

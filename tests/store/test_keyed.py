@@ -55,8 +55,8 @@ def test_no_keyed_jobs(store: Store, connection: Connection) -> None:
 def test_what_is_set_for_the_queue(store: Store, connection: Connection) -> None:
     """Attempts and timeout come from the queue's settings, unless the job has its own."""
     connection.run(store.set_queue("default", {"max_attempts": 2, "timeout": 7.5}))
-    for given, expected in ((False, (2, 7.5)), (True, (5, 3.0))):
-        spec = spec_of(limit=LIMIT, timeout=3.0, attempts_given=given, timeout_given=given)
+    for given, expected in (({}, (2, 7.5)), ({"max_attempts": 5, "timeout": 3.0}, (5, 3.0))):
+        spec = spec_of(limit=LIMIT, **given)
         [placed] = connection.run(store.enqueue(Order(spec, ["{}"], Keys(limit=["a"])))).placed
         [record] = connection.run(store.get([placed.job]))
         assert (record.max_attempts, record.timeout) == expected

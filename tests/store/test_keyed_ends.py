@@ -41,7 +41,7 @@ def lose(store: Store, connection: Connection, session: SessionId, how: str) -> 
 def rolled_back(store: Store, keys: Sequence[str], limit: Limit | None = None) -> None:
     """Enqueue a job for each key, with a limit or else with fair shares, and roll back."""
     named = Keys(fair=keys) if limit is None else Keys(limit=keys)
-    spec = spec_of(limit=limit, fair=limit is None)
+    spec = spec_of(limit=limit)
     transaction = store.transaction()
     run_inside(store, transaction, store.enqueue(Order(spec, ["{}"] * len(keys), named)))
     transaction.rollback()

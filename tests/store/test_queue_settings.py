@@ -136,7 +136,7 @@ def test_a_dead_session(store: Store, connection: Connection) -> None:
 def test_presets(store: Store, connection: Connection, *, given: bool) -> None:
     """What is set holds for a job of which nothing was said, and for no other."""
     connection.run(store.set_queue("default", {"max_attempts": 2, "timeout": 9.0}))
-    spec = spec_of(max_attempts=7, attempts_given=given, timeout_given=given)
+    spec = spec_of(max_attempts=7, timeout=3.0) if given else spec_of()
     [job] = connection.run(store.enqueue(Order(spec, ["{}"])))
     [found] = connection.run(store.get([job]))
-    assert (found.max_attempts, found.timeout) == ((7, None) if given else (2, 9.0))
+    assert (found.max_attempts, found.timeout) == ((7, 3.0) if given else (2, 9.0))

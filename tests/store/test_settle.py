@@ -216,6 +216,14 @@ def test_an_empty_batch(store: Store, connection: Connection) -> None:
 # The fence ------------------------------------------------------------------------------------
 
 
+def test_twice_in_one_batch(store: Store, connection: Connection) -> None:
+    """Of two settlements of one run the second is refused, also where they come together."""
+    session, [job] = running(store, connection)
+    one = settlement(job, Move.COMPLETE)
+    assert settle(store, connection, session, one, one) == [job.id]
+    assert states(store, connection, [job.id]) == [State.COMPLETED]
+
+
 @pytest.mark.parametrize("move", SETTLING)
 def test_a_settlement_counts_once(store: Store, connection: Connection, move: Move) -> None:
     """A second settlement of a job is refused, and nothing changes."""

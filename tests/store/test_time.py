@@ -53,6 +53,15 @@ def test_what_is_due_becomes_available(store: Store, connection: Connection) -> 
     assert {job.id for job in claim(store, connection, session)} == {*due}
 
 
+def test_due_before_what_was_staged(store: Store, connection: Connection) -> None:
+    """A time before those that were staged is not passed by."""
+    enqueue(store, connection, at=datetime.now(UTC) - timedelta(minutes=1))
+    assert connection.run(store.stage(10)).staged == 1
+    jobs = enqueue(store, connection, at=PAST)
+    assert connection.run(store.stage(10)).staged == 1
+    assert states(store, connection, jobs) == [State.AVAILABLE]
+
+
 def test_a_job_becomes_due(store: Store, connection: Connection) -> None:
     """A short wait ends by itself: the database's clock decides."""
     [job] = enqueue(store, connection, delay=0.05)

@@ -119,3 +119,14 @@ def test_heartbeats_fit_into_the_timeout() -> None:
     config = WorkerConfig(session_timeout=10)
     assert config.session_timeout / config.heartbeat >= 3
     assert WorkerConfig(concurrency=1).children == 1
+
+
+def test_periods() -> None:
+    """Each has keys of its own, taken until the next one begins."""
+    minutely = Unique(period=60)
+    (first,), until = minutely.in_period(["a"], 60.0)
+    assert minutely.in_period(["a"], 119.9) == ([first], until)
+    (second,), _ = minutely.in_period(["a"], 120.0)
+    assert len({"a", first, second}) == 3
+    assert until == datetime(1970, 1, 1, 0, 2, tzinfo=UTC)
+    assert Unique().in_period(["a"], 60.0) == (["a"], None)

@@ -4,11 +4,11 @@ import asyncio
 import queue
 import threading
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
-from rota import ArgsError, Limit, Rota, SchemaMissing, State, Task
+from rota import ArgsError, Limit, Rota, SchemaMissing, State, StoreUnavailable, Task
 from rota.events import (
     Event,
     Events,
@@ -27,9 +27,10 @@ from rota.events import (
     WorkerStarted,
     WorkerStopped,
 )
-from rota.model.job import ClaimedJob, JobSpec, Order
+from rota.model.job import ClaimedJob, JobSpec, Order, SessionId
 from rota.model.settlement import Settlement
 from rota.model.states import Move
+from rota.store.operation import Operation
 from rota.worker import Worker
 from tests.fixtures.workers import drained, until, working
 
@@ -304,6 +305,65 @@ def test_a_lost_session(app: Rota) -> None:
         assert handle.result(timeout=20) == 1
         assert job.enqueue(ctx_is_first=False).result(timeout=20) == 2
     assert [type(event) for event in events] == [SessionLost]
+
+
+def test_a_settlement_whose_answer_is_lost(app: Rota) -> None:
+    """It is sent again; what was written the first time is no lost lease."""
+    lost = heard(app, LeasesLost)
+    connection = type(app.database.store.connect())
+    real = connection.run
+    sent: list[str] = []
+
+    def run(self: Any, operation: Operation[Any]) -> Any:
+        found = real(self, operation)
+        if operation.name == "settle":
+            sent.append("settle")
+            if len(sent) == 1:
+                message = "the answer is lost"
+                raise StoreUnavailable(message)
+        return found
+
+    @app.task
+    async def job() -> None:
+        pass
+
+    handle = job.enqueue()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "run", run)
+        with working(app):
+            until(lambda: len(sent) == 2)
+    assert handle.status is State.COMPLETED
+    assert lost == []
+
+
+def test_signs_of_life_that_do_not_get_through(app: Rota) -> None:
+    """When its time is up a worker stops its jobs by itself: others may run them by then."""
+    events = heard(app, SessionLost)
+    began, stopped = threading.Event(), threading.Event()
+
+    @app.task(store_result=True)
+    async def job() -> int:
+        if not began.is_set():
+            began.set()
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                stopped.set()
+                raise
+        return 1
+
+    def away(session: SessionId) -> NoReturn:
+        message = f"session {session} cannot be renewed"
+        raise StoreUnavailable(message)
+
+    handle = job.enqueue()
+    with working(app, session_timeout=1.0):
+        assert began.wait(20)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(app.database.store, "renew", away)
+            assert stopped.wait(20)
+        assert handle.result(timeout=20) == 1
+    assert isinstance(events[0], SessionLost)
 
 
 @pytest.mark.parametrize("kind", ["single", "batch"])

@@ -40,8 +40,9 @@ def test_one_after_another(app: Rota) -> None:
     assert most == {"a": 1, "b": 1}
 
 
-def test_it_starts_soon_after_its_limit_frees(app: Rota) -> None:
-    """A job that waited for one of the same worker starts long before the next poll."""
+def test_it_starts_soon_after_its_limit_frees(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that waited for one of the same worker starts long before the next look."""
+    monkeypatch.setattr(claiming, "SHORTEST_NAP", LONG)
     begun: list[float] = []
     go = asyncio.Event()
 

@@ -152,6 +152,18 @@ def test_a_worker_that_reads_slowly(db: Database) -> None:
     assert ids(answer()) == jobs[1:]
 
 
+def test_a_worker_that_reads_for_longer_than_its_timeout(db: Database) -> None:
+    """It is left alone as long as it renews."""
+    jobs = large(db)
+    session, keeper = db.session(timeout=2.0), db.connect()
+    assert ids(claim(db.store, db.own, session, 1)) == jobs[:1]
+    pid, answer = half_read(db, session)
+    since = "SELECT now() - xact_start > '2.1 s' FROM pg_stat_activity WHERE pid = %s"
+    until(lambda: keeper.run(db.store.renew(session)).alive and (db.one(since, pid) or None))
+    assert keeper.run(db.store.rescue()) == []
+    assert ids(answer()) == jobs[1:]
+
+
 def large(db: Database) -> list[JobId]:
     """Jobs of which no buffer between server and client holds all."""
     args = [f'"{"x" * 1_000_000}"'] * 16
@@ -237,6 +249,17 @@ def test_a_connection_that_is_lost_before_the_answer(db: Database) -> None:
         answer()
     assert db.one("SELECT sum(cardinality(jobs)) FROM rota.lease") == 1
     assert len(claim(db.store, db.own, session, 5)) == 2
+
+
+def test_a_connection_that_was_closed_before_the_answer(db: Database) -> None:
+    """The answer is asked for nowhere else: that would be another claim."""
+    db.enqueue(2)
+    session = db.session()
+    assert len(claim(db.store, db.own, session, 1)) == 1
+    answer = db.own.send(db.store.claim(session, ["default"], 1, woken=True))
+    db.own.close()
+    with pytest.raises(StoreUnavailable):
+        answer()
 
 
 def test_notifications_are_kept(numbers: Database) -> None:

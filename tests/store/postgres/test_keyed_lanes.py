@@ -87,6 +87,18 @@ def test_a_claim_waits_for_its_turn(db: Database) -> None:
     assert ids(waiting.result()) == jobs[:2]
 
 
+def test_a_turn_that_is_not_waited_for(db: Database) -> None:
+    """A claim that has jobs already does not wait for its turn, and takes nothing without it."""
+    plain = db.enqueue(1, priority=-1)
+    jobs = keyed(db, "a")
+    session = db.session()
+    other = db.bare()
+    other.execute(control.KEYED_TURN.text)
+    assert ids(db.claim(session)) == plain
+    other.rollback()
+    assert ids(db.claim(session)) == jobs
+
+
 def test_plain_claims_take_no_turn(db: Database) -> None:
     """A claim that holds the turn holds up no claim of plain lanes."""
     plain = db.enqueue(3)

@@ -87,3 +87,13 @@ def test_a_request_to_cancel_is_untidy(db: Database) -> None:
     db.claim(db.session())
     db.own.run(db.store.cancel([job]))
     assert look(db).untidy
+
+
+def test_a_request_to_cancel_that_was_overtaken(db: Database) -> None:
+    """Its job waits again: the housekeeping cancels it, and the request is forgotten."""
+    [job] = db.enqueue()
+    db.sql("INSERT INTO rota.cancel_request (job) VALUES (%s)", job)
+    assert look(db).untidy
+    db.own.run(db.store.tidy())
+    assert db.one("SELECT state FROM rota.job WHERE id = %s", job) == "cancelled"
+    assert not look(db).untidy

@@ -167,9 +167,9 @@ def test_a_producer_with_an_old_snapshot(
     monkeypatch.setattr(enqueue, "FRESH", 0.0)
     db.enqueue(1)
     db.own.run(db.store.set_queue("default", {"max_attempts": 2}))
-    [old] = db.enqueue(1, conn=held, attempts_given=False)
+    [old] = db.enqueue(1, conn=held)
     other = db.bare()
-    [new] = db.enqueue(1, conn=other, attempts_given=False)
+    [new] = db.enqueue(1, conn=other)
     other.commit()
     assert db.one("SELECT max_attempts FROM rota.log WHERE id = %s", new) == 2
     held.commit()
@@ -188,6 +188,6 @@ def test_producers_do_not_wait_for_a_setting(db: Database, monkeypatch: pytest.M
     producer = db.bare(autocommit=True)
     producer.execute("SET lock_timeout = '100ms'")
     for count in (1, 5, 300):
-        [*_, job] = db.enqueue(count, conn=producer, attempts_given=False)
+        [*_, job] = db.enqueue(count, conn=producer)
         assert db.one("SELECT max_attempts FROM rota.log WHERE id = %s", job) == 2
     setting.commit()

@@ -3,6 +3,7 @@
 import pytest
 
 from rota.model.job import JobId
+from rota.model.states import State
 from rota.store.operation import Statement
 from rota.store.postgres import claim
 from tests.store.factories import until
@@ -90,3 +91,26 @@ def test_a_look_at_the_session_writes_nothing(db: Database) -> None:
         assert raw.execute(claim.SESSION_ALIVE.text, {"session": session}).fetchall()
         [(xid,)] = raw.execute("SELECT pg_current_xact_id_if_assigned()").fetchall()
     assert xid is None
+
+
+def test_a_pause_between_two_claims(db: Database) -> None:
+    """It holds for the very next claim, also for one that goes to its lanes without a look."""
+    jobs = db.enqueue(2)
+    session, other = db.session(), db.connect()
+    assert ids(db.claim(session, 1)) == jobs[:1]
+    other.run(db.store.pause("default"))
+    assert db.own.run(db.store.claim(session, ["default"], 1, woken=True)) == []
+    other.run(db.store.resume("default"))
+    assert ids(db.claim(session)) == jobs[1:]
+
+
+def test_a_job_that_is_cancelled_while_it_is_claimed(db: Database) -> None:
+    """The one who cancels waits for the claim, and asks its worker to stop."""
+    [job] = db.enqueue(1)
+    first, taken = claiming(db, only_lane(db), 1)
+    cancelling = Later(db, db.store.cancel([job]))
+    pid = first.info.backend_pid
+    until(lambda: cancelling.ended or db.waits_for(cancelling.pid, pid) or None)
+    first.commit()
+    assert taken == [job]
+    assert cancelling.result() == {job: State.RUNNING}

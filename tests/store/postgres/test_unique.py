@@ -129,6 +129,17 @@ def test_a_claim_beside_an_open_replacement(
     assert right(db)
 
 
+def test_late_transactions_beside_unique_jobs(db: Database) -> None:
+    """What commits behind the cursor is handed out, in parts if need be, and once."""
+    late = db.bare()
+    delayed = [placed.job for placed in place(db, "a", "b", conn=late)]
+    passed = [placed.job for placed in place(db, "c", "d")]
+    session = db.session()
+    assert ids(db.claim(session)) == passed
+    late.commit()
+    assert [ids(db.claim(session, 1)) for _ in range(3)] == [delayed[:1], delayed[1:], []]
+
+
 def test_a_claim_that_waited_would_be_seen(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant: without SKIP LOCKED the claim waits for the caller's transaction."""
     mutant(
@@ -522,6 +533,18 @@ def test_cancelling_waits_for_a_replacement(db: Database) -> None:
 
 
 # An old snapshot ----------------------------------------------------------------------------------
+
+
+def test_keys_of_a_period_that_is_over(db: Database) -> None:
+    """Housekeeping forgets them, and no others."""
+    place(db, "a", "b", unique=Unique(period=1e9))
+    session = db.session()
+    jobs = db.claim(session)
+    assert settle(db, session, jobs) == []
+    assert db.one("SELECT count(*) FROM rota.unique_key WHERE state = 'ended'") == 2
+    db.sql("UPDATE rota.unique_key SET until = now() WHERE job = %s", jobs[0].id)
+    tidy(db)
+    assert db.sql("SELECT job FROM rota.unique_key") == [(jobs[1].id,)]
 
 
 def test_turns_beside_an_old_snapshot(db: Database) -> None:

@@ -70,3 +70,26 @@ def test_whom_a_renewal_names(db: Database) -> None:
     assert db.own.run(db.store.renew(first)).serving == {"mail": [first, second], "web": [first]}
     assert db.own.run(db.store.renew(second)).serving == {"mail": [first, second]}
     assert db.own.run(db.store.renew(third)).serving == {"other": [third]}
+
+
+def test_nobody_is_notified_where_nobody_sleeps(db: Database) -> None:
+    """Notifications make commits take turns, so one is sent only if it may wake somebody."""
+    listener = db.bare(autocommit=True)
+    listener.execute("LISTEN rota")
+
+    def heard() -> int:
+        db.sql("SELECT pg_notify('rota', 'the end')")
+        payloads = iter(notice.payload for notice in listener.notifies(timeout=LONG))
+        return sum(1 for _ in iter(lambda: next(payloads), "the end"))
+
+    for count in (1, 1, 2, 300):
+        db.enqueue(count)
+    db.enqueue(1, delay=LONG)
+    assert heard() == 0
+    with closing(db.store.waker(["default"])) as waker:
+        while waker.wait(0.0):
+            pass
+        for count in (1, 1, 2, 300):
+            db.enqueue(count)
+        db.enqueue(1, delay=LONG)
+        assert heard() == 5

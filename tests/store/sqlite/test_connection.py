@@ -21,6 +21,7 @@ from rota.model.job import Order
 from rota.model.states import State
 from rota.store.migrate import migrate
 from rota.store.sqlite.connection import SqliteConnection
+from rota.store.sqlite.failures import busy
 from rota.store.sqlite.gate import Gate
 from rota.store.sqlite.statements import sql
 from rota.store.sqlite.store import SqliteStore
@@ -173,6 +174,41 @@ def test_a_lock_that_is_released_in_time(file: Path) -> None:
     store.close()
 
 
+def test_a_transaction_has_the_file_from_its_beginning(store: SqliteStore) -> None:
+    """It need not wait later, in the middle of its work."""
+    transaction = store.transaction()
+    with (
+        closing(sqlite3.connect(store.path, timeout=0, isolation_level=None)) as foreign,
+        pytest.raises(sqlite3.OperationalError, match="locked"),
+    ):
+        foreign.execute("BEGIN IMMEDIATE")
+    transaction.rollback()
+    store.close()
+
+
+def test_a_lock_of_another_program(
+    store: SqliteStore, connection: SqliteConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is waited for, too, though such a program knows of no gate."""
+    tried = threading.Event()
+
+    def told(error: sqlite3.Error) -> bool:
+        tried.set()
+        return busy(error)
+
+    monkeypatch.setattr("rota.store.sqlite.connection.busy", told)
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as foreign:
+        foreign.execute("BEGIN IMMEDIATE")
+        waiting = threading.Thread(target=lambda: enqueue(store, connection))
+        waiting.start()
+        assert tried.wait(5)
+        foreign.execute("ROLLBACK")
+    waiting.join(20)
+    with closing(store.connect()) as other:
+        [queue] = other.run(store.queues())
+    assert queue.counts == {State.AVAILABLE: 1}
+
+
 def test_a_long_transaction_kills_no_worker(
     store: SqliteStore, connection: SqliteConnection
 ) -> None:
@@ -307,11 +343,13 @@ def test_a_forked_child_uses_a_connection_of_its_own(
     before = enqueue(store, connection)
     transaction = store.transaction()
     transaction.rollback()
+    inherited = connection.database()
     child = os.fork()
     if child == 0:
         code = 1
         try:
             enqueue(store, connection)
+            assert connection.database() is not inherited
             store.transaction().commit()
             connection.close()
             code = 0
