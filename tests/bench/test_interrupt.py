@@ -170,7 +170,7 @@ def test_sent_to_all_processes(number: int, tmp_path: Path) -> None:
         os.killpg(bench.pid, number)
         _, said = bench.communicate(timeout=LONG)
     assert bench.returncode == 130, said
-    assert said.startswith(f"Error: stopped by {name_of(number)}; the report is")
+    assert said.startswith(f"Error: stopped by {name_of(number)}; the report")
     assert json.loads(file.read_bytes())["partial"]
     assert not [worker for worker in workers if worker.is_running()]
     assert list(tmp_path.glob("rota-bench-*")) == []

@@ -417,7 +417,7 @@ def test_retention(app: Rota) -> None:
     app.on(JobSettled)(lambda event: moves.append(event.settlement.move))
     drained(app)
     assert moves == [Move.COMPLETE]
-    with pytest.raises(RotaError, match="no job"):
+    with pytest.raises(RotaError, match="does not exist"):
         handle.record()
 
 

@@ -42,6 +42,11 @@ class Keeps(dict[str, Kept]):
         self._retention = retention
         self._settings = settings
 
+    def retain(self, retention: float | None) -> None:
+        """Keep jobs for so many seconds from now on, as if the task had said so."""
+        self._retention = retention
+        self.clear()
+
     def renew(self, settings: Callable[[str], QueueSettings]) -> None:
         """Work it out anew: something was said of a queue."""
         self._settings = settings

@@ -163,7 +163,6 @@ class Task(Generic[P, R, T]):
         self.spec = options.spec(name)
         self.retry = retry
         self.executor = _executor(function, executor, name)
-        self.retention = retention
         self.keeps = enqueuing.queues.keeps(retention)
         self.codec = self._args_codec()
         self.keying = (

@@ -76,6 +76,6 @@ def open_app(url: str, *, keep: bool = True) -> Rota:
     """The app on a database; `keep` retains completed jobs."""
     app.use(url)
     for task in app.tasks.values():
-        task.retention = DAY if keep else 0
+        task.keeps.retain(DAY if keep else 0)
     starts.clear()
     return app
