@@ -44,7 +44,7 @@ def test_a_full_ring(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
         db.sql("SELECT setval('rota.log_turn', %s)", number)
         db.enqueue(2)
     assert [table.unclaimed for table in ring(db, "log")] == [True, True, True, None]
-    [backlog] = findings(db, "rings")
+    [backlog] = findings(db, "space")
     assert "a backlog" in backlog.detail
     db.settle(session, db.claim_all(session))
     assert [table.unclaimed for table in ring(db, "log")] == [False, False, False, None]
@@ -54,7 +54,7 @@ def test_a_full_ring(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"Session {reader.info.backend_pid} has locked log_1" in locked.detail
     reader.rollback()
     db.own.run(db.store.tidy())
-    assert findings(db, "rings") == []
+    assert findings(db, "space") == []
     assert sum(table.size for table in ring(db, "log") if not table.current) == 0
 
 
