@@ -77,7 +77,10 @@ class History:
     def wanted(self, since: float) -> bool:
         """Whether a producer that began then shall go on."""
         passed = time.monotonic() - since
-        return passed < self.seconds or (passed < PATIENCE / 2 and not self.enough())
+        if passed < self.seconds:
+            return True
+        self.done.wait(0.02)  # gently: all that is enqueued must come to its end
+        return passed < PATIENCE / 2 and not self.enough()
 
     def lost(self) -> set[JobId]:
         """Committed jobs that were never completed."""
