@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from rota.doctor import file, horizon, settings
+from rota.doctor import file, horizon
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from rota.store.url import shown
 from tests.cli.calling import finished, refused, rota
-from tests.fixtures.postgres import SETTINGS
 from tests.store.factories import enqueue, open_session
 from tests.store.postgres.database import Database
 
@@ -24,13 +23,6 @@ from tests.store.postgres.database import Database
 def a_sound_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
     """The findings do not depend on the machine's SQLite."""
     monkeypatch.setattr(file, "affected", lambda _: False)
-
-
-@pytest.fixture(autouse=True)
-def a_sound_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests' server does without fsync and autovacuum, of which doctor would complain."""
-    harms = tuple(harm for harm in settings.HARMS if harm.setting not in SETTINGS)
-    monkeypatch.setattr(settings, "HARMS", harms)
 
 
 @pytest.fixture
