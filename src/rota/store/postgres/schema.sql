@@ -737,7 +737,7 @@ BEGIN
             HINT = 'Store the data elsewhere and pass a reference.';
     END IF;
     BEGIN
-        -- jsonb refuses text that json lets pass and that no reader can decode.
+        -- jsonb refuses text that json lets pass and nobody can read.
         object := given::jsonb;
     EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
         GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
