@@ -1,5 +1,6 @@
 """A job's completion in a transaction of its handler's, through every kind of connection."""
 
+import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, nullcontext
@@ -201,6 +202,30 @@ def test_autocommit_of_psycopg(
             conn.execute(OWN_ROW)
     assert observer.orders() == [7]
     assert completion.stage is Stage.SETTLED
+    assert [job.state for job in observer.jobs()] == [State.RUNNING, State.COMPLETED]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("kind", ["psycopg", "psycopg-async", "asyncpg"])
+async def test_a_transaction_that_the_handler_prepares(
+    app: Rota, kind: str, observer: Observer, completion: Completion
+) -> None:
+    """Where Rota does not commit, nothing is notified, even if a process waits: that forbids it."""
+    name = f"rota {secrets.token_hex(4)}"
+    with closing(observer.store.listener()) as listener:
+        listener.listen()
+        async with calling(kind, observer.url) as caller:
+            transaction = JobTransaction(app.database, completion, caller.conn, commit=False)
+            if awaits(caller):
+                async with transaction:
+                    await caller.execute(OWN_ROW)
+            else:
+                with transaction:
+                    await caller.execute(OWN_ROW)
+            await caller.execute(f"PREPARE TRANSACTION '{name}'")
+    with closing(psycopg.connect(observer.url, autocommit=True)) as conn:
+        conn.execute(f"COMMIT PREPARED '{name}'".encode())
+    assert observer.orders() == [7]
     assert [job.state for job in observer.jobs()] == [State.RUNNING, State.COMPLETED]
 
 

@@ -129,7 +129,8 @@ def test_the_context(app: Rota) -> None:
     ]
 
 
-def test_context_variables_on_the_loop(app: Rota) -> None:
+@pytest.mark.parametrize("concurrency", [1, 10])
+def test_context_variables_on_the_loop(app: Rota, concurrency: int) -> None:
     """What an async handler puts into a context variable is not there for the next job."""
     seen: list[str] = []
 
@@ -139,7 +140,7 @@ def test_context_variables_on_the_loop(app: Rota) -> None:
         VAR.set("dirty")
 
     mark.enqueue_many([()] * 10)
-    drained(app, concurrency=1)
+    drained(app, concurrency=concurrency)
     assert seen == ["clean"] * 10
 
 

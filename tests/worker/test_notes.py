@@ -44,6 +44,8 @@ def test_a_thousand_calls(app: Rota, written: list[list[Note]]) -> None:
         for step in range(1000):
             ctx.progress(step / 1000, f"step {step}")
             ctx.log(f"line {step}")
+        # From now on nothing is written for a second, unless the job ends.
+        until(lambda: written)
         ctx.progress(1.0, "done")
 
     with working(app):
