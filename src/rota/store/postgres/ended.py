@@ -4,7 +4,7 @@ A process that waits holds an advisory lock, shared, as sleeping workers do for 
 statement that ends jobs tries that lock, and a notification with the jobs' ids is sent only if it is
 held: NOTIFY serialises the commits of the whole database. A process that begins to wait between that
 try and the commit hears nothing; so it also looks at its jobs, soon after it has begun and then more
-and more rarely (`rota.app.waiting`). Behind a pooler in transaction mode these looks are all there is.
+and more rarely (`rota.database.waiting`). Behind a pooler in transaction mode these looks are all there is.
 """
 
 from collections.abc import Collection, Iterable
