@@ -200,12 +200,12 @@ def test_stopped_while_its_database_is_made(
     """Ctrl-C right after the database was made still removes it."""
     made = []
 
-    def connected(url: str) -> AbstractContextManager["psycopg.Connection[Any]"]:
+    def connected(url: str, name: str = "") -> AbstractContextManager["psycopg.Connection[Any]"]:
         if found := re.search("rota_bench_[0-9a-f]+", url):
             made.append(found[0])
             assert made[0] in databases(postgres_url, ALL)
             raise KeyboardInterrupt
-        return real(url)
+        return real(url, name)
 
     real = scratches._connected
     monkeypatch.setattr(scratches, "_connected", connected)
@@ -221,6 +221,17 @@ def test_a_running_one_is_in_use(postgres_url: str) -> None:
         [name] = re.findall("rota_bench_[0-9a-f]+", url)
         assert name in databases(postgres_url, ALL)
         assert name not in left_behind(postgres_url)
+
+
+def test_one_that_is_being_made_is_in_use(postgres_server: PostgresServer) -> None:
+    """Also in the moment in which nothing is connected to the database: before its first session."""
+    url = postgres_server.url
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE rota_bench_0123abcd")
+        assert left_behind(url) == ["rota_bench_0123abcd"]
+        connection.execute("SET application_name = 'rota_bench_0123abcd'")
+        assert left_behind(url) == []
+        connection.execute("DROP DATABASE rota_bench_0123abcd")
 
 
 def test_killed_ones_are_named(postgres_server: PostgresServer) -> None:

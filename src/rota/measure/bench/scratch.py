@@ -86,7 +86,8 @@ def scratch(url: str | None, *, private: bool) -> Iterator[Scratch]:
 LEFT: LiteralString = """
     SELECT datname FROM pg_database AS made
     WHERE datname ~ '^rota_bench_[0-9a-f]{8}$'
-      AND NOT EXISTS (SELECT FROM pg_stat_activity AS used WHERE used.datname = made.datname)
+      AND NOT EXISTS (SELECT FROM pg_stat_activity AS used
+                      WHERE made.datname IN (used.datname, used.application_name))
     ORDER BY datname
 """
 
@@ -94,7 +95,8 @@ LEFT: LiteralString = """
 def left_behind(server: str) -> list[str]:
     """The databases that killed benchmarks have not removed.
 
-    A running benchmark has a session in its database, so none of these is in use.
+    A running benchmark has a session in its database, or one of its name that makes or drops it, so none
+    of these is in use.
     """
     import psycopg
 
@@ -113,7 +115,7 @@ def _postgres(server: str) -> Iterator[str]:
     name = f"rota_bench_{secrets.token_hex(4)}"
     url = of_database(server, name)
     with contextlib.ExitStack() as sessions:
-        connection = sessions.enter_context(_connected(server))
+        connection = sessions.enter_context(_connected(server, name))
         # A Ctrl-C may come while the database is being made.
         try:
             try:
@@ -124,9 +126,9 @@ def _postgres(server: str) -> Iterator[str]:
                     f"{str(error).strip()}; use a role that may, or --private"
                 )
                 raise ConfigError(message) from error
-            connection.close()
             # This session shows other benchmarks that the database is in use: see `left_behind`.
             sessions.enter_context(_connected(url)).execute("SET idle_session_timeout = 0")
+            connection.close()
             yield url
         finally:
             _drop(server, name)
@@ -134,7 +136,7 @@ def _postgres(server: str) -> Iterator[str]:
 
 def _drop(server: str, name: str) -> None:
     # A new connection: the first may be dead after hours.
-    with _connected(server) as connection:
+    with _connected(server, name) as connection:
         connection.execute(_statement("DROP DATABASE IF EXISTS {} WITH (FORCE)", name))
 
 
@@ -145,11 +147,12 @@ def _statement(text: LiteralString, name: str) -> "Composed":
 
 
 @contextlib.contextmanager
-def _connected(server: str) -> "Iterator[psycopg.Connection[Any]]":
+def _connected(server: str, name: str = "") -> "Iterator[psycopg.Connection[Any]]":
+    """A session; by its application's name others see which database it makes or drops."""
     import psycopg
 
     try:
-        connection = psycopg.connect(server, autocommit=True)
+        connection = psycopg.connect(server, autocommit=True, application_name=name)
     except psycopg.OperationalError as error:
         message = f"{shown(server)} cannot be reached: {str(error).strip()}"
         raise StoreUnavailable(message) from error
