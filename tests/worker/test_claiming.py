@@ -373,7 +373,7 @@ def migrated(url: str) -> Iterator[Rota]:
 @contextmanager
 def claiming(app: Rota, told: Callable[[Any], None]) -> Iterator[tuple[Claimer, Session]]:
     """A claimer for three jobs at a time, and its session; it tells what it would tell runners."""
-    config = WorkerConfig(queues=("default",), concurrency=3)
+    config = WorkerConfig(queues=("default",), concurrency=3, poll=0.1)
     switchboard = Switchboard()
     switchboard.deliver = on_loop(asyncio.get_running_loop(), told)
     switchboard.adopt = on_loop(asyncio.get_running_loop(), told)
