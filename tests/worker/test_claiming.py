@@ -224,15 +224,18 @@ def test_what_was_found_at_the_stop(app: Rota) -> None:
     async def stopped_in_a_claim() -> None:
         with claiming(app, jobs.append) as (claimer, _):
             stopper = threading.Thread(target=claimer.stop)
+            started = threading.Event()
 
             def stop(event: JobsClaimed) -> None:
                 # The first one may find the database busy.
                 if event.count:
+                    until(started.is_set)
                     stopper.start()
                     until(claimer._stopping.is_set)
 
             app.events.subscribe(JobsClaimed, stop)
             claimer.start()
+            started.set()
             await asyncio.to_thread(until, lambda: jobs, "the jobs")
             await asyncio.to_thread(stopper.join)
 
@@ -373,7 +376,7 @@ def migrated(url: str) -> Iterator[Rota]:
 @contextmanager
 def claiming(app: Rota, told: Callable[[Any], None]) -> Iterator[tuple[Claimer, Session]]:
     """A claimer for three jobs at a time, and its session; it tells what it would tell runners."""
-    config = WorkerConfig(queues=("default",), concurrency=3, poll=0.1)
+    config = WorkerConfig(queues=("default",), concurrency=3)
     switchboard = Switchboard()
     switchboard.deliver = on_loop(asyncio.get_running_loop(), told)
     switchboard.adopt = on_loop(asyncio.get_running_loop(), told)
