@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from tests.faults.processes import Ledger, until
+from tests.fixtures.postgres import LOCKS
 
 EVERY_SECOND = "* * * * * *"
 
@@ -86,7 +87,10 @@ def test_killed_between_taking_the_entry_and_the_commit(postgres: Ledger) -> Non
         # Who makes jobs has the entry and has appended them when it waits here.
         holder.execute("LOCK TABLE rota.cron_mark IN SHARE MODE")
         victim = ledger.worker()
-        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'rota.cron_mark'::regclass"
+        waiting = (
+            f"SELECT count(*) FROM {LOCKS}"
+            " WHERE NOT granted AND relation = 'rota.cron_mark'::regclass"
+        )
         until(lambda: holder.execute(waiting).fetchone() == (1,), "the victim to wait")
         other = ledger.worker()
         assert ledger.records() == []

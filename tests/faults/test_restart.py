@@ -17,6 +17,7 @@ from rota.measure.servers import PostgresServer
 from rota.store.operation import Operation
 from rota.store.postgres.connection import PostgresConnection
 from tests.faults.processes import Ledger, until
+from tests.fixtures.postgres import LOCKS
 from tests.fixtures.workers import working
 
 RESTARTS = 3
@@ -94,7 +95,7 @@ def test_ended_connections(ledger: Ledger) -> None:
 
         # Idle: among them is the connection that listens.
         listening = (
-            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 7682001"
+            f"SELECT count(*) FROM {LOCKS} WHERE locktype = 'advisory' AND classid = 7682001"
         )
         done = 0
         for _ in range(3):

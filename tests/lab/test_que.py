@@ -10,6 +10,7 @@ from rota_lab.databases import Database
 from rota_lab.queue import Queue, Trial
 from rota_lab.shift import Failed, Shift
 from rota_lab.strategy import Job, Strategy
+from tests.fixtures.postgres import LOCKS
 from tests.fixtures.workers import LONG, until
 from tests.lab.bystander import Hand
 
@@ -107,7 +108,7 @@ def test_jitter(trial: Callable[..., Trial]) -> None:
             other.rows("select pg_advisory_lock(1)")
             assert stepped(own, worked)
         with closing(queue.location.connect()) as db:
-            until(lambda: not db.rows("select from pg_locks where locktype = 'advisory'"), "unlock")
+            until(lambda: not db.rows(f"select from {LOCKS} where locktype = 'advisory'"), "unlock")
         assert not stepped(own, worked)
         assert own.left() == 1
         own.settings = {**own.settings, "jitter": -1}

@@ -16,6 +16,7 @@ from rota import JobHandle, Rota, State, Task, WorkerConfig
 from rota.events import PausedLeft, WorkerStopped
 from rota.store.migrate import migrate
 from rota.worker import Worker
+from tests.fixtures.postgres import LOCKS
 from tests.fixtures.workers import WorkerProcess, drained, records, until, working
 from tests.worker import chores
 from tests.worker.chores import adopt
@@ -167,7 +168,7 @@ def test_stop_while_the_server_waits(
     monkeypatch.setattr("rota.worker.session.PATIENCE", 0.3)
     if not heeds:
         monkeypatch.setattr(psycopg.Connection, "cancel_safe", lambda *_, **__: None)
-    waiting = "SELECT count(*) FROM pg_locks WHERE relation = 'rota.lane'::regclass AND NOT granted"
+    waiting = f"SELECT count(*) FROM {LOCKS} WHERE relation = 'rota.lane'::regclass AND NOT granted"
     with (
         Rota(postgres_url) as app,
         closing(app.database.store.connect()) as connection,

@@ -23,6 +23,7 @@ from rota import (
 from rota.events import JobsClaimed
 from rota.worker import claim
 from rota.worker import scribe as writing
+from tests.fixtures.postgres import LOCKS
 from tests.fixtures.workers import LONG, drained, records, until, working
 
 INSERT = {"sqlite": "INSERT INTO effect VALUES (?)", "postgres": "INSERT INTO effect VALUES (%s)"}
@@ -63,7 +64,7 @@ def effects(app: Rota) -> list[int]:
 def until_it_sleeps(app: Rota) -> None:
     """Wait until the claimer waits to be woken; on SQLite any commit wakes it."""
     if app.database.store.name == "postgres":
-        asleep = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 7682001"
+        asleep = f"SELECT count(*) FROM {LOCKS} WHERE locktype = 'advisory' AND classid = 7682001"
         with closing(psycopg.connect(app.url, autocommit=True)) as conn:
             until(lambda: conn.execute(asleep).fetchall() != [(0,)], "the claimer to sleep")
 

@@ -10,6 +10,7 @@ from rota.model.states import Move
 from rota.store.operation import Statement
 from rota.store.postgres import settle
 from rota.store.postgres.store import PostgresStore
+from tests.fixtures.postgres import LOCKS
 from tests.store.factories import until
 from tests.store.postgres.database import KEEP, Database, Raw
 
@@ -71,7 +72,7 @@ def test_who_has_closed_does_not_wait(db: Database, eavesdropper: Raw) -> None:
         listener.listen()
         raw: Raw = listener.connection.raw()
         db.sql("SELECT pg_terminate_backend(%s)", raw.info.backend_pid)
-        until(lambda: db.one("SELECT count(*) FROM pg_locks WHERE classid = 7682007") == 0 or None)
+        until(lambda: db.one(f"SELECT count(*) FROM {LOCKS} WHERE classid = 7682007") == 0 or None)
         db.enqueue()
         db.settle(session, db.claim(session), Move.DISCARD)
         assert sent(eavesdropper) == []
@@ -124,7 +125,7 @@ def test_behind_a_pooler(db: Database) -> None:
     separator = "&" if "?" in db.url else "?"
     with closing(PostgresStore(f"{db.url}{separator}pooler=transaction").listener()) as listener:
         assert listener.listen()
-        assert db.one("SELECT count(*) FROM pg_locks WHERE classid = 7682007") == 0
+        assert db.one(f"SELECT count(*) FROM {LOCKS} WHERE classid = 7682007") == 0
         assert (
             db.one("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN rota_e%'") == 0
         )
@@ -136,5 +137,5 @@ def test_a_lock_of_another_process(db: Database) -> None:
     waker = db.store.waker(["default"])
     with closing(waker):
         waker.wait(0.0)
-        assert db.one("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") >= 1
-        assert db.one("SELECT count(*) FROM pg_locks WHERE classid = 7682007") == 0
+        assert db.one(f"SELECT count(*) FROM {LOCKS} WHERE locktype = 'advisory'") >= 1
+        assert db.one(f"SELECT count(*) FROM {LOCKS} WHERE classid = 7682007") == 0
