@@ -6,10 +6,10 @@ import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = [
+    "tests.fixtures.large",
     "tests.fixtures.postgres",
     "tests.fixtures.stores",
     "tests.fixtures.others",
-    "tests.fixtures.large",
     "tests.fixtures.progress",
     "tests.fixtures.report",
 ]

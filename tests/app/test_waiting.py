@@ -18,6 +18,8 @@ from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.fixtures.workers import until
 
+pytestmark = pytest.mark.both
+
 LONG = 20.0
 INFO = SessionInfo(host="alpha", pid=4711, queues=("default",), timeout=600)
 

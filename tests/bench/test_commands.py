@@ -18,7 +18,7 @@ def left(url: str) -> list[Path]:
     return list(Path(url.partition("///")[2]).parent.glob("rota-bench-*"))
 
 
-@pytest.fixture(params=["postgres", pytest.param("sqlite", marks=pytest.mark.large)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.large)])
 def where(request: pytest.FixtureRequest) -> Iterator[str]:
     """Where to measure; nothing must be left there. PostgreSQL: see test_interrupt.py."""
     url = empty_database(request)

@@ -3,9 +3,13 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.docs.pages import ROOT, blocks
 from tests.package.built import Built
 from tests.package.environment import Environment
+
+pytestmark = pytest.mark.large
 
 IMPORT_ALL = """
 import importlib, pkgutil, rota

@@ -12,6 +12,8 @@ import pytest
 
 from tests.package.environment import Environment
 
+pytestmark = pytest.mark.large
+
 FOREIGN = Path(__file__).parent / "foreign"
 
 MYPY = ["mypy", "--output=json", "--cache-dir", os.devnull, "--python-executable"]

@@ -56,6 +56,7 @@ def test_a_misspelt_requirement_fails() -> None:
     assert "it may name: postgres" in run.stderr
 
 
+@pytest.mark.large
 def test_someones_server_is_used_and_shared_by_parallel_workers(postgres_url: str) -> None:
     run = run_tests(
         "-k", "each_database", "-n", "2", "-m", "postgres", ROTA_TEST_POSTGRES=postgres_url
@@ -71,6 +72,7 @@ def test_a_large_one() -> None:
     assert LARGE
 
 
+@pytest.mark.large
 def test_large_tests_are_left_out_unless_they_are_asked_for() -> None:
     small, large = (run_tests("-k", "large_one", "-n", "0", ROTA_TEST_LARGE=how) for how in "01")
     assert "Large tests: left out" in small.stdout

@@ -30,6 +30,8 @@ from tests.fixtures.workers import drained, records, until, working
 if TYPE_CHECKING:
     from rota.model.job import ClaimedJob
 
+pytestmark = pytest.mark.both
+
 
 class Gauge:
     """Counts how many run at once."""

@@ -18,6 +18,8 @@ from tests.fixtures.workers import LONG, WorkerProcess, drained, records, until,
 from tests.store.factories import claim, open_session, settle, settlement
 from tests.worker import chores
 
+pytestmark = pytest.mark.both
+
 
 def test_one_after_another(app: Rota) -> None:
     """With one place the jobs of a key run one by one, in their order, whatever the concurrency."""

@@ -21,6 +21,8 @@ from tests.fixtures.workers import WorkerProcess, drained, records, until, worki
 from tests.worker import chores
 from tests.worker.chores import adopt
 
+pytestmark = pytest.mark.both
+
 Handles = list[JobHandle[Any]]
 
 

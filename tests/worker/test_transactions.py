@@ -18,6 +18,8 @@ from rota.store.operation import Operation
 from tests.fixtures.workers import drained, records, until, working
 from tests.worker import chores
 
+pytestmark = pytest.mark.both
+
 T = TypeVar("T")
 
 INSERT = {"sqlite": "INSERT INTO effect VALUES (?)", "postgres": "INSERT INTO effect VALUES (%s)"}

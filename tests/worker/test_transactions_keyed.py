@@ -26,6 +26,8 @@ from rota.worker import scribe as writing
 from tests.fixtures.postgres import LOCKS
 from tests.fixtures.workers import LONG, drained, records, until, working
 
+pytestmark = pytest.mark.both
+
 INSERT = {"sqlite": "INSERT INTO effect VALUES (?)", "postgres": "INSERT INTO effect VALUES (%s)"}
 
 AT_ONCE = Backoff(first=0, factor=1, jitter=0)

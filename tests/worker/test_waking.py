@@ -18,6 +18,8 @@ from rota.worker.session import Session
 from rota.worker.switchboard import Switchboard
 from tests.fixtures.workers import LONG, ROOT, until, working
 
+pytestmark = pytest.mark.both
+
 START = Task[..., Any, Any]
 
 

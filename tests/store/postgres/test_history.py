@@ -262,10 +262,11 @@ def test_every_committed_job_runs_exactly_once(db: Database) -> None:
     """None is lost, none runs twice, none of a rolled-back part runs, and nothing is left."""
     seed = random.randrange(2**32)
     history = History(db, seed, seconds=8.0 if LARGE else 1.0)
+    jobs, few, turns = (1000, 100, 5) if LARGE else (300, 30, 1)
     history.enough = lambda: (
-        sum(map(len, history.committed)) > 1000
-        and sum(map(len, history.undone)) > 100
-        and min(history.tidied["log emptied"], history.tidied["cursor emptied"]) > 5
+        sum(map(len, history.committed)) > jobs
+        and sum(map(len, history.undone)) > few
+        and min(history.tidied["log emptied"], history.tidied["cursor emptied"]) > turns
     )
     history.run()
     committed = [job for part in history.committed for job in part]
@@ -276,18 +277,19 @@ def test_every_committed_job_runs_exactly_once(db: Database) -> None:
         job for part in history.runs for job, move in part if move is Move.COMPLETE
     )
     again = Counter(job for part in history.runs for job, move in part if move is not Move.COMPLETE)
-    assert len(committed) == len(set(committed)) > 1000
-    assert len(undone) > 100
+    assert len(committed) == len(set(committed)) > jobs
+    assert len(undone) > few
     assert history.lost() == set()
     assert not undone & runs.keys()
     assert completions == Counter(committed)
     assert runs == completions + again
     assert history.refused == []
     assert db.one("SELECT count(*) FROM rota.job WHERE state <> 'completed'") == 0
-    assert history.tidied["log emptied"] > 5
-    assert history.tidied["cursor emptied"] > 5
+    assert history.tidied["log emptied"] > turns
+    assert history.tidied["cursor emptied"] > turns
 
 
+@pytest.mark.large
 def test_without_holes_the_same_history_loses_jobs(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

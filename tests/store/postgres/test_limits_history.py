@@ -231,7 +231,7 @@ def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_limit_is_exceeded_and_every_job_runs(db: Database) -> None:
     """Whatever happens, at every moment."""
-    history = History(db, random.randrange(2**32), seconds=6.0 if LARGE else 1.0)
+    history = History(db, random.randrange(2**32), seconds=6.0 if LARGE else 0.5)
     history.enough = lambda: len(history.committed) > 50 and history.deaths > 0
     history.run()
     print(f"seed {history.seed}: {len(history.committed)} jobs, {history.deaths} deaths")  # noqa: T201
@@ -266,6 +266,7 @@ def with_an_old_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claim_lanes, "CLAIM_LANES", Statement("late", text))
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("mutant", [without_the_turn, with_an_old_snapshot])
 def test_the_same_history_shows_a_mutant(
     db: Database, monkeypatch: pytest.MonkeyPatch, mutant: Callable[[pytest.MonkeyPatch], None]
