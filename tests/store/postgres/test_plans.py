@@ -21,7 +21,7 @@ from tests.fixtures.large import LARGE
 from tests.fixtures.postgres import created
 from tests.store.postgres.database import Database, begin, explained, ids
 
-ROWS = 200_000 if LARGE else 20_000
+ROWS = 200_000 if LARGE else 50_000
 LIMIT = 10
 BY_INDEX = ("log_", "cursor_", "timer", "tally_")
 """What the names of the tables begin with that must be read by their indexes."""
