@@ -10,6 +10,7 @@ pytest_plugins = [
     "tests.fixtures.postgres",
     "tests.fixtures.stores",
     "tests.fixtures.others",
+    "tests.fixtures.first",
     "tests.fixtures.progress",
     "tests.fixtures.report",
 ]

@@ -26,6 +26,8 @@ from rota.terminal.progress import Silent
 from tests.cli.calling import ROTA, environment, rota
 from tests.fixtures.workers import LONG, until
 
+pytestmark = pytest.mark.large
+
 ALL: LiteralString = "SELECT datname FROM pg_database"
 USED: LiteralString = (
     "SELECT datname FROM pg_stat_activity WHERE application_name = %s AND datname ~ '^rota_bench'"

@@ -16,6 +16,8 @@ from rota_lab.strategy import Job, strategies, strategy
 from tests.fixtures.workers import LONG, until
 from tests.lab.bystander import Bystander, Hand, attended
 
+pytestmark = pytest.mark.large
+
 
 @dataclass(frozen=True)
 class Row:
@@ -85,13 +87,11 @@ TABLE = [
 ]
 
 CASES = [
-    pytest.param(
-        row, database, id=f"{row.name}-{database}", marks=pytest.mark.large if place else ()
-    )
+    pytest.param(row, database, id=f"{row.name}-{database}")
     for row in TABLE
-    for place, database in enumerate(strategy(row.name).databases)
+    for database in strategy(row.name).databases
 ]
-"""Each strategy on the first of its databases; large: on the others, too."""
+"""Each strategy on each of its databases."""
 
 
 @pytest.fixture

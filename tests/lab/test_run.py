@@ -85,6 +85,7 @@ def test_parallel(postgres_url: str, server_url: Callable[[str], str], tmp_path:
     assert runs["select-delete, 2"]["rows_worked_again"] > 0
 
 
+@pytest.mark.large
 def test_mvcc(postgres_url: str, tmp_path: Path) -> None:
     """A sample for each interval, without a long transaction and beside one."""
     report = lab(
@@ -224,6 +225,7 @@ def server(postgres_server: PostgresServer) -> PostgresServer:
     return postgres_server
 
 
+@pytest.mark.large
 def test_ctrl_c(server: PostgresServer, tmp_path: Path) -> None:
     """What was measured is reported, marked as partial; databases and processes are gone."""
     with started(server.url, tmp_path) as process:
@@ -238,6 +240,7 @@ def test_ctrl_c(server: PostgresServer, tmp_path: Path) -> None:
         assert row.fetchone() == (0,)
 
 
+@pytest.mark.large
 def test_a_server_that_goes_away(server: PostgresServer, tmp_path: Path) -> None:
     """A clear error, and a partial report of what was measured by then."""
     with started(server.url, tmp_path) as process:

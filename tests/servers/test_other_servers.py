@@ -20,6 +20,8 @@ from rota_lab.location import Location
 from tests.fixtures.required import required
 from tests.fixtures.workers import LONG, until
 
+pytestmark = pytest.mark.large
+
 KINDS: dict[str, type[MariaDBServer | RedisServer]] = {
     "mariadb": MariaDBServer,
     "redis": RedisServer,

@@ -24,7 +24,7 @@ from rota.errors import ConfigError, StoreUnavailable
 from rota.measure.servers import PostgresServer, find_binaries
 from rota.measure.servers.binaries import version_of
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.large]
 
 AS_ROOT = os.geteuid() == 0
 
