@@ -148,7 +148,7 @@ if __name__ == "__main__":
     import sys
 
     from rota import WorkerConfig
-    from rota.database.own import Own
+    from rota.database.own_transaction import Own
     from rota.worker import Worker
 
     commit = Own.commit

@@ -423,7 +423,7 @@ def test_cancelling_one_job_of_a_call(app: Rota, how: str) -> None:
     one, two, three = handles(app, ids)
     told = threading.Event()
     with working(app, session_timeout=1.0), pytest.MonkeyPatch.context() as patch:
-        from rota.worker.gathering import Batch
+        from rota.worker.batches import Batch
 
         made = Batch.cancel
 

@@ -11,8 +11,8 @@ import pytest
 from rota import Rota, WorkerConfig
 from rota.model.job import ClaimedJob, JobId, LeaseId
 from rota.model.notes import Notes
+from rota.worker.batches import Batch, Batches
 from rota.worker.call import Calls
-from rota.worker.gathering import Batch, Batches
 from rota.worker.job_transactions import JobTransactions
 from rota.worker.leases import Leases
 from rota.worker.runners import Runners

@@ -12,7 +12,7 @@ import pytest
 from rota import Context, Discard, JobFailed, JobHandle, JobRecord, Rota, State, StoreUnavailable
 from rota.errors import StoreError
 from rota.model.notes import LINES, Note
-from rota.worker import scribe as writing
+from rota.worker import note_writer as writing
 from tests.fixtures.workers import LONG, WorkerProcess, until, working
 from tests.store.factories import running
 from tests.worker import chores
@@ -213,7 +213,7 @@ def test_nothing_is_kept_of_a_job_that_is_not(
         ctx.log("line")
 
     with working(app, concurrency=1):
-        # The scribe writes the first job's line at once, and then rests for long.
+        # The note writer writes the first job's line at once, and then rests for long.
         first = kept.enqueue()
         first.wait(LONG)
         until(lambda: written, "the first line to be written")
@@ -304,10 +304,10 @@ def test_a_scribe_that_stops(
     monkeypatch.setattr(writing, "PACE", LONG)
     with contextlib.closing(app.database.store.connect()) as connection:
         _, [job] = running(app.database.store, connection)
-    scribe = writing.Scribe(app.database.store, app.events)
-    ctx = Context(job, notes=scribe.notes)
+    writer = writing.NoteWriter(app.database.store, app.events)
+    ctx = Context(job, notes=writer.notes)
     ctx.log("first")
     until(lambda: written, "the first line to be written")
     ctx.log("last")
-    scribe.stop()
+    writer.stop()
     assert lines(app.job(job.id).record()) == ["first", "last"]

@@ -22,7 +22,7 @@ from rota import (
 )
 from rota.events import JobsClaimed
 from rota.worker import claim
-from rota.worker import scribe as writing
+from rota.worker import note_writer as writing
 from tests.fixtures.postgres import LOCKS
 from tests.fixtures.workers import LONG, drained, records, until, working
 

@@ -19,8 +19,8 @@ from rota.app.task import Executor, Task, TaskDecorator
 from rota.app.tasks import Tasks
 from rota.args import MAX_ARGS_BYTES
 from rota.config import DAY
-from rota.database.block import OwnTransaction
 from rota.database.database import Database
+from rota.database.transaction_block import OwnTransaction
 from rota.events import Event, Events
 from rota.log import Log
 from rota.model.backoff import Backoff, RetryPolicy, check_policy

@@ -20,10 +20,10 @@ from typing import Any, Self, TypeVar
 
 from rota.app.queues import Keeps
 from rota.args import ResultCodec
-from rota.database.block import TransactionBlock
+from rota.database.callers_transaction import AwaitedJoined, Joined, ajoin, join
 from rota.database.database import Database
-from rota.database.joined import AwaitedJoined, Joined, ajoin, join
-from rota.database.own import Own, Threaded, to_its_end
+from rota.database.own_transaction import Own, Threaded, to_its_end
+from rota.database.transaction_block import TransactionBlock
 from rota.errors import ConfigError, LeaseLost, StoreUnavailable
 from rota.model.job import ClaimedJob, LeaseId, SessionId
 from rota.model.settlement import Settlement, completed

@@ -8,8 +8,8 @@ threads, since Rota's own connections block.
 from typing import TypeVar
 
 from rota.database.adapters import Awaiting, Blocking
-from rota.database.block import OwnTransaction, TransactionBlock
 from rota.database.recognise import blocking_caller, caller
+from rota.database.transaction_block import OwnTransaction, TransactionBlock
 from rota.database.waiting import Waiting
 from rota.errors import ConfigError, SchemaMissing, StoreUnavailable
 from rota.store import migrate

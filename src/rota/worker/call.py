@@ -21,10 +21,10 @@ from rota.model.job import ClaimedJob, JobId
 from rota.model.notes import Notes, RunNotes
 from rota.model.settlement import Settlement, cancelled, released
 from rota.outcome import Outcome
+from rota.worker.batches import CANCELLED, Batch
 from rota.worker.ending import failed, returned, too_long
 from rota.worker.executors.process import Child, Children
 from rota.worker.executors.thread import contained
-from rota.worker.gathering import CANCELLED, Batch
 from rota.worker.job_transactions import JobTransactions
 
 Given = tuple[list[object], dict[str, object]]

@@ -13,9 +13,9 @@ from rota.worker.claim import Claimer
 from rota.worker.in_doubt import InDoubt
 from rota.worker.job_transactions import JobTransactions
 from rota.worker.leases import Leases
+from rota.worker.note_writer import NoteWriter
 from rota.worker.queue_settings import Settings
 from rota.worker.runners import Runners
-from rota.worker.scribe import Scribe
 from rota.worker.session import Session
 from rota.worker.settle import Settler
 from rota.worker.switchboard import Switchboard, on_loop
@@ -45,8 +45,8 @@ class Parts:
         store, events, board = app.database.store, app.events, Switchboard()
         self._config, self._events = config, events
         leases = Leases()
-        self._scribe = Scribe(store, events)
-        self._settler = Settler(store, events, leases, self._scribe, board)
+        self._note_writer = NoteWriter(store, events)
+        self._settler = Settler(store, events, leases, self._note_writer, board)
         self._session = Session(store, config, events, board, app.cron.declarations())
         self._upkeep = Upkeep(store, config, events, app.queues.discarded, board)
         self._claimer = Claimer(
@@ -54,7 +54,7 @@ class Parts:
         )
         self._settings = Settings(app, config.queues, board)
         self._in_doubt = InDoubt(store, events, leases, board)
-        notes = self._scribe.notes
+        notes = self._note_writer.notes
         self._calls = Calls(
             app.tasks,
             config,
@@ -130,7 +130,7 @@ class Parts:
         stopped = await self._runners.abandon()
         await asyncio.to_thread(self._upkeep.stop)
         await asyncio.to_thread(self._settler.stop, LAST_WORDS)
-        await asyncio.to_thread(self._scribe.stop)
+        await asyncio.to_thread(self._note_writer.stop)
         await asyncio.to_thread(self._in_doubt.stop)
         await asyncio.to_thread(self._session.close)
         self._calls.close()

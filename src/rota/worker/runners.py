@@ -18,8 +18,8 @@ from rota.events import Events, JobCompleted
 from rota.model.job import ClaimedJob, JobId
 from rota.model.settlement import Settlement, released
 from rota.model.states import Move
+from rota.worker.batches import Batch, Batches
 from rota.worker.call import Call, Calls, Stop
-from rota.worker.gathering import Batch, Batches
 from rota.worker.switchboard import Switchboard
 from rota.worker.turns import Turns
 

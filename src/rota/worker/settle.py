@@ -16,7 +16,7 @@ from rota.model.settlement import Settlement
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
 from rota.worker.loop import repeat
-from rota.worker.scribe import Scribe
+from rota.worker.note_writer import NoteWriter
 from rota.worker.switchboard import Switchboard
 
 logger = logging.getLogger("rota")
@@ -39,13 +39,13 @@ class Settler:
         store: Store,
         events: Events,
         leases: Leases,
-        scribe: Scribe,
+        note_writer: NoteWriter,
         switchboard: Switchboard,
     ) -> None:
         self._store = store
         self._events = events
         self._leases = leases
-        self._scribe = scribe
+        self._note_writer = note_writer
         self._switchboard = switchboard
         self._connection = store.connect()
         self._ended: deque[Settlement] = deque()
@@ -131,7 +131,7 @@ class Settler:
     def _write(self) -> None:
         session, settlements = self._batches[0]
         began = time.monotonic()
-        self._scribe.before(self._connection, settlements)
+        self._note_writer.before(self._connection, settlements)
         try:
             refused = self._connection.run(self._store.settle(session, settlements))
         except StoreUnavailable:

@@ -17,7 +17,7 @@ from rota.store.postgres.control import (
     free,
     lock_lanes,
 )
-from rota.store.postgres.ended import tell_if_waited
+from rota.store.postgres.listener import tell_if_waited
 from rota.store.postgres.statements import sql
 
 LAST_JOB = sql("control/last_job")

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from rota.model.job import JobId
 from rota.model.states import State
 from rota.store.operation import Begin, Rows, Steps, operation
-from rota.store.postgres.ended import tell_if_waited
 from rota.store.postgres.jobs import GET
 from rota.store.postgres.lanes import ENSURE_QUEUE
+from rota.store.postgres.listener import tell_if_waited
 from rota.store.postgres.settle import keys_end
 from rota.store.postgres.statements import sql
 

@@ -12,7 +12,7 @@ from rota.model.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionIn
 from rota.model.queue_settings import NAMES, QueueSettings
 from rota.model.states import State
 from rota.store.operation import Begin, Steps, operation
-from rota.store.postgres.ended import tell_if_waited
+from rota.store.postgres.listener import tell_if_waited
 from rota.store.postgres.origin import anchor
 from rota.store.postgres.queue_settings import read
 from rota.store.postgres.settle import CANCEL_FORGET, give_back, keys_end, keys_wait

@@ -12,7 +12,7 @@ from rota.model.job import JobId, LeaseId, SessionId
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
 from rota.store.operation import Begin, Rows, Steps, operation, surroundings
-from rota.store.postgres.ended import tell_ended, tell_if_waited
+from rota.store.postgres.listener import tell_ended, tell_if_waited
 from rota.store.postgres.statements import sql
 
 SETTLE_WHOLE = sql("settle/settle_whole")

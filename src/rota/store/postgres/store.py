@@ -20,8 +20,8 @@ from rota.store.postgres import stage as timer
 from rota.store.postgres import tidy as tidying
 from rota.store.postgres.claim import Claims
 from rota.store.postgres.connection import PostgresConnection
-from rota.store.postgres.ended import PostgresListener
 from rota.store.postgres.enqueue import Appender
+from rota.store.postgres.listener import PostgresListener
 from rota.store.postgres.transaction import PostgresTransaction
 from rota.store.postgres.url import read_url
 from rota.store.postgres.wake import PostgresWaker

@@ -23,7 +23,7 @@ from rota.store.sqlite import settle as settling
 from rota.store.sqlite import stage as staging
 from rota.store.sqlite import tidy as tidying
 from rota.store.sqlite.connection import PATIENCE, SqliteConnection
-from rota.store.sqlite.ended import SqliteListener
+from rota.store.sqlite.listener import SqliteListener
 from rota.store.sqlite.transaction import SqliteTransaction
 from rota.store.sqlite.url import database_path
 from rota.store.sqlite.wake import SqliteWaker

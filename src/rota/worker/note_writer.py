@@ -1,4 +1,4 @@
-"""The scribe: writes what handlers tell of their runs, about once a second for all of them.
+"""The note writer: writes what handlers tell of their runs, about once a second for all of them.
 
 It has a thread and a connection of its own, which begin with the first thing that any handler tells.
 What a run told last is written by the settler, just before the settlement: where a job is seen to have
@@ -27,7 +27,7 @@ PACE = 1.0
 """Seconds between two writings."""
 
 
-class Scribe:
+class NoteWriter:
     """Writes notes. Handlers tell `notes`, from any thread."""
 
     def __init__(self, store: Store, events: Events) -> None:
@@ -39,7 +39,7 @@ class Scribe:
         self._news = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        # Scribe and settler both write: newer notes must not overtake those taken but not yet written.
+        # The settler writes, too: newer notes must not overtake those taken but not yet written.
         self._writing = threading.Lock()
         self._unwritten: list[Note] = []
         self._reminded = -REMINDER

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from rota.database.own import Own, Threaded
+from rota.database.own_transaction import Own, Threaded
 from rota.store.connections import Transaction
 
 
