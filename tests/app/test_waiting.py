@@ -215,8 +215,7 @@ def test_looks_become_rare(send: Any, looks: list[int], monkeypatch: pytest.Monk
     # One by one before the wait; then 0, 20, 60, 140, 300, 620 ms … after each began.
     assert looks[:5] == [1] * 5
     assert 5 <= len(looks) - 5 <= 5 * 12
-    late = looks[-3:]
-    assert sum(late) > 3, "they look one by one"
+    assert max(looks[5:]) > 1, "they look one by one"
 
 
 @pytest.mark.usefixtures("rare")

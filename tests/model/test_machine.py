@@ -578,7 +578,7 @@ def sqlite(tmp_path: Path) -> Callable[[], Place]:
     return make
 
 
-EXAMPLES = pytest.mark.parametrize("examples", [20, pytest.param(100, marks=pytest.mark.large)])
+EXAMPLES = pytest.mark.parametrize("examples", [20, pytest.param(50, marks=pytest.mark.large)])
 
 
 @EXAMPLES

@@ -23,8 +23,7 @@ from rota import (
 from rota.events import JobsClaimed
 from rota.worker import claim
 from rota.worker import note_writer as writing
-from tests.fixtures.postgres import LOCKS
-from tests.fixtures.workers import LONG, drained, records, until, working
+from tests.fixtures.workers import LONG, drained, records, until, until_it_sleeps, working
 
 pytestmark = pytest.mark.both
 
@@ -61,14 +60,6 @@ def effects(app: Rota) -> list[int]:
     """What handlers have written."""
     with app.transaction() as tx:
         return sorted(row[0] for row in tx.execute("SELECT number FROM effect").fetchall())
-
-
-def until_it_sleeps(app: Rota) -> None:
-    """Wait until the claimer waits to be woken; on SQLite any commit wakes it."""
-    if app.database.store.name == "postgres":
-        asleep = f"SELECT count(*) FROM {LOCKS} WHERE locktype = 'advisory' AND classid = 7682001"
-        with closing(psycopg.connect(app.url, autocommit=True)) as conn:
-            until(lambda: conn.execute(asleep).fetchall() != [(0,)], "the claimer to sleep")
 
 
 # Keys and places ----------------------------------------------------------------------------------

@@ -46,10 +46,10 @@ class Database:
 
     def __init__(self, url: str) -> None:
         self._spare: list[Connection] = []
-        self._open(url)
+        self._begin(url, open_store(url))
 
-    def _open(self, url: str) -> None:
-        self.store = open_store(url)
+    def _begin(self, url: str, store: Store) -> None:
+        self.store = store
         self.url = url
         self.waiting = Waiting(self.store)
         self._ready = False
@@ -60,9 +60,9 @@ class Database:
         Raises:
             ConfigError: The URL cannot be used; then nothing has changed.
         """
-        open_store(url)
+        store = open_store(url)
         self.close()
-        self._open(url)
+        self._begin(url, store)
 
     def ready(self, *, make: bool = True) -> None:
         """Check once that the database has the tables that this Rota needs.

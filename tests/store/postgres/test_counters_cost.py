@@ -13,7 +13,6 @@ from rota.store.operation import Begin
 from rota.store.postgres import counters, rings
 from rota.store.postgres import jobs as lookup
 from rota.store.postgres.store import PostgresStore
-from tests.fixtures.large import LARGE
 from tests.store.postgres.counting import marks, queue, right, squeeze
 from tests.store.postgres.database import KEEP, Database, Raw, begin, explained
 
@@ -153,8 +152,9 @@ def test_asking_under_a_held_snapshot(db: Database, held: Raw) -> None:
 
     work(100)
     before = work(100)
-    after = work(2000 if LARGE else 1000)
+    after = work(1000)
     assert right(db)
-    assert after[0] <= 1.5 * before[0] + 30, (before, after)
-    assert after[1] <= 1.5 * before[1] + 30, (before, after)
+    # A walk over what is dead would touch a thousand.
+    assert after[0] <= 1.5 * before[0] + 200, (before, after)
+    assert after[1] <= 1.5 * before[1] + 200, (before, after)
     held.rollback()

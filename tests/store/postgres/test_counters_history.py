@@ -74,9 +74,9 @@ def meddling(history: History) -> Callable[[], None]:
 def test_the_counters_are_right_at_every_moment(db: Database) -> None:
     """Whatever commits late, rolls back, is prepared, meddled with, squeezed and truncated."""
     seed = random.randrange(2**32)
-    history = History(db, seed, seconds=6.0 if LARGE else 1.0)
+    history = History(db, seed, seconds=4.0 if LARGE else 1.0)
     onlooker = Onlooker(history)
-    log, tally, some = (2, 5, 100) if LARGE else (0, 1, 20)
+    log, tally, some = (2, 5, 60) if LARGE else (0, 1, 20)
     history.enough = lambda: (
         history.tidied["log emptied"] > log
         and history.tidied["tally emptied"] > tally

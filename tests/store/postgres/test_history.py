@@ -261,8 +261,8 @@ def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_committed_job_runs_exactly_once(db: Database) -> None:
     """None is lost, none runs twice, none of a rolled-back part runs, and nothing is left."""
     seed = random.randrange(2**32)
-    history = History(db, seed, seconds=8.0 if LARGE else 1.0)
-    jobs, few, turns = (1000, 100, 5) if LARGE else (300, 30, 1)
+    history = History(db, seed, seconds=4.0 if LARGE else 1.0)
+    jobs, few, turns = (1000, 100, 4) if LARGE else (300, 30, 1)
     history.enough = lambda: (
         sum(map(len, history.committed)) > jobs
         and sum(map(len, history.undone)) > few

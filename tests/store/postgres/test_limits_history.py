@@ -231,7 +231,7 @@ def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_limit_is_exceeded_and_every_job_runs(db: Database) -> None:
     """Whatever happens, at every moment."""
-    history = History(db, random.randrange(2**32), seconds=6.0 if LARGE else 0.5)
+    history = History(db, random.randrange(2**32), seconds=4.0 if LARGE else 0.5)
     history.enough = lambda: len(history.committed) > 50 and history.deaths > 0
     history.run()
     print(f"seed {history.seed}: {len(history.committed)} jobs, {history.deaths} deaths")  # noqa: T201
