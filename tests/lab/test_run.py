@@ -22,8 +22,6 @@ from tests.cli.calling import ROTA, answer, environment, refused, rota
 from tests.fixtures.workers import LONG, until
 
 NAMES = list(experiments())
-SHOWN = {"counting", "exactly-once", "mvcc", "ordering", "parallel", "throughput"}
-"""Experiments that are shown to tell the truth, here or in test_experiments.py."""
 
 
 def lab(
@@ -49,21 +47,6 @@ def lab(
     for chart in charts:
         assert chart.read_bytes().startswith(b"\x89PNG")
     return report
-
-
-@pytest.mark.large
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in SHOWN])
-def test_each_other_experiment_in_its_quick_form(
-    name: str, postgres_url: str, tmp_path: Path
-) -> None:
-    """Of a design that is Rota's and of another one, where they suit: a complete report."""
-    asked = experiments()[name]
-    some = tuple(
-        name for name in ("skip-locked", "rota") if asked.suits(strategies()[name])
-    )  # fmt: skip
-    folder = tmp_path / "reports" / name
-    report = lab(folder, name, databases=[postgres_url], strategies=some)
-    assert report["figures"]
 
 
 def test_parallel(postgres_url: str, server_url: Callable[[str], str], tmp_path: Path) -> None:
