@@ -8,7 +8,7 @@ import pytest
 
 from rota.model.states import Move
 from rota.store.migrate import migrate
-from rota.store.sqlite import ended
+from rota.store.sqlite import listener as listening
 from rota.store.sqlite.store import SqliteStore
 from rota.store.sqlite.wake import SqliteWaker
 from tests.store.factories import enqueue, running, settle, settlement
@@ -39,7 +39,7 @@ def test_a_worker(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_who_waits_for_a_job(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is told of an end at once."""
-    monkeypatch.setattr(ended, "SHORTEST", LONG)
+    monkeypatch.setattr(listening, "SHORTEST", LONG)
     with closing(store.connect()) as connection, closing(store.listener()) as listener:
         session, [job] = running(store, connection)
         assert listener.listen()
