@@ -77,6 +77,7 @@ def test_it_starts_soon_after_its_limit_frees(app: Rota, monkeypatch: pytest.Mon
         looked = len(in_vain)
         step.enqueue()
         until(lambda: len(in_vain) > looked, "a claim that finds the limit full")
+        until_it_sleeps(app)
         ended = time.monotonic()
         assert worker._loop is not None
         worker._loop.call_soon_threadsafe(go.set)
