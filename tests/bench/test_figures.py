@@ -104,6 +104,12 @@ def test_batches_of_no_time() -> None:
     assert rates == pytest.approx([100.0, 100 / 1e-6])
 
 
+def test_a_batch_of_no_time_at_the_beginning() -> None:
+    """It is infinitely fast, or nearly so, and what follows takes the whole time."""
+    assert tenths([(0.0, [(0.0, 100), (1.0, 100)])], parts=2) == pytest.approx([100 / 1e-6, 100.0])
+    assert tenths([(0.0, [(0.0, 100)])], parts=2) == pytest.approx([50 / 1e-6] * 2)
+
+
 def test_a_clock_that_was_set_back() -> None:
     """What was settled before the beginning was settled at the beginning."""
     curve = Curve(1.0, [(0.5, 10), (2.0, 10)])

@@ -89,6 +89,10 @@ def ends_of_parts(curves: Sequence[Curve], parts: int = 10) -> list[float]:
     for part in range(1, parts + 1):
         wanted = total * part / parts
         n = bisect_left(moments, wanted, key=settled)
+        if n == 0:
+            # Batches that took no time, at the very beginning.
+            ends.append(moments[0])
+            continue
         start, end = moments[n - 1], moments[n]
         done, reached = settled(start), settled(end, before=True)
         # Batches that took no time end the part at once.
