@@ -47,7 +47,8 @@ class RedisDrain(Strategy):
     def client(self) -> Any:
         """The connection to Redis."""
         redis = importlib.import_module("redis")
-        return redis.Redis.from_url(self.location.redis, decode_responses=True)
+        # No limit: what is pushed late is in the list all the same.
+        return redis.Redis.from_url(self.location.redis, decode_responses=True, socket_timeout=None)
 
     @property
     def key(self) -> str:
