@@ -80,6 +80,25 @@ def test_crashes_under_load(postgres_server: PostgresServer, tmp_path: Path) -> 
             assert "Traceback" not in worker.said
 
 
+def test_an_outage_longer_than_a_session(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    """No job is to blame: what ran at its beginning runs again, and no attempt is spent."""
+    url = postgres_server.create_database("outage")
+    with Ledger(tmp_path, url) as ledger:
+        workers = [ledger.worker(queues=("long",), session_timeout=2.0) for _ in range(2)]
+        ledger.patient.using(max_attempts=1).enqueue_many({"number": n} for n in range(40))
+        until(lambda: len(ledger.noted("start")) >= 11, "both workers to have begun")
+        # Not a crash, which may undo the claims.
+        with postgres_server.down():
+            for worker in workers:
+                until(lambda worker=worker: "is lost" in worker.said, "its session to be lost")
+        ledger.app.close()
+        ledger.go()
+        until(lambda: not ledger.unfinished(), "everything to complete")
+        assert ledger.count(State.COMPLETED) == 40
+        assert {job.attempt for job in ledger.records()} == {1}
+        assert all(worker.alive for worker in workers)
+
+
 def test_ended_connections(ledger: Ledger) -> None:
     """A worker whose connections are ended, idle or busy, makes new ones and goes on."""
     worker = ledger.worker()

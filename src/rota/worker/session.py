@@ -57,6 +57,7 @@ class Session:
         )
         self._entries = entries
         self._deadline = 0.0
+        self._left: list[SessionId] = []
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -118,6 +119,7 @@ class Session:
             self._register()
         else:
             self._renew(self.current)
+            self._give_back()
         if self.current is not None:
             self._stopping.wait(self._config.heartbeat)
 
@@ -127,6 +129,7 @@ class Session:
             renewal = self._connection.run(self._store.renew(session))
         except StoreError:
             if time.monotonic() >= self._deadline:
+                self._left.append(session)
                 self._lose(session)
             raise
         if not renewal.alive:
@@ -138,6 +141,15 @@ class Session:
             self._switchboard.cancel(renewal.cancel)
         if renewal.queues != self._learnt:
             self._hear(renewal.queues)
+
+    def _give_back(self) -> None:
+        """Close sessions that were lost because the database was away: no job is to blame for that.
+
+        A heartbeat after the first answer: what had ended in the meantime has been settled by then.
+        """
+        while self._left:
+            self._connection.run(self._store.close_session(self._left[0]))
+            del self._left[0]
 
     def _hear(self, said: Mapping[str, QueueSettings]) -> None:
         """Pass on what is set for queues."""

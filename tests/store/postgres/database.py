@@ -103,8 +103,10 @@ class Database:
         return (on or self.own).run(self.store.open_session(info))
 
     def silence(self, session: SessionId) -> None:
-        """Make a session look dead from now on."""
+        """Make a session look dead from now on, also where the server has started just now."""
         self.sql("DELETE FROM rota.heartbeat WHERE session = %s", session)
+        up = "clock_timestamp() - pg_postmaster_start_time() - interval '10 ms'"
+        self.sql(f"UPDATE rota.session SET timeout = least(timeout, {up}) WHERE id = %s", session)
 
     def claim(
         self, session: SessionId, limit: int = 100, queues: Sequence[str] = ("default",)

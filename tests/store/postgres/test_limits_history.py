@@ -197,7 +197,7 @@ class History:
         self, session: SessionId, jobs: Sequence[ClaimedJob], own: PostgresConnection
     ) -> SessionId:
         self.counting.ended(jobs)
-        self.db.sql("DELETE FROM rota.heartbeat WHERE session = %s", session)
+        self.db.silence(session)
         self.deaths += 1
         return self.db.session(on=own)
 

@@ -16,6 +16,7 @@ import select
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, ClassVar, Literal, Self, cast
@@ -77,8 +78,17 @@ class PrivateServer:
         Raises:
             StoreUnavailable: The server did not start again.
         """
+        with self.down(mode=mode):
+            pass
+
+    @contextlib.contextmanager
+    def down(self, *, mode: Literal["fast", "immediate"] = "fast") -> Iterator[None]:
+        """Stop the server for a while; see `restart`."""
         self._order(mode)
-        _, self.pid = self._order("start")
+        try:
+            yield
+        finally:
+            _, self.pid = self._order("start")
 
     def stop(self) -> None:
         """Stop the server and remove its folder; fine if it was stopped before."""

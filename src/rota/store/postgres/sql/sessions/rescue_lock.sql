@@ -1,10 +1,11 @@
 -- Sessions without a sign of life for longer than their timeout, locked so that neither they nor
 -- another rescuer can act for them. A session that is renewing or claiming just now is skipped.
--- Walks heartbeat_order from each session's right end.
+-- While the server was down no session could give a sign: none is silent since before its start.
+-- Walks heartbeat_order from `since` on: older signs, dead ones too, are not looked at.
 SELECT session.id FROM rota.session
-WHERE NOT EXISTS (
+CROSS JOIN LATERAL (SELECT clock_timestamp() - session.timeout AS since) AS silence
+WHERE pg_postmaster_start_time() < silence.since AND NOT EXISTS (
     SELECT FROM rota.heartbeat
-    WHERE heartbeat.session = session.id
-      AND heartbeat.at > clock_timestamp() - session.timeout)
+    WHERE heartbeat.session = session.id AND heartbeat.at > silence.since)
 ORDER BY session.id
-FOR UPDATE SKIP LOCKED
+FOR UPDATE OF session SKIP LOCKED

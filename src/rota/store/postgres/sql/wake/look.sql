@@ -55,10 +55,10 @@ SELECT
     END,
     EXISTS (
         SELECT FROM rota.session
-        WHERE NOT EXISTS (
+        CROSS JOIN LATERAL (SELECT clock_timestamp() - session.timeout AS since) AS silence
+        WHERE pg_postmaster_start_time() < silence.since AND NOT EXISTS (
             SELECT FROM rota.heartbeat
-            WHERE heartbeat.session = session.id
-              AND heartbeat.at > clock_timestamp() - session.timeout)),
+            WHERE heartbeat.session = session.id AND heartbeat.at > silence.since)),
     EXISTS (SELECT FROM rota.cancel_request)
     OR EXISTS (
         SELECT FROM generate_series(0, 3) AS number

@@ -1,0 +1,82 @@
+"""When a session counts as silent: not while the server was down, and at the same cost beside dead rows."""
+
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from rota.measure.servers import PostgresServer
+from rota.model.job import SessionId
+from rota.store.migrate import migrate
+from rota.store.operation import Begin, Query
+from rota.store.postgres import look, sessions
+from rota.store.postgres.store import PostgresStore
+from tests.store.postgres.database import Database, Raw, begin, explained
+
+
+def test_none_is_silent_since_before_the_servers_start(postgres_server: PostgresServer) -> None:
+    """While the server was down nobody could give a sign: the time counts from its start."""
+    url = postgres_server.create_database("silent")
+    with closing(PostgresStore(url)) as store, closing(store.connect()) as connection:
+        migrate(store, connection)
+    with Database(url) as db:
+        db.enqueue(1)
+        [job] = db.claim(db.session(timeout=600.0))
+        db.sql("UPDATE rota.heartbeat SET at = now() - interval '1 day'")
+    postgres_server.restart()
+    with Database(url) as db:
+        assert not db.own.run(db.store.look(["default"])).silent
+        assert db.own.run(db.store.rescue()) == []
+        db.sql("UPDATE rota.session SET timeout = '1 ms'")
+        assert db.own.run(db.store.look(["default"])).silent
+        [rescue] = db.own.run(db.store.rescue())
+        assert rescue.available == (job.id,)
+
+
+@pytest.fixture
+def held(db: Database) -> Raw:
+    """A snapshot that is older than everything."""
+    raw = db.bare(name="held")
+    raw.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    raw.execute("SELECT pg_current_xact_id(), count(*) FROM rota.heartbeat")
+    return raw
+
+
+@pytest.mark.parametrize("statement", ["look", "rescue_lock", "rescue_end", "rescue_take"])
+def test_looking_beside_dead_heartbeats(db: Database, held: Raw, statement: str) -> None:
+    """A day's signs of life that vacuum may not remove are not walked."""
+    living = [db.session(timeout=15.0) for _ in range(5)]
+    before = reading(db, query(statement, living))
+    for session in living:
+        db.sql(
+            "INSERT INTO rota.heartbeat SELECT %s, now() - ago * interval '3 s'"
+            " FROM generate_series(100, 5000) AS ago",
+            session,
+        )
+    db.own.run(db.store.tidy())
+    db.sql("DELETE FROM rota.heartbeat WHERE at < now() - interval '1 minute'")
+    after = reading(db, query(statement, living))
+    assert after <= 1.5 * before + 10
+    held.rollback()
+
+
+def query(statement: str, living: list[SessionId]) -> Query:
+    """A statement that asks which sessions are silent."""
+    if statement == "look":
+        return look.LOOK(queues=["default"], cron=False, **look.sizes())
+    if statement == "rescue_end":
+        return sessions.RESCUE_END(locked=[])
+    if statement == "rescue_take":
+        return sessions.RESCUE_TAKE(sessions=living)
+    return sessions.RESCUE_LOCK()
+
+
+def reading(db: Database, asked: Query) -> int:
+    """The buffers that it touches, where the connection knows the tables already."""
+    raw = db.bare(autocommit=True)
+    for _ in range(2):
+        begin(raw, Begin.HASTY)
+        plan = explained(raw, asked)
+        raw.execute("ROLLBACK")
+    raw.close()
+    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
