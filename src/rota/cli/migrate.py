@@ -9,7 +9,9 @@ from rota.terminal.output import harmless, json_option, say, say_json
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Print the SQL that would run, and change nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Print the SQL, to be applied by hand; change nothing."
+)
 @url_option
 @json_option
 def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
@@ -21,7 +23,7 @@ def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
     \b
     Examples:
       rota migrate --url postgresql:///shop
-      rota migrate --dry-run > rota.sql
+      rota migrate --dry-run > rota.sql && psql -f rota.sql shop
     """
     from rota.cli.database import connected
     from rota.store import migrate as migrating
@@ -33,11 +35,10 @@ def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
         newest = max(store.migrations())
         missing = dry_run and store.missing_file() is not None
         before = 0 if missing else connection.run(store.schema_version())
-        waiting = migrating.steps(store, before)
         if dry_run:
-            _show(address, before, waiting, as_json=as_json)
+            _show(address, before, migrating.scripts(store, before), as_json=as_json)
             return
-        applied = migrating.migrate(store, connection) if waiting else []
+        applied = migrating.migrate(store, connection)
     if as_json:
         say_json({"url": address, "from": before, "version": newest, "applied": applied})
     elif not applied:

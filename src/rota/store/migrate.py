@@ -73,11 +73,25 @@ def migrate(store: Store, connection: Connection) -> list[int]:
         SchemaTooNew: The database was migrated by a newer Rota.
         SchemaOutdated: The database is so old that this Rota does not know the way any more.
     """
+    there = connection.run(store.schema_version())
     applied = []
-    for version, sql in pending(store, connection).items():
-        connection.run(store.migrate(version, sql))
-        applied.append(version)
+    for version, sql in steps(store, there).items():
+        connection.run(store.migrate(version, sql, after=there))
+        applied.append(there := version)
     return applied
+
+
+def scripts(store: Store, version: int) -> dict[int, str]:
+    """The migrations that a database of this version still needs, for the database's own client.
+
+    Each is applied as a whole or not at all, in whatever way it is sent, and records its version.
+    """
+    made = {}
+    there = version
+    for number, sql in steps(store, version).items():
+        made[number] = store.script(number, sql, after=there)
+        there = number
+    return made
 
 
 def check(store: Store, connection: Connection) -> None:

@@ -342,6 +342,16 @@ class Store(Protocol):
         """
         ...
 
-    def migrate(self, version: int, sql: str) -> Operation[None]:
-        """Apply one migration and record its version, in one transaction."""
+    def migrate(self, version: int, sql: str, *, after: int) -> Operation[None]:
+        """Apply one migration to tables of the version `after` and record its own, as a whole.
+
+        Nothing happens where the tables have its version already.
+        """
+        ...
+
+    def script(self, version: int, sql: str, *, after: int) -> str:
+        """What `migrate` does, as a text for the database's own client.
+
+        Applied where it does not fit, it changes nothing, and may fail.
+        """
         ...

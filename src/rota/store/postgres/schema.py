@@ -11,9 +11,7 @@ VERSION = 12
 """The version of the tables in `schema.sql`."""
 
 SCHEMA_VERSION = sql("schema/schema_version")
-SCHEMA_KNOWN = sql("schema/schema_known")
-SCHEMA_RECORD = sql("schema/schema_record")
-SCHEMA_LOCK = sql("schema/schema_lock")
+SCHEMA_STEP = sql("schema/schema_step")
 
 
 @operation(Begin.NOTHING)
@@ -32,13 +30,11 @@ def migrations(version: int = 0) -> Mapping[int, str]:
 
 
 @operation(Begin.DURABLE)
-def migrate(version: int, sql: str) -> Steps[None]:
+def migrate(version: int, sql: str, *, after: int) -> Steps[None]:
     """Apply one migration; nothing happens if another migrator was quicker."""
-    yield SCHEMA_LOCK()
-    [(known,)] = yield SCHEMA_KNOWN()
-    if known:
-        [(there,)] = yield SCHEMA_VERSION()
-        if there >= version:
-            return
-    yield Statement(f"migration_{version}", sql)()
-    yield SCHEMA_RECORD(version=version)
+    yield Statement(f"migration_{version}", script(version, sql, after=after))()
+
+
+def script(version: int, sql: str, *, after: int) -> str:
+    """One migration as a text for any client, that of `migrate`."""
+    return SCHEMA_STEP.text.format(version=version, sql=sql.strip(), after=after) + ";\n"

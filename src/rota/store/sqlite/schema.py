@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Mapping
 
+from rota.errors import StoreError
 from rota.store.migrate import read_steps
 from rota.store.operation import Begin, Statement, Steps, operation
 from rota.store.sqlite import statements
@@ -13,6 +14,14 @@ VERSION = 9
 SCHEMA_EXISTS = statements.sql("schema/schema_exists")
 SCHEMA_VERSION = statements.sql("schema/schema_version")
 SCHEMA_RECORD = statements.sql("schema/schema_record")
+SCHEMA_STEP = statements.sql("schema/schema_step")
+
+NO_TABLES = "SELECT count(*) = 0 FROM sqlite_master WHERE name GLOB 'rota_*'"
+OF_VERSION = "SELECT max(version) IS {after} FROM rota_schema"
+REFUSAL = (
+    "this step needs {needs}, and changed nothing; run `rota migrate`, or print the steps for this "
+    "file: rota migrate --dry-run"
+)
 
 
 @operation(Begin.NOTHING)
@@ -27,13 +36,32 @@ def migrations(version: int = 0) -> Mapping[int, str]:
 
 
 @operation(Begin.DURABLE)
-def migrate(version: int, sql: str) -> Steps[None]:
+def migrate(version: int, sql: str, *, after: int) -> Steps[None]:
     """Apply one migration and record its version; nothing happens if another migrator was quicker."""
-    if (yield from _version()) >= version:
+    if (there := (yield from _version())) >= version:
         return
+    if there != after:
+        raise StoreError(REFUSAL.format(needs=_needs(after)))
     for number, text in enumerate(split(sql), 1):
         yield Statement(f"migration {version}, statement {number}", text)()
     yield SCHEMA_RECORD(version=version)
+
+
+def script(version: int, sql: str, *, after: int) -> str:
+    """One migration as a text for any client: it does what `migrate` does, or fails."""
+    return (
+        SCHEMA_STEP.text.format(
+            version=version,
+            sql=sql.strip(),
+            fits=OF_VERSION.format(after=after) if after else NO_TABLES,
+            refusal=REFUSAL.format(needs=_needs(after)),
+        )
+        + ";\n"
+    )
+
+
+def _needs(after: int) -> str:
+    return f"Rota's tables of version {after}" if after else "a file without Rota's tables"
 
 
 def _version() -> Steps[int]:
