@@ -16,10 +16,18 @@ from rota.store.sqlite.schema import split
 Apply = Callable[[str, str], None]
 
 
+def client(name: str) -> str:
+    """A program of PostgreSQL's, best that of the server's version; skips the test without it."""
+    with suppress(RotaError):
+        if (beside := find_binaries() / name).exists():
+            return str(beside)
+    return shutil.which(name) or pytest.skip(f"there is no {name}")
+
+
 def psql(url: str, text: str, *options: str) -> None:
     """PostgreSQL's own client, which goes on after an error unless told otherwise."""
     subprocess.run(
-        [_psql(), url, "-X", "-q", *options, "-f", "-"],
+        [client("psql"), url, "-X", "-q", *options, "-f", "-"],
         input=text, text=True, check=True, capture_output=True, timeout=100,
     )  # fmt: skip
 
@@ -65,13 +73,6 @@ CLIENTS: dict[str, list[Apply]] = {
     "sqlite": [executescript, shell],
     "postgres": [at_once, psql, psql_that_stops, psql_single],
 }
-
-
-def _psql() -> str:
-    with suppress(RotaError):
-        if (beside := find_binaries() / "psql").exists():
-            return str(beside)
-    return shutil.which("psql") or pytest.skip("there is no psql")
 
 
 def _sqlite(url: str) -> sqlite3.Connection:

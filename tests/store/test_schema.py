@@ -103,6 +103,15 @@ def test_a_migration_is_applied_as_a_whole(store: Store, connection: Connection)
     assert connection.run(store.schema_version()) == version + 1
 
 
+def test_a_migration_that_does_not_fit(store: Store, connection: Connection) -> None:
+    """It is not applied to tables of another version than the one it begins with."""
+    version = connection.run(store.schema_version())
+    with pytest.raises(StoreError, match=f"needs Rota's tables of version {version + 1}"):
+        connection.run(store.migrate(version + 2, MARK, after=version + 1))
+    assert connection.run(store.schema_version()) == version
+    connection.run(store.migrate(version + 1, MARK, after=version))
+
+
 def test_two_who_migrate_at_once(empty_store: Store) -> None:
     """Migrating from two connections at the same time applies everything once."""
     start = threading.Barrier(3)

@@ -70,6 +70,7 @@ def migrate(store: Store, connection: Connection) -> list[int]:
     """Apply what is pending; the versions that were applied.
 
     Raises:
+        SchemaIncomplete: There are tables, and their version is missing.
         SchemaTooNew: The database was migrated by a newer Rota.
         SchemaOutdated: The database is so old that this Rota does not know the way any more.
     """
@@ -99,6 +100,7 @@ def check(store: Store, connection: Connection) -> None:
 
     Raises:
         SchemaMissing: There are no Rota tables.
+        SchemaIncomplete: There are tables, and their version is missing.
         SchemaOutdated: The tables are older than this Rota.
         SchemaTooNew: The tables are newer than this Rota.
     """

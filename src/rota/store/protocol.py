@@ -332,7 +332,11 @@ class Store(Protocol):
     # Schema --------------------------------------------------------------------------------
 
     def schema_version(self) -> Operation[int]:
-        """The version of Rota's tables in the database; 0 where there are none."""
+        """The version of Rota's tables in the database; 0 where there are none.
+
+        Raises:
+            SchemaIncomplete: There are tables, and their version is missing.
+        """
         ...
 
     def migrations(self, version: int = 0) -> Mapping[int, str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from rota.errors import SchemaMissing
+from rota.errors import SchemaIncomplete, SchemaMissing
 from rota.store.migrate import read_steps
 from rota.store.operation import Begin, Statement, Steps, operation
 from rota.store.postgres.statements import sql
@@ -10,18 +10,30 @@ from rota.store.postgres.statements import sql
 VERSION = 12
 """The version of the tables in `schema.sql`."""
 
+INCOMPLETE = (
+    "the schema rota is there, but not the version of its tables, as after a dump without Rota's data "
+    "(pg_dump --schema-only); restore that data, or remove what is left with DROP SCHEMA rota CASCADE, "
+    "which deletes jobs as well, and run `rota migrate`"
+)
+
 SCHEMA_VERSION = sql("schema/schema_version")
 SCHEMA_STEP = sql("schema/schema_step")
 
 
 @operation(Begin.NOTHING)
 def schema_version() -> Steps[int]:
-    """The version of Rota's tables; 0 where there are none."""
+    """The version of Rota's tables; 0 where there are none.
+
+    Raises:
+        SchemaIncomplete: The table of versions is empty.
+    """
     try:
         [(version,)] = yield SCHEMA_VERSION()
     except SchemaMissing:
         return 0
-    return int(version or 0)
+    if version is None:
+        raise SchemaIncomplete(INCOMPLETE)
+    return int(version)
 
 
 def migrations(version: int = 0) -> Mapping[int, str]:
@@ -37,4 +49,7 @@ def migrate(version: int, sql: str, *, after: int) -> Steps[None]:
 
 def script(version: int, sql: str, *, after: int) -> str:
     """One migration as a text for any client, that of `migrate`."""
-    return SCHEMA_STEP.text.format(version=version, sql=sql.strip(), after=after) + ";\n"
+    text = SCHEMA_STEP.text.format(
+        version=version, sql=sql.strip(), after=after, incomplete=INCOMPLETE.replace("'", "''")
+    )
+    return f"{text};\n"

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Mapping
 
-from rota.errors import StoreError
+from rota.errors import SchemaIncomplete, StoreError
 from rota.store.migrate import read_steps
 from rota.store.operation import Begin, Statement, Steps, operation
 from rota.store.sqlite import statements
@@ -16,6 +16,11 @@ SCHEMA_VERSION = statements.sql("schema/schema_version")
 SCHEMA_RECORD = statements.sql("schema/schema_record")
 SCHEMA_STEP = statements.sql("schema/schema_step")
 
+INCOMPLETE = (
+    "the table rota_schema is there, but no version in it, as after a dump without data; restore that "
+    "data, or remove the tables and views whose names begin with rota_, which deletes jobs as well, and "
+    "run `rota migrate`"
+)
 NO_TABLES = "SELECT count(*) = 0 FROM sqlite_master WHERE name GLOB 'rota_*'"
 OF_VERSION = "SELECT max(version) IS {after} FROM rota_schema"
 REFUSAL = (
@@ -26,8 +31,12 @@ REFUSAL = (
 
 @operation(Begin.NOTHING)
 def schema_version() -> Steps[int]:
-    """The version of Rota's tables; 0 where there are none."""
-    return (yield from _version())
+    """The version of Rota's tables; 0 where there are none.
+
+    Raises:
+        SchemaIncomplete: The table of versions is empty.
+    """
+    return (yield from found_version())
 
 
 def migrations(version: int = 0) -> Mapping[int, str]:
@@ -38,7 +47,7 @@ def migrations(version: int = 0) -> Mapping[int, str]:
 @operation(Begin.DURABLE)
 def migrate(version: int, sql: str, *, after: int) -> Steps[None]:
     """Apply one migration and record its version; nothing happens if another migrator was quicker."""
-    if (there := (yield from _version())) >= version:
+    if (there := (yield from found_version())) >= version:
         return
     if there != after:
         raise StoreError(REFUSAL.format(needs=_needs(after)))
@@ -49,26 +58,23 @@ def migrate(version: int, sql: str, *, after: int) -> Steps[None]:
 
 def script(version: int, sql: str, *, after: int) -> str:
     """One migration as a text for any client: it does what `migrate` does, or fails."""
-    return (
-        SCHEMA_STEP.text.format(
-            version=version,
-            sql=sql.strip(),
-            fits=OF_VERSION.format(after=after) if after else NO_TABLES,
-            refusal=REFUSAL.format(needs=_needs(after)),
-        )
-        + ";\n"
+    text = SCHEMA_STEP.text.format(
+        version=version,
+        sql=sql.strip(),
+        fits=OF_VERSION.format(after=after) if after else NO_TABLES,
+        refusal=REFUSAL.format(needs=_needs(after)),
     )
+    return f"{text};\n"
 
 
-def _needs(after: int) -> str:
-    return f"Rota's tables of version {after}" if after else "a file without Rota's tables"
-
-
-def _version() -> Steps[int]:
+def found_version() -> Steps[int]:
+    """The steps of `schema_version`."""
     if not (yield SCHEMA_EXISTS()):
         return 0
     [(version,)] = yield SCHEMA_VERSION()
-    return version or 0
+    if version is None:
+        raise SchemaIncomplete(INCOMPLETE)
+    return int(version)
 
 
 def split(script: str) -> Iterator[str]:
@@ -79,3 +85,7 @@ def split(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(text):
             yield text.strip()
             text = ""
+
+
+def _needs(after: int) -> str:
+    return f"Rota's tables of version {after}" if after else "a file without Rota's tables"

@@ -14,7 +14,10 @@ BEGIN
         RAISE NOTICE 'Rota''s tables are of version % already; nothing was changed', there;
         RETURN;
     END IF;
-    IF there IS DISTINCT FROM {after} THEN
+    IF there IS NULL OR there = 0 AND to_regnamespace('rota') IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'RT002', MESSAGE = '{incomplete}';
+    END IF;
+    IF there <> {after} THEN
         RAISE EXCEPTION 'this step needs Rota''s tables of version {after}, not %', there
             USING HINT = 'Run `rota migrate`, or print the steps for this database: rota migrate --dry-run';
     END IF;
