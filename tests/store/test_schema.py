@@ -9,7 +9,7 @@ import pytest
 from rota.errors import SchemaMissing, SchemaOutdated, SchemaTooNew, StoreError
 from rota.model.job import JobFilter, JobId
 from rota.store.connections import Connection
-from rota.store.migrate import check, migrate, pending
+from rota.store.migrate import check, migrate, steps
 from rota.store.protocol import Store
 from tests.store.factories import enqueue, open_session, record
 
@@ -30,7 +30,7 @@ def test_an_empty_database(empty_store: Store) -> None:
     """Where there are no tables, the version is 0 and everything is pending."""
     with closing(empty_store.connect()) as connection:
         assert connection.run(empty_store.schema_version()) == 0
-        assert pending(empty_store, connection) == empty_store.migrations()
+        assert steps(empty_store, 0) == empty_store.migrations()
         with pytest.raises(SchemaMissing, match="rota migrate"):
             check(empty_store, connection)
 

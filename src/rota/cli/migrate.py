@@ -18,6 +18,7 @@ def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
     """Bring the database's tables up to date.
 
     It may run any number of times, and on several machines at once. A missing SQLite file is made.
+    Where others use the tables, it tries again for a minute, and ends with exit status 3 after that.
     Tables of a newer Rota are refused with exit status 4.
 
     \b
@@ -38,7 +39,7 @@ def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
         if dry_run:
             _show(address, before, migrating.scripts(store, before), as_json=as_json)
             return
-        applied = migrating.migrate(store, connection)
+        applied = migrating.migrate(store, connection, waiting=_say_waiting)
     if as_json:
         say_json({"url": address, "from": before, "version": newest, "applied": applied})
     elif not applied:
@@ -47,6 +48,15 @@ def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
         say(f"{address} has Rota's tables now (version {newest})", fg="green")
     else:
         say(f"{address} went from version {before} to {newest}", fg="green")
+
+
+def _say_waiting() -> None:
+    from rota.store.migrate import PATIENCE
+
+    click.echo(
+        f"Rota's tables are in use by others; trying again for up to {PATIENCE:g} seconds …",
+        err=True,
+    )
 
 
 def _show(address: str, before: int, waiting: Mapping[int, str], *, as_json: bool) -> None:

@@ -346,10 +346,11 @@ class Store(Protocol):
         """
         ...
 
-    def migrate(self, version: int, sql: str, *, after: int) -> Operation[None]:
+    def migrate(self, version: int, sql: str, *, after: int) -> Operation[bool]:
         """Apply one migration to tables of the version `after` and record its own, as a whole.
 
-        Nothing happens where the tables have its version already.
+        Nothing happens where the tables have its version already. False where a lock was not free
+        soon: nothing has changed.
         """
         ...
 

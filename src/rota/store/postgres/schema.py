@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from rota.errors import SchemaIncomplete, SchemaMissing
 from rota.store.migrate import read_steps
 from rota.store.operation import Begin, Statement, Steps, operation
+from rota.store.postgres.failures import LockTimeout
 from rota.store.postgres.statements import sql
 
 VERSION = 12
@@ -42,9 +43,13 @@ def migrations(version: int = 0) -> Mapping[int, str]:
 
 
 @operation(Begin.DURABLE)
-def migrate(version: int, sql: str, *, after: int) -> Steps[None]:
-    """Apply one migration; nothing happens if another migrator was quicker."""
-    yield Statement(f"migration_{version}", script(version, sql, after=after))()
+def migrate(version: int, sql: str, *, after: int) -> Steps[bool]:
+    """Apply one migration, unless another migrator was quicker; false where a lock was not free."""
+    try:
+        yield Statement(f"migration_{version}", script(version, sql, after=after))()
+    except LockTimeout:
+        return False
+    return True
 
 
 def script(version: int, sql: str, *, after: int) -> str:

@@ -45,15 +45,16 @@ def migrations(version: int = 0) -> Mapping[int, str]:
 
 
 @operation(Begin.DURABLE)
-def migrate(version: int, sql: str, *, after: int) -> Steps[None]:
-    """Apply one migration and record its version; nothing happens if another migrator was quicker."""
+def migrate(version: int, sql: str, *, after: int) -> Steps[bool]:
+    """Apply one migration and record its version, unless another migrator was quicker."""
     if (there := (yield from found_version())) >= version:
-        return
+        return True
     if there != after:
         raise StoreError(REFUSAL.format(needs=_needs(after)))
     for number, text in enumerate(split(sql), 1):
         yield Statement(f"migration {version}, statement {number}", text)()
     yield SCHEMA_RECORD(version=version)
+    return True
 
 
 def script(version: int, sql: str, *, after: int) -> str:
