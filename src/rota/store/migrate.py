@@ -2,7 +2,8 @@
 
 A backend's package has its tables in `schema.sql`, which makes a new database in one step, and in
 `migrations/` the way there for a database that exists: `0013_name.sql` leads from version 12 to 13.
-`migrations/before/` has the way of databases that were made before the first release.
+`migrations/before/` has the way of databases that were made before the first release. `step.sql` is
+the frame of a step that a person applies.
 """
 
 import time
@@ -42,6 +43,13 @@ def read_migrations(package: str) -> dict[int, str]:
             if file.name.endswith(".sql"):
                 found[int(file.name.split("_")[0])] = file.read_text(encoding="utf-8")
     return dict(sorted(found.items()))
+
+
+def read_script(package: str, **parts: object) -> str:
+    """A backend's `step.sql` with what one migration needs."""
+    from importlib.resources import files
+
+    return (files(package) / "step.sql").read_text(encoding="utf-8").format(**parts)
 
 
 def steps(store: Store, version: int) -> Mapping[int, str]:

@@ -35,7 +35,7 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR09
                 f"the database has no Rota tables, or not those this Rota needs ({said}); "
                 "run `rota migrate`"
             )
-        case psycopg.Error(sqlstate="RT002"):  # of schema_step.sql
+        case psycopg.Error(sqlstate="RT002"):  # of step.sql
             return SchemaIncomplete(said)
         case pg.LockNotAvailable():
             return LockTimeout(said)

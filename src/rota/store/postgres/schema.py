@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 
 from rota.errors import SchemaIncomplete, SchemaMissing
-from rota.store.migrate import read_steps
+from rota.store.migrate import read_script, read_steps
 from rota.store.operation import Begin, Statement, Steps, operation
 from rota.store.postgres.failures import LockTimeout
 from rota.store.postgres.statements import sql
+
+PACKAGE = "rota.store.postgres"
 
 VERSION = 12
 """The version of the tables in `schema.sql`."""
@@ -18,7 +20,6 @@ INCOMPLETE = (
 )
 
 SCHEMA_VERSION = sql("schema/schema_version")
-SCHEMA_STEP = sql("schema/schema_step")
 
 
 @operation(Begin.NOTHING)
@@ -39,7 +40,7 @@ def schema_version() -> Steps[int]:
 
 def migrations(version: int = 0) -> Mapping[int, str]:
     """The SQL that leads from a version of the tables to the newest; from 0 it is `schema.sql`."""
-    return read_steps("rota.store.postgres", VERSION, version)
+    return read_steps(PACKAGE, VERSION, version)
 
 
 @operation(Begin.DURABLE)
@@ -54,7 +55,10 @@ def migrate(version: int, sql: str, *, after: int) -> Steps[bool]:
 
 def script(version: int, sql: str, *, after: int) -> str:
     """One migration as a text for any client, that of `migrate`."""
-    text = SCHEMA_STEP.text.format(
-        version=version, sql=sql.strip(), after=after, incomplete=INCOMPLETE.replace("'", "''")
+    return read_script(
+        PACKAGE,
+        version=version,
+        sql=sql.strip(),
+        after=after,
+        incomplete=INCOMPLETE.replace("'", "''"),
     )
-    return f"{text};\n"

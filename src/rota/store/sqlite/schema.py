@@ -4,9 +4,11 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 
 from rota.errors import SchemaIncomplete, StoreError
-from rota.store.migrate import read_steps
+from rota.store.migrate import read_script, read_steps
 from rota.store.operation import Begin, Statement, Steps, operation
 from rota.store.sqlite import statements
+
+PACKAGE = "rota.store.sqlite"
 
 VERSION = 9
 """The version of the tables in `schema.sql`."""
@@ -14,7 +16,6 @@ VERSION = 9
 SCHEMA_EXISTS = statements.sql("schema/schema_exists")
 SCHEMA_VERSION = statements.sql("schema/schema_version")
 SCHEMA_RECORD = statements.sql("schema/schema_record")
-SCHEMA_STEP = statements.sql("schema/schema_step")
 
 INCOMPLETE = (
     "the table rota_schema is there, but no version in it, as after a dump without data; restore that "
@@ -41,7 +42,7 @@ def schema_version() -> Steps[int]:
 
 def migrations(version: int = 0) -> Mapping[int, str]:
     """The SQL that leads from a version of the tables to the newest; from 0 it is `schema.sql`."""
-    return read_steps("rota.store.sqlite", VERSION, version)
+    return read_steps(PACKAGE, VERSION, version)
 
 
 @operation(Begin.DURABLE)
@@ -59,13 +60,13 @@ def migrate(version: int, sql: str, *, after: int) -> Steps[bool]:
 
 def script(version: int, sql: str, *, after: int) -> str:
     """One migration as a text for any client: it does what `migrate` does, or fails."""
-    text = SCHEMA_STEP.text.format(
+    return read_script(
+        PACKAGE,
         version=version,
         sql=sql.strip(),
         fits=OF_VERSION.format(after=after) if after else NO_TABLES,
         refusal=REFUSAL.format(needs=_needs(after)),
     )
-    return f"{text};\n"
 
 
 def found_version() -> Steps[int]:
