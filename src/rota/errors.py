@@ -18,6 +18,7 @@ RotaError
 └── StoreError
     ├── StoreUnavailable    the database cannot be reached, or went away
     ├── SchemaMissing       run `rota migrate`
+    ├── SchemaIncomplete    a dump was restored without Rota's data
     ├── SchemaOutdated      run `rota migrate`
     └── SchemaTooNew        upgrade Rota
 ```
@@ -99,6 +100,10 @@ class StoreUnavailable(StoreError, ConnectionError):
 
 class SchemaMissing(StoreError):
     """The database has no Rota tables yet."""
+
+
+class SchemaIncomplete(StoreError):
+    """Rota's tables are there and their version is not: a dump was restored without Rota's data."""
 
 
 class SchemaOutdated(StoreError):

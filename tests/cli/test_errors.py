@@ -34,7 +34,11 @@ def record_version(url: str, version: int) -> None:
     make_tables(url)
     store = open_store(url)
     connection = store.connect()
-    connection.run(store.migrate(version, "CREATE TABLE rota_mark (number integer);"))
+    connection.run(
+        store.migrate(
+            version, "CREATE TABLE rota_mark (number integer);", after=max(store.migrations())
+        )
+    )
     connection.close()
     store.close()
 

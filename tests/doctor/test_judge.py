@@ -455,6 +455,14 @@ def test_schema(schema: int, advice: str) -> None:
     assert found.advice.startswith(advice)
 
 
+def test_tables_without_a_version() -> None:
+    """That a dump without data was restored is the only finding, and critical."""
+    facts = given.postgres(work=given.work(schema=0), unseen={"version": "as after a dump"})
+    found = given.only(facts)
+    assert (found.severity, found.subject) == (CRITICAL, "schema")
+    assert (found.detail, found.advice) == ("as after a dump", "rota migrate")
+
+
 def test_a_restored_dump() -> None:
     """Tables of another cluster are named."""
     assert "restored" in given.only(given.postgres(foreign=True)).title

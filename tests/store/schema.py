@@ -137,7 +137,7 @@ def make_old(store: Store, connection: Connection, version: int) -> None:
     """Make the tables of a version as they were made then: step by step from the first one."""
     for number, sql in read_migrations(f"rota.store.{store.name}").items():
         if number <= version:
-            connection.run(store.migrate(number, sql))
+            connection.run(store.migrate(number, sql, after=number - 1))
 
 
 def drop(store: Store) -> None:

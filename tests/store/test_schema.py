@@ -9,7 +9,7 @@ import pytest
 from rota.errors import SchemaMissing, SchemaOutdated, SchemaTooNew, StoreError
 from rota.model.job import JobFilter, JobId
 from rota.store.connections import Connection
-from rota.store.migrate import check, migrate, pending
+from rota.store.migrate import check, migrate, steps
 from rota.store.protocol import Store
 from tests.store.factories import enqueue, open_session, record
 
@@ -30,7 +30,7 @@ def test_an_empty_database(empty_store: Store) -> None:
     """Where there are no tables, the version is 0 and everything is pending."""
     with closing(empty_store.connect()) as connection:
         assert connection.run(empty_store.schema_version()) == 0
-        assert pending(empty_store, connection) == empty_store.migrations()
+        assert steps(empty_store, 0) == empty_store.migrations()
         with pytest.raises(SchemaMissing, match="rota migrate"):
             check(empty_store, connection)
 
@@ -84,7 +84,8 @@ def test_tables_that_are_older(
 
 def test_tables_that_are_newer(store: Store, connection: Connection) -> None:
     """A schema of a later Rota is refused and left alone."""
-    connection.run(store.migrate(999, MARK))
+    version = connection.run(store.schema_version())
+    connection.run(store.migrate(999, MARK, after=version))
     with pytest.raises(SchemaTooNew, match="upgrade"):
         check(store, connection)
     with pytest.raises(SchemaTooNew, match="upgrade"):
@@ -96,10 +97,19 @@ def test_a_migration_is_applied_as_a_whole(store: Store, connection: Connection)
     version = connection.run(store.schema_version())
     broken = f"{MARK}\nINSERT INTO rota_nowhere VALUES (1);"
     with pytest.raises(StoreError):
-        connection.run(store.migrate(version + 1, broken))
+        connection.run(store.migrate(version + 1, broken, after=version))
     assert connection.run(store.schema_version()) == version
-    connection.run(store.migrate(version + 1, MARK))
+    connection.run(store.migrate(version + 1, MARK, after=version))
     assert connection.run(store.schema_version()) == version + 1
+
+
+def test_a_migration_that_does_not_fit(store: Store, connection: Connection) -> None:
+    """It is not applied to tables of another version than the one it begins with."""
+    version = connection.run(store.schema_version())
+    with pytest.raises(StoreError, match=f"needs Rota's tables of version {version + 1}"):
+        connection.run(store.migrate(version + 2, MARK, after=version + 1))
+    assert connection.run(store.schema_version()) == version
+    connection.run(store.migrate(version + 1, MARK, after=version))
 
 
 def test_two_who_migrate_at_once(empty_store: Store) -> None:

@@ -285,6 +285,7 @@ class Rota:
 
         Raises:
             SchemaMissing: Run `rota migrate`.
+            SchemaIncomplete: A dump was restored without Rota's data.
             SchemaOutdated: Run `rota migrate`.
             SchemaTooNew: Upgrade Rota.
         """

@@ -9,19 +9,22 @@ from rota.terminal.output import harmless, json_option, say, say_json
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Print the SQL that would run, and change nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Print the SQL, to be applied by hand; change nothing."
+)
 @url_option
 @json_option
 def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
     """Bring the database's tables up to date.
 
     It may run any number of times, and on several machines at once. A missing SQLite file is made.
+    Where others use the tables, it tries again for a minute, and ends with exit status 3 after that.
     Tables of a newer Rota are refused with exit status 4.
 
     \b
     Examples:
       rota migrate --url postgresql:///shop
-      rota migrate --dry-run > rota.sql
+      rota migrate --dry-run > rota.sql && psql -f rota.sql shop
     """
     from rota.cli.database import connected
     from rota.store import migrate as migrating
@@ -33,11 +36,10 @@ def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
         newest = max(store.migrations())
         missing = dry_run and store.missing_file() is not None
         before = 0 if missing else connection.run(store.schema_version())
-        waiting = migrating.steps(store, before)
         if dry_run:
-            _show(address, before, waiting, as_json=as_json)
+            _show(address, before, migrating.scripts(store, before), as_json=as_json)
             return
-        applied = migrating.migrate(store, connection) if waiting else []
+        applied = migrating.migrate(store, connection, waiting=_say_waiting)
     if as_json:
         say_json({"url": address, "from": before, "version": newest, "applied": applied})
     elif not applied:
@@ -46,6 +48,15 @@ def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
         say(f"{address} has Rota's tables now (version {newest})", fg="green")
     else:
         say(f"{address} went from version {before} to {newest}", fg="green")
+
+
+def _say_waiting() -> None:
+    from rota.store.migrate import PATIENCE
+
+    click.echo(
+        f"Rota's tables are in use by others; trying again for up to {PATIENCE:g} seconds …",
+        err=True,
+    )
 
 
 def _show(address: str, before: int, waiting: Mapping[int, str], *, as_json: bool) -> None:

@@ -72,6 +72,7 @@ class Database:
 
         Raises:
             SchemaMissing: Run `rota migrate`.
+            SchemaIncomplete: A dump was restored without Rota's data.
             SchemaOutdated: Run `rota migrate`.
             SchemaTooNew: Upgrade Rota.
         """

@@ -13,6 +13,8 @@ def judge(work: WorkFacts, unseen: Mapping[str, str], role: str = "") -> list[Fi
     """Whether this Rota and the tables fit together, and which parts are unknown."""
     if "schema" in unseen:
         return [_unreadable(unseen["schema"], role)]
+    if "version" in unseen:
+        return [_incomplete(unseen["version"])]
     found = [_version(work)]
     reasons: dict[str, list[str]] = {}
     for part, reason in unseen.items():
@@ -47,6 +49,16 @@ def _version(work: WorkFacts) -> Finding:
             "pip install --upgrade rota",
         )
     return Finding(Severity.OK, "schema", f"Rota's tables are up to date (version {work.schema})")
+
+
+def _incomplete(reason: str) -> Finding:
+    return Finding(
+        Severity.CRITICAL,
+        "schema",
+        "Rota's tables have no version: programs with Rota refuse to work",
+        reason,
+        "rota migrate",
+    )
 
 
 def _unreadable(reason: str, role: str) -> Finding:

@@ -2,14 +2,22 @@
 
 A backend's package has its tables in `schema.sql`, which makes a new database in one step, and in
 `migrations/` the way there for a database that exists: `0013_name.sql` leads from version 12 to 13.
-`migrations/before/` has the way of databases that were made before the first release.
+`migrations/before/` has the way of databases that were made before the first release. `step.sql` is
+the frame of a step that a person applies.
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 
-from rota.errors import SchemaMissing, SchemaOutdated, SchemaTooNew
+from rota.errors import SchemaMissing, SchemaOutdated, SchemaTooNew, StoreUnavailable
 from rota.store.connections import Connection
 from rota.store.protocol import Store
+
+PATIENCE = 60.0
+"""Seconds within which all locks must have been free."""
+
+PAUSE = 1.0
+"""Seconds between two attempts, in which those who waited behind the first one go on."""
 
 
 def read_steps(package: str, newest: int, version: int) -> dict[int, str]:
@@ -37,6 +45,13 @@ def read_migrations(package: str) -> dict[int, str]:
     return dict(sorted(found.items()))
 
 
+def read_script(package: str, **parts: object) -> str:
+    """A backend's `step.sql` with what one migration needs."""
+    from importlib.resources import files
+
+    return (files(package) / "step.sql").read_text(encoding="utf-8").format(**parts)
+
+
 def steps(store: Store, version: int) -> Mapping[int, str]:
     """The migrations that a database of this version still needs; 0: it has no tables.
 
@@ -61,23 +76,51 @@ def steps(store: Store, version: int) -> Mapping[int, str]:
     return waiting
 
 
-def pending(store: Store, connection: Connection) -> Mapping[int, str]:
-    """The migrations that the database still needs, by version; see `steps`."""
-    return steps(store, connection.run(store.schema_version()))
-
-
-def migrate(store: Store, connection: Connection) -> list[int]:
+def migrate(
+    store: Store,
+    connection: Connection,
+    *,
+    patience: float = PATIENCE,
+    waiting: Callable[[], None] = lambda: None,
+) -> list[int]:
     """Apply what is pending; the versions that were applied.
 
+    Where others use the tables, it tries again for so many seconds; `waiting` is called once, when
+    that begins.
+
     Raises:
+        StoreUnavailable: The tables were in use all the time.
+        SchemaIncomplete: There are tables, and their version is missing.
         SchemaTooNew: The database was migrated by a newer Rota.
         SchemaOutdated: The database is so old that this Rota does not know the way any more.
     """
+    there = connection.run(store.schema_version())
     applied = []
-    for version, sql in pending(store, connection).items():
-        connection.run(store.migrate(version, sql))
-        applied.append(version)
+    until = time.monotonic() + patience
+    told = False
+    for version, sql in steps(store, there).items():
+        while not connection.run(store.migrate(version, sql, after=there)):
+            if time.monotonic() >= until:
+                raise StoreUnavailable(_in_use(version, there, patience))
+            if not told:
+                waiting()
+                told = True
+            time.sleep(PAUSE)
+        applied.append(there := version)
     return applied
+
+
+def scripts(store: Store, version: int) -> dict[int, str]:
+    """The migrations that a database of this version still needs, for the database's own client.
+
+    Each is applied as a whole or not at all, in whatever way it is sent, and records its version.
+    """
+    made = {}
+    there = version
+    for number, sql in steps(store, version).items():
+        made[number] = store.script(number, sql, after=there)
+        there = number
+    return made
 
 
 def check(store: Store, connection: Connection) -> None:
@@ -85,6 +128,7 @@ def check(store: Store, connection: Connection) -> None:
 
     Raises:
         SchemaMissing: There are no Rota tables.
+        SchemaIncomplete: There are tables, and their version is missing.
         SchemaOutdated: The tables are older than this Rota.
         SchemaTooNew: The tables are newer than this Rota.
     """
@@ -99,3 +143,12 @@ def check(store: Store, connection: Connection) -> None:
             "run `rota migrate`"
         )
         raise SchemaOutdated(message)
+
+
+def _in_use(version: int, there: int, patience: float) -> str:
+    state = f"are of version {there} still" if there else "are not made yet"
+    return (
+        f"Rota's tables {state}: what version {version} changes was in use by others for "
+        f"{patience:g} seconds; end the long transactions that `rota doctor` lists, or wait for them, "
+        "and run `rota migrate` again"
+    )

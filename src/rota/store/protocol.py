@@ -332,7 +332,11 @@ class Store(Protocol):
     # Schema --------------------------------------------------------------------------------
 
     def schema_version(self) -> Operation[int]:
-        """The version of Rota's tables in the database; 0 where there are none."""
+        """The version of Rota's tables in the database; 0 where there are none.
+
+        Raises:
+            SchemaIncomplete: There are tables, and their version is missing.
+        """
         ...
 
     def migrations(self, version: int = 0) -> Mapping[int, str]:
@@ -342,6 +346,17 @@ class Store(Protocol):
         """
         ...
 
-    def migrate(self, version: int, sql: str) -> Operation[None]:
-        """Apply one migration and record its version, in one transaction."""
+    def migrate(self, version: int, sql: str, *, after: int) -> Operation[bool]:
+        """Apply one migration to tables of the version `after` and record its own, as a whole.
+
+        Nothing happens where the tables have its version already. False where a lock was not free
+        soon: nothing has changed.
+        """
+        ...
+
+    def script(self, version: int, sql: str, *, after: int) -> str:
+        """What `migrate` does, as a text for the database's own client.
+
+        Applied where it does not fit, it changes nothing, and may fail.
+        """
         ...

@@ -8,6 +8,7 @@ from rota.errors import (
     ConfigError,
     DatabaseRefused,
     RotaError,
+    SchemaIncomplete,
     SchemaMissing,
     SchemaOutdated,
     SchemaTooNew,
@@ -47,7 +48,7 @@ def complain(message: str) -> None:
 def exit_code(error: RotaError) -> int:
     """The exit code that an error means."""
     match error:
-        case SchemaMissing() | SchemaOutdated() | SchemaTooNew():
+        case SchemaIncomplete() | SchemaMissing() | SchemaOutdated() | SchemaTooNew():
             return SCHEMA
         case StoreError() | DatabaseRefused():
             return UNREACHABLE

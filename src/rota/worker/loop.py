@@ -5,7 +5,14 @@ import threading
 import time
 from collections.abc import Callable
 
-from rota.errors import ConfigError, RotaError, SchemaMissing, SchemaOutdated, SchemaTooNew
+from rota.errors import (
+    ConfigError,
+    RotaError,
+    SchemaIncomplete,
+    SchemaMissing,
+    SchemaOutdated,
+    SchemaTooNew,
+)
 from rota.events import Events, StoreLost, StoreRecovered
 from rota.store.connections import Connection
 
@@ -18,7 +25,7 @@ LONGEST_PAUSE = 2.0
 REMINDER = 60.0
 """Seconds after which the same trouble is told again."""
 
-LASTING = (ConfigError, SchemaMissing, SchemaOutdated, SchemaTooNew)
+LASTING = (ConfigError, SchemaIncomplete, SchemaMissing, SchemaOutdated, SchemaTooNew)
 """Errors that do not pass by themselves: no such right, no such table."""
 
 

@@ -9,6 +9,7 @@ from psycopg import errors as pg
 from rota.errors import (
     DatabaseRefused,
     RotaError,
+    SchemaIncomplete,
     SchemaMissing,
     StoreError,
     StoreUnavailable,
@@ -34,6 +35,8 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR09
                 f"the database has no Rota tables, or not those this Rota needs ({said}); "
                 "run `rota migrate`"
             )
+        case psycopg.Error(sqlstate="RT002"):  # of step.sql
+            return SchemaIncomplete(said)
         case pg.LockNotAvailable():
             return LockTimeout(said)
         case pg.ReadOnlySqlTransaction():

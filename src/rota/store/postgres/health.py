@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from rota.errors import RotaError
+from rota.errors import RotaError, SchemaIncomplete
 from rota.store.health import (
     Facts,
     HolderFacts,
@@ -100,6 +100,8 @@ def _work(unseen: dict[str, str]) -> Steps[WorkFacts]:
     found = 0
     try:
         [(found,)] = yield Apart(schema_version())
+    except SchemaIncomplete as error:
+        unseen["version"] = str(error)
     except RotaError as error:
         unseen["schema"] = _reason(error)
     if not found:

@@ -2,43 +2,63 @@
 
 from collections.abc import Mapping
 
-from rota.errors import SchemaMissing
-from rota.store.migrate import read_steps
+from rota.errors import SchemaIncomplete, SchemaMissing
+from rota.store.migrate import read_script, read_steps
 from rota.store.operation import Begin, Statement, Steps, operation
+from rota.store.postgres.failures import LockTimeout
 from rota.store.postgres.statements import sql
+
+PACKAGE = "rota.store.postgres"
 
 VERSION = 12
 """The version of the tables in `schema.sql`."""
 
+INCOMPLETE = (
+    "the schema rota is there, but not the version of its tables, as after a dump without Rota's data "
+    "(pg_dump --schema-only); restore that data, or remove what is left with DROP SCHEMA rota CASCADE, "
+    "which deletes jobs as well, and run `rota migrate`"
+)
+
 SCHEMA_VERSION = sql("schema/schema_version")
-SCHEMA_KNOWN = sql("schema/schema_known")
-SCHEMA_RECORD = sql("schema/schema_record")
-SCHEMA_LOCK = sql("schema/schema_lock")
 
 
 @operation(Begin.NOTHING)
 def schema_version() -> Steps[int]:
-    """The version of Rota's tables; 0 where there are none."""
+    """The version of Rota's tables; 0 where there are none.
+
+    Raises:
+        SchemaIncomplete: The table of versions is empty.
+    """
     try:
         [(version,)] = yield SCHEMA_VERSION()
     except SchemaMissing:
         return 0
-    return int(version or 0)
+    if version is None:
+        raise SchemaIncomplete(INCOMPLETE)
+    return int(version)
 
 
 def migrations(version: int = 0) -> Mapping[int, str]:
     """The SQL that leads from a version of the tables to the newest; from 0 it is `schema.sql`."""
-    return read_steps("rota.store.postgres", VERSION, version)
+    return read_steps(PACKAGE, VERSION, version)
 
 
 @operation(Begin.DURABLE)
-def migrate(version: int, sql: str) -> Steps[None]:
-    """Apply one migration; nothing happens if another migrator was quicker."""
-    yield SCHEMA_LOCK()
-    [(known,)] = yield SCHEMA_KNOWN()
-    if known:
-        [(there,)] = yield SCHEMA_VERSION()
-        if there >= version:
-            return
-    yield Statement(f"migration_{version}", sql)()
-    yield SCHEMA_RECORD(version=version)
+def migrate(version: int, sql: str, *, after: int) -> Steps[bool]:
+    """Apply one migration, unless another migrator was quicker; false where a lock was not free."""
+    try:
+        yield Statement(f"migration_{version}", script(version, sql, after=after))()
+    except LockTimeout:
+        return False
+    return True
+
+
+def script(version: int, sql: str, *, after: int) -> str:
+    """One migration as a text for any client, that of `migrate`."""
+    return read_script(
+        PACKAGE,
+        version=version,
+        sql=sql.strip(),
+        after=after,
+        incomplete=INCOMPLETE.replace("'", "''"),
+    )

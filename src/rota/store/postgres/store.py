@@ -177,3 +177,4 @@ class PostgresStore:
     schema_version = staticmethod(schema.schema_version)
     migrations = staticmethod(schema.migrations)
     migrate = staticmethod(schema.migrate)
+    script = staticmethod(schema.script)

@@ -16,11 +16,11 @@ from typing import Any
 
 import msgspec
 
-from rota.errors import RotaError, SchemaMissing, StoreError, StoreUnavailable
+from rota.errors import RotaError, SchemaIncomplete, SchemaMissing, StoreError, StoreUnavailable
 from rota.store.health import Facts, LaneFacts, RescueFacts, SessionFacts, SqliteFacts, WorkFacts
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.connection import SqliteConnection
-from rota.store.sqlite.schema import SCHEMA_EXISTS, SCHEMA_VERSION
+from rota.store.sqlite.schema import found_version
 from rota.store.sqlite.statements import sql
 
 FILE = sql("health/health_file")
@@ -84,9 +84,13 @@ def health(path: str, newest: int) -> Steps[Facts]:
 
 
 def _work(newest: int, unseen: dict[str, str]) -> Steps[WorkFacts]:
-    if not (yield SCHEMA_EXISTS()):
+    try:
+        found = yield from found_version()
+    except SchemaIncomplete as error:
+        unseen["version"] = str(error)
+        found = 0
+    if not found:
         return WorkFacts(0, newest)
-    [(found,)] = yield SCHEMA_VERSION()
     try:
         sessions = yield SESSIONS()
         lanes = yield LANES()
@@ -95,9 +99,9 @@ def _work(newest: int, unseen: dict[str, str]) -> Steps[WorkFacts]:
         [(due,)] = yield STAGE_NEXT()
     except RotaError as error:  # tables of another version
         unseen["work"] = str(error)
-        return WorkFacts(found or 0, newest)
+        return WorkFacts(found, newest)
     return WorkFacts(
-        schema=found or 0,
+        schema=found,
         newest=newest,
         lanes=tuple(lane(row) for row in lanes),
         sessions=tuple(session(row) for row in sessions),

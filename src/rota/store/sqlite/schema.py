@@ -3,9 +3,12 @@
 import sqlite3
 from collections.abc import Iterator, Mapping
 
-from rota.store.migrate import read_steps
+from rota.errors import SchemaIncomplete, StoreError
+from rota.store.migrate import read_script, read_steps
 from rota.store.operation import Begin, Statement, Steps, operation
 from rota.store.sqlite import statements
+
+PACKAGE = "rota.store.sqlite"
 
 VERSION = 9
 """The version of the tables in `schema.sql`."""
@@ -14,33 +17,66 @@ SCHEMA_EXISTS = statements.sql("schema/schema_exists")
 SCHEMA_VERSION = statements.sql("schema/schema_version")
 SCHEMA_RECORD = statements.sql("schema/schema_record")
 
+INCOMPLETE = (
+    "the table rota_schema is there, but no version in it, as after a dump without data; restore that "
+    "data, or remove the tables and views whose names begin with rota_, which deletes jobs as well, and "
+    "run `rota migrate`"
+)
+NO_TABLES = "SELECT count(*) = 0 FROM sqlite_master WHERE name GLOB 'rota_*'"
+OF_VERSION = "SELECT max(version) IS {after} FROM rota_schema"
+REFUSAL = (
+    "this step needs {needs}, and changed nothing; run `rota migrate`, or print the steps for this "
+    "file: rota migrate --dry-run"
+)
+
 
 @operation(Begin.NOTHING)
 def schema_version() -> Steps[int]:
-    """The version of Rota's tables; 0 where there are none."""
-    return (yield from _version())
+    """The version of Rota's tables; 0 where there are none.
+
+    Raises:
+        SchemaIncomplete: The table of versions is empty.
+    """
+    return (yield from found_version())
 
 
 def migrations(version: int = 0) -> Mapping[int, str]:
     """The SQL that leads from a version of the tables to the newest; from 0 it is `schema.sql`."""
-    return read_steps("rota.store.sqlite", VERSION, version)
+    return read_steps(PACKAGE, VERSION, version)
 
 
 @operation(Begin.DURABLE)
-def migrate(version: int, sql: str) -> Steps[None]:
-    """Apply one migration and record its version; nothing happens if another migrator was quicker."""
-    if (yield from _version()) >= version:
-        return
+def migrate(version: int, sql: str, *, after: int) -> Steps[bool]:
+    """Apply one migration and record its version, unless another migrator was quicker."""
+    if (there := (yield from found_version())) >= version:
+        return True
+    if there != after:
+        raise StoreError(REFUSAL.format(needs=_needs(after)))
     for number, text in enumerate(split(sql), 1):
         yield Statement(f"migration {version}, statement {number}", text)()
     yield SCHEMA_RECORD(version=version)
+    return True
 
 
-def _version() -> Steps[int]:
+def script(version: int, sql: str, *, after: int) -> str:
+    """One migration as a text for any client: it does what `migrate` does, or fails."""
+    return read_script(
+        PACKAGE,
+        version=version,
+        sql=sql.strip(),
+        fits=OF_VERSION.format(after=after) if after else NO_TABLES,
+        refusal=REFUSAL.format(needs=_needs(after)),
+    )
+
+
+def found_version() -> Steps[int]:
+    """The steps of `schema_version`."""
     if not (yield SCHEMA_EXISTS()):
         return 0
     [(version,)] = yield SCHEMA_VERSION()
-    return version or 0
+    if version is None:
+        raise SchemaIncomplete(INCOMPLETE)
+    return int(version)
 
 
 def split(script: str) -> Iterator[str]:
@@ -51,3 +87,7 @@ def split(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(text):
             yield text.strip()
             text = ""
+
+
+def _needs(after: int) -> str:
+    return f"Rota's tables of version {after}" if after else "a file without Rota's tables"

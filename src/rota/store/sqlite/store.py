@@ -179,3 +179,4 @@ class SqliteStore:
     schema_version = staticmethod(schema.schema_version)
     migrations = staticmethod(schema.migrations)
     migrate = staticmethod(schema.migrate)
+    script = staticmethod(schema.script)
