@@ -4,7 +4,7 @@
 RotaError
 ├── ConfigError             a URL, an option or a setting that cannot be used
 │   └── DatabaseRefused     the database refuses the user, or a right is missing
-├── TaskError
+├── TaskError               a task that could not do what it says
 │   ├── TaskNotFound        no task of that name is registered in this process
 │   └── TaskAlreadyRegistered
 ├── ArgsError               args that cannot be stored, or do not fit the task
@@ -39,7 +39,7 @@ class DatabaseRefused(ConfigError):
 
 
 class TaskError(RotaError):
-    """A task that is not known, or known twice."""
+    """A task that is not known, known twice, or that could not do what it says."""
 
 
 class TaskNotFound(TaskError, LookupError):

@@ -177,7 +177,7 @@ def test_stop_while_the_server_waits(
         psycopg.connect(postgres_url) as holder,
     ):
         migrate(app.database.store, connection)
-        app.task(lambda: None)
+        app.task(name="job")(lambda: None)
         with working(app, poll=0.1) as worker:
             holder.execute("LOCK TABLE rota.lane IN ACCESS EXCLUSIVE MODE")
             # Claimer and upkeep.
