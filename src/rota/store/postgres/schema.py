@@ -7,7 +7,7 @@ from rota.store.migrate import read_steps
 from rota.store.operation import Begin, Statement, Steps, operation
 from rota.store.postgres.statements import sql
 
-VERSION = 12
+VERSION = 13
 """The version of the tables in `schema.sql`."""
 
 SCHEMA_VERSION = sql("schema/schema_version")
