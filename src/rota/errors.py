@@ -15,6 +15,8 @@ RotaError
 ├── JobNotFinished          a result was asked for before there is one
 ├── JobFailed               the job ended without a result: discarded or cancelled
 ├── LeaseLost               the job was taken over; nothing was settled
+├── WorkerDied              in a job's errors: its worker ended in the middle of it
+├── ChildDied               in a job's errors, and told to retry policies: its child process did
 └── StoreError
     ├── StoreUnavailable    the database cannot be reached, or went away
     ├── SchemaMissing       run `rota migrate`
@@ -87,6 +89,13 @@ class JobFailed(RotaError):
 
 class LeaseLost(RotaError):
     """Another worker has taken the job over; what this worker reported was not stored."""
+
+
+class WorkerDied(RotaError):
+    """A worker ended in the middle of a job, which cost an attempt.
+
+    It is never raised, since nothing is left that could: the errors of a job have its name.
+    """
 
 
 class StoreError(RotaError):
