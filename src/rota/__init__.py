@@ -42,11 +42,13 @@ from rota.errors import (
     TaskAlreadyRegistered,
     TaskError,
     TaskNotFound,
+    WorkerDied,
 )
 from rota.model.backoff import Backoff
 from rota.model.enqueued import Enqueued, Placing
 from rota.model.job import JobId, JobRecord, LogLine, Progress
 from rota.model.limit import Limit
+from rota.model.settlement import ChildDied
 from rota.model.states import State
 from rota.model.unique import Unique
 from rota.outcome import Again, Discard, Retry, Snooze
@@ -73,6 +75,7 @@ __all__ = [
     "Backoff",
     "BatchContext",
     "BatchTask",
+    "ChildDied",
     "ConfigError",
     "Context",
     "CronEntryExists",
@@ -113,4 +116,5 @@ __all__ = [
     "Unique",
     "Worker",
     "WorkerConfig",
+    "WorkerDied",
 ]

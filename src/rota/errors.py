@@ -4,7 +4,7 @@
 RotaError
 ├── ConfigError             a URL, an option or a setting that cannot be used
 │   └── DatabaseRefused     the database refuses the user, or a right is missing
-├── TaskError
+├── TaskError               a task that could not do what it says
 │   ├── TaskNotFound        no task of that name is registered in this process
 │   └── TaskAlreadyRegistered
 ├── ArgsError               args that cannot be stored, or do not fit the task
@@ -15,6 +15,8 @@ RotaError
 ├── JobNotFinished          a result was asked for before there is one
 ├── JobFailed               the job ended without a result: discarded or cancelled
 ├── LeaseLost               the job was taken over; nothing was settled
+├── WorkerDied              in a job's errors: its worker ended in the middle of it
+├── ChildDied               in a job's errors, and told to retry policies: its child process did
 └── StoreError
     ├── StoreUnavailable    the database cannot be reached, or went away
     ├── SchemaMissing       run `rota migrate`
@@ -40,7 +42,7 @@ class DatabaseRefused(ConfigError):
 
 
 class TaskError(RotaError):
-    """A task that is not known, or known twice."""
+    """A task that is not known, known twice, or that could not do what it says."""
 
 
 class TaskNotFound(TaskError, LookupError):
@@ -88,6 +90,13 @@ class JobFailed(RotaError):
 
 class LeaseLost(RotaError):
     """Another worker has taken the job over; what this worker reported was not stored."""
+
+
+class WorkerDied(RotaError):
+    """A worker ended in the middle of a job, which cost an attempt.
+
+    It is never raised, since nothing is left that could: the errors of a job have its name.
+    """
 
 
 class StoreError(RotaError):

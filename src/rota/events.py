@@ -48,9 +48,10 @@ class WorkerStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class WorkerStopping(Event):
-    """A worker claims no more; running jobs have `grace` seconds left."""
+    """A worker claims no more; its `running` jobs have `grace` seconds left."""
 
     grace: float
+    running: int = 0
 
 
 @dataclass(frozen=True, slots=True)

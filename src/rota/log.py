@@ -11,8 +11,10 @@ from typing import Any
 from rota.events import (
     Event,
     Events,
+    JobDiscarded,
     JobFailed,
     JobOverdue,
+    JobRetried,
     LeasesLost,
     PausedLeft,
     SessionLost,
@@ -35,8 +37,8 @@ FIELDS = ("event", "job", "task", "queue", "attempt", "exception", "session", "p
 REMINDER = 60.0
 """Seconds between two warnings of the same unknown task, which may have thousands of jobs."""
 
-OUTCOMES = "rota.outcome."
-"""Classes that a handler raises on purpose, which is no warning."""
+RETRY, DISCARD = "rota.outcome.Retry", "rota.outcome.Discard"
+"""What a handler says on purpose: a retry is not logged then, and a discard is no error."""
 
 
 class Log:
@@ -48,7 +50,8 @@ class Log:
         events.subscribe(WorkerStopping, self._worker_stopping)
         events.subscribe(PausedLeft, self._paused_left)
         events.subscribe(WorkerStopped, self._worker_stopped)
-        events.subscribe(JobFailed, self._job_failed)
+        events.subscribe(JobRetried, self._job_retried)
+        events.subscribe(JobDiscarded, self._job_discarded)
         events.subscribe(JobOverdue, self._job_overdue)
         events.subscribe(TaskUnknown, self._task_unknown)
         events.subscribe(LeasesLost, self._leases_lost)
@@ -66,8 +69,10 @@ class Log:
 
     @staticmethod
     def _worker_stopping(event: WorkerStopping) -> None:
-        line = "worker stopping: running jobs have %g seconds left"
-        logger.info(line, event.grace, extra=_fields(event))
+        if event.running:
+            line = "worker stopping: %d running job(s) have %g seconds left"
+            extra = _fields(event, count=event.running)
+            logger.info(line, event.running, event.grace, extra=extra)
 
     @staticmethod
     def _paused_left(event: PausedLeft) -> None:
@@ -82,20 +87,14 @@ class Log:
         logger.info(line, event.session, event.released, extra=extra)
 
     @staticmethod
-    def _job_failed(event: JobFailed) -> None:
-        exception = event.exception
-        if exception.startswith(OUTCOMES):
-            return
-        job = event.job
-        logger.warning(
-            "job %d (%s) attempt %d of %d failed: %s",
-            job.id,
-            job.task,
-            job.attempt,
-            job.max_attempts,
-            exception.rpartition(".")[2],
-            extra=_fields(event, job, exception=exception),
-        )
+    def _job_retried(event: JobRetried) -> None:
+        if event.exception != RETRY:
+            _job_failed(event, logging.WARNING, "job %d (%s) attempt %d of %d failed: %s")
+
+    @staticmethod
+    def _job_discarded(event: JobDiscarded) -> None:
+        level = logging.INFO if event.exception == DISCARD else logging.ERROR
+        _job_failed(event, level, "job %d (%s) discarded after attempt %d of %d: %s")
 
     @staticmethod
     def _job_overdue(event: JobOverdue) -> None:
@@ -134,7 +133,8 @@ class Log:
     @staticmethod
     def _session_rescued(event: SessionRescued) -> None:
         rescue = event.rescue
-        logger.warning(
+        logger.log(
+            logging.ERROR if rescue.discarded else logging.WARNING,
             "session %s of worker %s ended without a word: %d job(s) available again, %d discarded",
             rescue.session,
             rescue.worker,
@@ -156,6 +156,20 @@ class Log:
     def _tidied(event: Tidied) -> None:
         for done in event.done:
             logger.info("upkeep: %s", done, extra=_fields(event, part="upkeep"))
+
+
+def _job_failed(event: JobFailed, level: int, line: str) -> None:
+    job, exception = event.job, event.exception
+    logger.log(
+        level,
+        line,
+        job.id,
+        job.task,
+        job.attempt,
+        job.max_attempts,
+        exception.rpartition(".")[2],
+        extra=_fields(event, job, exception=exception),
+    )
 
 
 def _fields(event: Event, job: ClaimedJob | None = None, **others: Any) -> dict[str, Any]:

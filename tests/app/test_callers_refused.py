@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from rota import ConfigError, Rota, SchemaMissing, StoreError
+from rota import ConfigError, EnqueueCall, Rota, SchemaMissing, StoreError
 from tests.app.callers import KINDS, POSTGRES, Observer, Send, calling, enqueue, enqueue_many
 
 pytestmark = pytest.mark.asyncio
@@ -46,6 +46,33 @@ async def test_no_connection(send: Send, observer: Observer) -> None:
             with pytest.raises(ConfigError, match="takes connections of psycopg, asyncpg"):
                 send.enqueue_many(jobs, conn=conn)
     assert observer.jobs() == []
+
+
+async def test_using_none(app: Rota, send: Send, observer: Observer) -> None:
+    """`using(conn=None)` is a connection that the caller does not have, and no job apart from it."""
+    for task in (send, send.using(delay=1)):
+        with pytest.raises(ConfigError, match=r"using\(conn=None\): there is no transaction"):
+            task.using(conn=None)
+
+    @app.around_enqueue
+    def apart(call: EnqueueCall, call_next: Any) -> Any:
+        return call_next(call.using(conn=None))
+
+    with pytest.raises(ConfigError, match=r"using\(conn=None\)"):
+        send.enqueue(1)
+    assert observer.jobs() == []
+
+
+async def test_none_after_using(app: Rota, send: Send, observer: Observer) -> None:
+    """`enqueue(…, conn=None)`, a default that is passed on, leaves the transaction of `using` in force."""
+    with app.transaction() as tx:
+        joined = send.using(conn=tx)
+        joined.enqueue(1, conn=None)
+        joined.enqueue_many([(2,)], conn=None)
+        assert observer.jobs() == []
+    assert len(observer.jobs()) == 2
+    send.enqueue(3, conn=None)
+    assert len(observer.jobs()) == 3
 
 
 async def test_an_empty_thing_is_no_connection(send: Send, observer: Observer) -> None:

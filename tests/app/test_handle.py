@@ -71,6 +71,45 @@ def test_record(send: Any, work: Any) -> None:
     assert "alpha" in record.worker
 
 
+IMPOSSIBLE = [0, -1, 2**63, -(2**63) - 1, True, 1.0, "1", None]
+
+
+@pytest.mark.parametrize("job", IMPOSSIBLE)
+def test_an_id_that_cannot_be(app: Rota, send: Any, job: Any) -> None:
+    """What can be no id is the id of no job, and no error of the server."""
+    assert send.enqueue(1).id == 1
+    handle = app.job(job)
+    for use in (lambda: handle.status, handle.record, handle.result, handle.wait, handle.cancel):
+        with pytest.raises(
+            JobNotFound, match="no job can have this id: ids are whole numbers from 1"
+        ):
+            use()
+    assert app.job(1).status is State.AVAILABLE
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("job", IMPOSSIBLE)
+async def test_an_id_that_cannot_be_in_async_code(app: Rota, send: Any, job: Any) -> None:
+    """The same holds for the async twins."""
+    await send.aenqueue(1)
+    handle = app.job(job)
+    for use in (
+        handle.astatus, handle.arecord, handle.aresult, handle.await_finished, handle.acancel,
+    ):  # fmt: skip
+        with pytest.raises(
+            JobNotFound, match="no job can have this id: ids are whole numbers from 1"
+        ):
+            await use()
+    assert await app.job(1).astatus() is State.AVAILABLE
+
+
+def test_ids_that_are_free(app: Rota) -> None:
+    """The largest id that a database can hold is just one that no job has yet."""
+    for job in (1, 2**63 - 1):
+        with pytest.raises(JobNotFound, match=f"job {job} does not exist"):
+            app.job(job).record()
+
+
 def test_result(stored: Any, work: Any) -> None:
     """A stored result comes back as what its annotation says."""
     handle = stored.enqueue(4)

@@ -1,7 +1,8 @@
 """Declaring tasks and asking for jobs, before any worker comes into it."""
 
+import functools
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,9 @@ from rota import (
     Rota,
     State,
     TaskAlreadyRegistered,
+    TaskError,
     TaskNotFound,
 )
-from rota.model.durations import EARLIEST
 from rota.model.job import JobFilter
 
 
@@ -186,6 +187,75 @@ def test_results_that_are_not_stored_may_be_anything(app: Rota) -> None:
         app.task(store_result=True, name="stored")(fetch)
 
 
+def _yields() -> Iterator[int]:
+    yield 1
+
+
+async def _yields_too() -> AsyncIterator[int]:
+    yield 1
+
+
+class _Job:
+    """Takes what a job could have; a call would only make one."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __call__(self, number: int) -> None:
+        """Be callable, but no function."""
+
+
+@pytest.mark.parametrize("name", [None, "given"])
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (_yields, "_yields cannot be a task: it yields.* write a def that loops over it"),
+        (_yields_too, "_yields_too cannot be a task: it yields"),
+        (_Job, "_Job cannot be a task: it is a class.* write a def"),
+        (_Job(1), "made of a function, not of _Job; write a def"),
+        ("mail", "made of a function, not of str.*options by name"),
+        (functools.partial(print, 1), "made of a function, not of partial"),
+    ],
+    ids=["generator", "async-generator", "class", "object", "text", "partial"],
+)
+def test_what_is_no_handler(app: Rota, function: Any, message: str, name: str | None) -> None:
+    """What would complete without having run is refused where it is declared, whatever its name."""
+    for decorate in (app.task(name=name), app.task(name=name, batch=5)):
+        with pytest.raises(TaskError, match=message):
+            decorate(function)
+    assert app.tasks == {}
+
+
+def test_a_task_of_a_task(app: Rota) -> None:
+    """A decorator too many is refused; it would call an `async def` in a thread."""
+    task = app.task(name="nothing")(_nothing)
+    with pytest.raises(
+        TaskError, match=r"_nothing cannot be a task: it is a task already.*\.function"
+    ):
+        app.task(name="other")(task)
+    app.task(name="other")(task.function)
+    assert {*app.tasks} == {"nothing", "other"}
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [(lambda: None, "a lambda has no name"), (sorted, "is built in")],
+    ids=["lambda", "builtin"],
+)
+def test_what_has_no_name_of_its_own(app: Rota, function: Any, message: str) -> None:
+    """What no worker could find by its own name needs another one."""
+    with pytest.raises(TaskError, match=f"cannot be a task: .*{message}.*give it a name="):
+        app.task(function)
+    assert app.tasks == {}
+
+
+def test_a_lambda_with_a_name(app: Rota) -> None:
+    """A lambda that is given a name is a task as any other."""
+    double = app.task(name="double")(lambda number: 2 * number)
+    assert double(21) == 42
+    assert double.enqueue(4).record().task == "double"
+
+
 def test_a_parameter_called_conn(app: Rota) -> None:
     """`conn` is Rota's own keyword; a task cannot have a parameter of that name."""
 
@@ -252,7 +322,7 @@ def test_times_at_the_ends_of_the_calendar(app: Rota, send: Any) -> None:
         send.using(at=datetime.max.replace(tzinfo=UTC))
     send.using(at=datetime.min.replace(tzinfo=timezone(timedelta(hours=14)))).enqueue(1)
     [job] = jobs(app)
-    assert job.scheduled_at == EARLIEST
+    assert (job.state, job.scheduled_at) == (State.AVAILABLE, None)
 
 
 def test_delay_and_at(app: Rota, send: Any) -> None:

@@ -4,7 +4,7 @@ import ast
 import sys
 import tarfile
 from collections.abc import Iterator
-from importlib.metadata import packages_distributions
+from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -44,6 +44,24 @@ def test_imports_are_declared(built: Built) -> None:
         name for name in names if declared.isdisjoint(map(canonicalize_name, providers[name]))
     }
     assert undeclared == set()
+
+
+def test_the_extra_for_sqlalchemy_is_enough_for_async_code(rota: Built) -> None:
+    """`rota[sqlalchemy]` asks SQLAlchemy for greenlet, without which its async sessions fail."""
+    requirements = map(Requirement, metadata(rota.wheel).requires or ())
+    [wanted] = [
+        requirement
+        for requirement in requirements
+        if requirement.name == "sqlalchemy"
+        and (requirement.marker is None or requirement.marker.evaluate({"extra": "sqlalchemy"}))
+    ]
+    brought = {
+        requirement.name
+        for requirement in map(Requirement, distribution("sqlalchemy").requires or ())
+        for extra in wanted.extras
+        if requirement.marker is not None and requirement.marker.evaluate({"extra": extra})
+    }
+    assert "greenlet" in brought
 
 
 def test_an_sdist_builds_the_same_wheel(built: Built, tmp_path: Path) -> None:

@@ -44,6 +44,9 @@ KEEP = 3600.0
 NOBODY = JobId(987_654_321)
 """The id of no job."""
 
+DUE = -3600.0
+"""A delay that no caller can ask for: it leaves a job that waits for its staging, and is due."""
+
 PAST = datetime(2001, 9, 9, 1, 46, 40, tzinfo=UTC)
 
 
@@ -171,7 +174,7 @@ def in_state(
     """A job in this state; one that waits is due already."""
     session = open_session(store, connection, timeout=timeout)
     if state is State.SCHEDULED:
-        [job] = enqueue(store, connection, at=PAST)
+        [job] = enqueue(store, connection, delay=DUE)
         return Built(job, session, _never_claimed(job))
     [job] = enqueue(store, connection)
     if state is State.AVAILABLE:
@@ -191,9 +194,9 @@ def in_state(
 
 
 def one_of_each(store: Store, connection: Connection) -> dict[State, JobId]:
-    """A job in every state, but for blocked ones: no operation blocks jobs yet."""
+    """A job in every state."""
     # The available one comes last, so that no claim for another one takes it.
-    built = [state for state in State if state not in {State.BLOCKED, State.AVAILABLE}]
+    built = [state for state in State if state is not State.AVAILABLE]
     return {state: in_state(store, connection, state).id for state in [*built, State.AVAILABLE]}
 
 

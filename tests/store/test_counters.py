@@ -10,8 +10,8 @@ from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (
+    DUE,
     NOBODY,
-    PAST,
     claim,
     enqueue,
     open_session,
@@ -74,7 +74,7 @@ class Life:
         return [*found, NOBODY]
 
     def enqueue(self) -> None:
-        later = self.chance.choice(({}, {}, {"delay": 600.0}, {"at": PAST}))
+        later = self.chance.choice(({}, {}, {"delay": 600.0}, {"delay": DUE}))
         options = {
             "queue": self.chance.choice(QUEUES),
             "priority": self.chance.choice((0, 5)),

@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rota.model.job import JobId, Order
-from rota.model.states import State
+from rota.model.job import JobId, Keys, Order
+from rota.model.states import Move, State
+from rota.model.unique import Unique
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (
@@ -18,6 +19,8 @@ from tests.store.factories import (
     open_session,
     record,
     run_inside,
+    settle,
+    settlement,
     spec_of,
     states,
 )
@@ -87,11 +90,30 @@ def test_a_moment_is_kept_whatever_its_zone(store: Store, connection: Connection
     assert close_to(found.scheduled_at, at, seconds=0.01)
 
 
-def test_a_past_moment_is_due_at_once(store: Store, connection: Connection) -> None:
-    """A job for a time that has passed becomes available with the next staging."""
-    [job] = enqueue(store, connection, at=PAST)
-    connection.run(store.stage(10))
-    assert states(store, connection, [job]) == [State.AVAILABLE]
+@pytest.mark.parametrize("count", [1, 2, 300])
+@pytest.mark.parametrize("unique", [None, Unique(key="{number}")], ids=["plain", "unique"])
+def test_a_past_moment_is_no_wait(
+    store: Store, connection: Connection, unique: Unique | None, count: int
+) -> None:
+    """A job for a time that has passed is available at once, and needs no staging."""
+    keys = None if unique is None else Keys(unique=[str(number) for number in range(count)])
+    args = [f'{{"number":{number}}}' for number in range(count)]
+    for at in (PAST, datetime.now(UTC)):
+        spec = spec_of(at=at, unique=unique)
+        jobs = connection.run(store.enqueue(Order(spec, args, keys)))
+        assert states(store, connection, jobs) == [State.AVAILABLE] * count
+        assert record(store, connection, jobs[-1]).scheduled_at is None
+        session = open_session(store, connection)
+        claimed = claim(store, connection, session, count)
+        assert sorted(job.id for job in claimed) == sorted(jobs)
+        settle(store, connection, session, *[settlement(job, Move.COMPLETE) for job in claimed])
+    assert connection.run(store.stage(10)).staged == 0
+
+
+def test_the_clock_of_the_database_says_what_is_past(store: Store, connection: Connection) -> None:
+    """A moment that is near, and still to come, is waited for."""
+    [job] = enqueue(store, connection, at=datetime.now(UTC) + timedelta(seconds=30))
+    assert states(store, connection, [job]) == [State.SCHEDULED]
 
 
 # One job, some by an INSERT, and as many as PostgreSQL takes by COPY.

@@ -7,7 +7,7 @@ from rota.model.states import Move
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (
-    PAST,
+    DUE,
     claim,
     enqueue,
     open_session,
@@ -53,7 +53,7 @@ def test_jobs_of_a_paused_queue_are_not_to_be_had(store: Store, connection: Conn
 
 def test_due_jobs_ask_for_a_staging(store: Store, connection: Connection) -> None:
     """What is due is due now; after the staging it is available."""
-    enqueue(store, connection, at=PAST)
+    enqueue(store, connection, delay=DUE)
     assert look(store, connection).due == 0
     connection.run(store.stage(10))
     seen = look(store, connection)
@@ -73,7 +73,7 @@ def test_the_next_due_time_is_told(store: Store, connection: Connection) -> None
 @pytest.mark.parametrize("move", [Move.RETRY, Move.SNOOZE])
 def test_jobs_that_come_back_are_seen(store: Store, connection: Connection, move: Move) -> None:
     """A retry that is due already asks for a staging, although later jobs were staged before."""
-    enqueue(store, connection, at=PAST)
+    enqueue(store, connection, delay=DUE)
     connection.run(store.stage(10))
     session, [job] = running(store, connection, queue="other")
     settle(store, connection, session, settlement(job, move))

@@ -1,9 +1,11 @@
 """Workers' sessions, and what happens to jobs whose worker dies."""
 
 import threading
+from importlib import import_module
 
 import pytest
 
+from rota import WorkerDied
 from rota.model.job import Renewal, Rescue, SessionId, SessionInfo
 from rota.model.states import Move, State
 from rota.store.connections import Connection
@@ -151,6 +153,8 @@ def test_a_job_that_kills_its_workers_is_discarded(store: Store, connection: Con
     assert found.errors[-1].attempt == 2
     assert "worker" in found.errors[-1].message
     assert "died" in found.errors[-1].message
+    module, _, name = found.errors[-1].exception.rpartition(".")
+    assert getattr(import_module(module), name) is WorkerDied
     assert claim(store, connection, open_session(store, connection)) == []
 
 

@@ -9,7 +9,7 @@ from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (
-    PAST,
+    DUE,
     claim,
     enqueue,
     open_session,
@@ -40,7 +40,7 @@ def test_what_is_not_due_waits(store: Store, connection: Connection) -> None:
 
 def test_what_is_due_becomes_available(store: Store, connection: Connection) -> None:
     """Due jobs become available, once, and the others are waited for."""
-    due = enqueue(store, connection, 3, at=PAST)
+    due = enqueue(store, connection, 3, delay=DUE)
     [later] = enqueue(store, connection, delay=600.0)
     staging = connection.run(store.stage(10))
     assert staging.staged == 3
@@ -55,9 +55,9 @@ def test_what_is_due_becomes_available(store: Store, connection: Connection) -> 
 
 def test_due_before_what_was_staged(store: Store, connection: Connection) -> None:
     """A time before those that were staged is not passed by."""
-    enqueue(store, connection, at=datetime.now(UTC) - timedelta(minutes=1))
+    enqueue(store, connection, delay=-60.0)
     assert connection.run(store.stage(10)).staged == 1
-    jobs = enqueue(store, connection, at=PAST)
+    jobs = enqueue(store, connection, delay=DUE)
     assert connection.run(store.stage(10)).staged == 1
     assert states(store, connection, jobs) == [State.AVAILABLE]
 
@@ -85,9 +85,9 @@ def test_settled_jobs_are_staged(store: Store, connection: Connection, move: Mov
 def test_the_earliest_come_first(store: Store, connection: Connection) -> None:
     """Where not all jobs can be staged at once, they go in the order of their times."""
     jobs = [
-        *enqueue(store, connection, at=PAST + timedelta(seconds=2)),
-        *enqueue(store, connection, at=PAST),
-        *enqueue(store, connection, at=PAST + timedelta(seconds=1)),
+        *enqueue(store, connection, delay=DUE + 2),
+        *enqueue(store, connection, delay=DUE),
+        *enqueue(store, connection, delay=DUE + 1),
     ]
     session = open_session(store, connection)
     for expected in (jobs[1], jobs[2], jobs[0]):
@@ -97,7 +97,7 @@ def test_the_earliest_come_first(store: Store, connection: Connection) -> None:
 
 def test_the_limit(store: Store, connection: Connection) -> None:
     """No more jobs are staged than asked for, and the answer says that more are due now."""
-    enqueue(store, connection, 5, at=PAST)
+    enqueue(store, connection, 5, delay=DUE)
     assert connection.run(store.stage(0)).staged == 0
     staging = connection.run(store.stage(3))
     assert staging.staged == 3
@@ -109,7 +109,7 @@ def test_the_limit(store: Store, connection: Connection) -> None:
 def test_priorities_and_queues_survive_the_wait(store: Store, connection: Connection) -> None:
     """A staged job has the queue, the priority and the options it was enqueued with."""
     [plain] = enqueue(store, connection, queue="mail")
-    [urgent] = enqueue(store, connection, queue="mail", priority=-1, at=PAST, timeout=7.0)
+    [urgent] = enqueue(store, connection, queue="mail", priority=-1, delay=DUE, timeout=7.0)
     connection.run(store.stage(10))
     session = open_session(store, connection)
     got = claim(store, connection, session, queues=("mail",))
@@ -119,7 +119,7 @@ def test_priorities_and_queues_survive_the_wait(store: Store, connection: Connec
 
 def test_many_due_jobs(store: Store, connection: Connection) -> None:
     """Thousands of due jobs are staged in a few rounds, none twice and none left."""
-    jobs = enqueue(store, connection, 3000, at=PAST)
+    jobs = enqueue(store, connection, 3000, delay=DUE)
     assert [connection.run(store.stage(1000)).staged for _ in range(4)] == [1000, 1000, 1000, 0]
     session = open_session(store, connection)
     assert sorted(job.id for job in claim(store, connection, session, 5000)) == jobs

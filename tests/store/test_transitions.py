@@ -2,7 +2,7 @@
 
 import pytest
 
-from rota.model.states import Move, State, allowed
+from rota.model.states import MOVES, Move, State, allowed
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from tests.store.factories import (
@@ -16,10 +16,13 @@ from tests.store.factories import (
     settlement,
 )
 
-STATES = [state for state in State if state is not State.BLOCKED]
-"""No operation blocks jobs yet."""
-
 SHORT = 0.02
+
+
+def test_every_state_is_reached() -> None:
+    """An enqueue or a move leads to each state, and there is none that jobs are never in."""
+    reached = {end for moves in MOVES.values() for ends in moves.values() for end in ends}
+    assert reached | {State.SCHEDULED, State.AVAILABLE} == set(State) == MOVES.keys()
 
 
 def move_job(store: Store, connection: Connection, built: Built, state: State, move: Move) -> None:
@@ -40,7 +43,7 @@ def move_job(store: Store, connection: Connection, built: Built, state: State, m
 
 
 @pytest.mark.parametrize("move", list(Move))
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", State)
 def test_move(store: Store, connection: Connection, state: State, move: Move) -> None:
     """A move leads where the table of moves says, and what is not there does not happen."""
     built = in_state(store, connection, state, timeout=SHORT if move is Move.RESCUE else 600.0)

@@ -23,7 +23,7 @@ def test_wide() -> None:
         "queue", "available", "running", "scheduled", "retryable", "completed", "discarded",
         "in/s", "out/s", "oldest", "out, 1 min",
     ]  # fmt: skip
-    assert set(titles(120)) >= {*map(str, State)} - {"blocked", "cancelled"}
+    assert set(titles(120)) >= {*map(str, State)} - {"cancelled"}
 
 
 def test_eighty() -> None:

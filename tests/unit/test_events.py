@@ -2,6 +2,7 @@
 
 import json
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -180,20 +181,31 @@ RESCUED = "session 4 of worker web1:42 ended without a word: 2 job(s) available 
 LINES: list[tuple[Event, str, str, dict[str, object]]] = [
     (WorkerStarted(SessionId(4), ("a", "b")), "INFO", "worker started: session 4, queues a, b",
      {"session": 4}),
-    (WorkerStopping(30.0), "INFO", "worker stopping: running jobs have 30 seconds left", {}),
+    (WorkerStopping(30.0, 2), "INFO", "worker stopping: 2 running job(s) have 30 seconds left",
+     {"count": 2}),
     (WorkerStopped(SessionId(4), 3), "INFO", "worker stopped: session 4, 3 job(s) given back",
      {"session": 4, "count": 3}),
     (JobRetried(JOB, SETTLEMENTS[JobRetried]), "WARNING",
      "job 7 (shop.mail) attempt 2 of 5 failed: ValueError",
      {"job": 7, "task": "shop.mail", "queue": "mail", "attempt": 2,
       "exception": "builtins.ValueError"}),
+    (JobDiscarded(JOB, SETTLEMENTS[JobDiscarded]), "ERROR",
+     "job 7 (shop.mail) discarded after attempt 2 of 5: ValueError",
+     {"job": 7, "task": "shop.mail", "queue": "mail", "attempt": 2,
+      "exception": "builtins.ValueError"}),
+    (JobDiscarded(JOB, failed(Move.DISCARD, Discard("no use"))), "INFO",
+     "job 7 (shop.mail) discarded after attempt 2 of 5: Discard", {"job": 7}),
+    (JobDiscarded(JOB, failed(Move.DISCARD, Retry("later"))), "ERROR",
+     "job 7 (shop.mail) discarded after attempt 2 of 5: Retry", {"job": 7}),
     (JobOverdue(JOB), "WARNING", OVERDUE, {"job": 7}),
     (TaskUnknown(JOB), "WARNING", "no task named 'shop.mail' here; its jobs go back, such as job 7",
      {"job": 7, "task": "shop.mail"}),
     (LeasesLost((JobId(1), JobId(2))), "WARNING", LEASES_LOST, {"count": 2}),
     (SessionLost(SessionId(4)), "WARNING",
      "session 4 is lost; its jobs are left to other workers", {"session": 4}),
-    (SessionRescued(RESCUE), "WARNING", RESCUED, {"session": 4}),
+    (SessionRescued(RESCUE), "ERROR", RESCUED, {"session": 4}),
+    (SessionRescued(replace(RESCUE, discarded=())), "WARNING",
+     RESCUED.replace("1 discarded", "0 discarded"), {"session": 4}),
     (StoreLost(StoreUnavailable("away"), "claimer"), "WARNING", "claimer: away",
      {"part": "claimer"}),
     (PausedLeft("mail", 3), "WARNING", "queue mail is paused; its 3 job(s) are left",
@@ -225,16 +237,23 @@ def test_lines(
     assert "hush" not in JsonLines().format(record)
 
 
-@pytest.mark.parametrize("outcome", [Retry("later"), Discard("no use")])
-def test_what_a_handler_means_is_no_warning(
-    caplog: pytest.LogCaptureFixture, outcome: Exception
-) -> None:
-    """`Retry` and `Discard` are events, and not logged."""
+def test_a_retry_that_is_meant_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """A `Retry` is an event, and not logged while another attempt follows."""
+    caplog.set_level("DEBUG", "rota")
     events = Events()
     Log(events)
     with events.collect(JobFailed) as failures:
-        events.settled(JOB, failed(Move.DISCARD, outcome))
+        events.settled(JOB, failed(Move.RETRY, Retry("later")))
     assert len(failures) == 1
+    assert caplog.records == []
+
+
+def test_nothing_runs_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
+    """A worker that stops while it runs no job has nothing to say of the time that is left."""
+    caplog.set_level("DEBUG", "rota")
+    events = Events()
+    Log(events)
+    events.emit(WorkerStopping(30.0))
     assert caplog.records == []
 
 

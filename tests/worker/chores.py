@@ -60,6 +60,15 @@ def crash(how: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+async def _nothing() -> None: ...
+
+
+@rota.task(executor="process", store_result=True)
+def forgets() -> Any:
+    """Return a coroutine, as a handler without its `await` does."""
+    return _nothing()
+
+
 @rota.task(executor="process")
 def fail(message: str) -> None:
     """Raise."""

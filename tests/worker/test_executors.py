@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rota import ConfigError, Context, JobFailed, Rota, State, WorkerConfig
+from rota import ChildDied, ConfigError, Context, JobFailed, Rota, RotaError, State, WorkerConfig
 from rota.worker import Worker
 from tests.fixtures.workers import drained, until, working
 from tests.worker import chores
@@ -83,6 +83,22 @@ def test_a_crashed_child(app: Rota, how: str) -> None:
     [error] = crashed[0].record().errors
     assert error.exception == "rota.ChildDied"
     assert ("exit status 3" if how == "exit" else "signal 9") in error.message
+
+
+def test_a_policy_for_crashes(app: Rota) -> None:
+    """A retry policy can tell a child that died from an exception of the handler."""
+    told: list[BaseException] = []
+
+    def policy(_attempt: int, error: BaseException) -> float | None:
+        told.append(error)
+        return 0.0 if isinstance(error, ChildDied) else None
+
+    handle = adopt(app, chores.crash, retry=policy, max_attempts=2).enqueue("exit")
+    drained(app)
+    assert [error.exception for error in handle.record().errors] == ["rota.ChildDied"] * 2
+    [error] = told
+    assert isinstance(error, RotaError)
+    assert "exit status 3" in str(error)
 
 
 def test_a_nested_task_cannot_be_found(app: Rota) -> None:

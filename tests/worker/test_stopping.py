@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from rota import JobHandle, Rota, State, Task, WorkerConfig
-from rota.events import PausedLeft, WorkerStopped
+from rota.events import PausedLeft, WorkerStopped, WorkerStopping
 from rota.store.migrate import migrate
 from rota.worker import Worker
 from tests.fixtures.postgres import LOCKS
@@ -154,11 +154,28 @@ def test_stop_gives_back(app: Rota, caplog: pytest.LogCaptureFixture) -> None:
     with working(app, concurrency=1) as worker:
         assert began.wait(20)
         worker.stop()
-        until(lambda: "worker stopping" in caplog.text)
+        until(lambda: "worker stopping: 1 running job(s) have 30 seconds left" in caplog.text)
         go.set()
     assert handles[0].status is State.COMPLETED
     assert given_back(handles[1:])
     assert len(stopped) == 1
+
+
+def test_a_drained_worker_has_nothing_to_wait_for(
+    app: Rota, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A worker that ends because no job is left does not speak of jobs that have time left."""
+    caplog.set_level("INFO", "rota")
+
+    @app.task(name="job")
+    def job() -> None: ...
+
+    job.enqueue()
+    with app.events.collect(WorkerStopping) as stopping:
+        drained(app)
+    assert stopping == [WorkerStopping(30.0, running=0)]
+    assert "worker stopped" in caplog.text
+    assert "worker stopping" not in caplog.text
 
 
 @pytest.mark.parametrize("heeds", [True, False])
@@ -177,7 +194,7 @@ def test_stop_while_the_server_waits(
         psycopg.connect(postgres_url) as holder,
     ):
         migrate(app.database.store, connection)
-        app.task(lambda: None)
+        app.task(name="job")(lambda: None)
         with working(app, poll=0.1) as worker:
             holder.execute("LOCK TABLE rota.lane IN ACCESS EXCLUSIVE MODE")
             # Claimer and upkeep.

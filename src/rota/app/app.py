@@ -11,6 +11,7 @@ from rota.app.context import Context
 from rota.app.crontab import Crontab
 from rota.app.enqueue import Enqueuer
 from rota.app.handle import JobHandle
+from rota.app.handler import check_handler
 from rota.app.introspection import module_of
 from rota.app.middleware import Middleware
 from rota.app.queue_handle import QueueHandle
@@ -175,6 +176,8 @@ class Rota:
         Raises:
             ConfigError: An option cannot be used.
             ArgsError: The function's parameters cannot be stored as JSON.
+            TaskError: The function cannot be a handler: it is a class or yields, or it needs a
+                `name`, as a lambda does.
             TaskAlreadyRegistered: There is a task of that name already.
         """
         policy = check_policy(retry)
@@ -190,6 +193,7 @@ class Rota:
         kind = Task if gathered is None else functools.partial(BatchTask, batching=gathered)
 
         def register(function: Callable[..., Any]) -> Task[..., Any, Any]:
+            check_handler(function, named=name is not None)
             own = f"{module_of(function)}.{function.__qualname__}"
             task: Task[..., Any, Any] = kind(
                 self._enqueuer,

@@ -9,7 +9,7 @@ from rota.database.database import Database
 from rota.database.waiting import not_found
 from rota.errors import JobFailed, JobNotFinished
 from rota.model.enqueued import Placing
-from rota.model.job import JobId, JobRecord
+from rota.model.job import JobId, JobRecord, possible
 from rota.model.notes import ToldNote, with_notes
 from rota.model.states import State
 from rota.store.operation import Operation
@@ -62,7 +62,7 @@ class JobHandle(Generic[T]):
 
     async def arecord(self) -> JobRecord:
         """`record` for async code."""
-        record = _only(self.id, await self._database.arun(self._database.store.get([self.id])))
+        record = _only(self.id, await self._database.arun(self._looking()))
         return with_notes(record, (await self._database.arun(self._notes())).get(self.id, ()))
 
     @property
@@ -76,7 +76,7 @@ class JobHandle(Generic[T]):
 
     async def astatus(self) -> State:
         """`status` for async code."""
-        return _only(self.id, await self._database.arun(self._database.store.get([self.id]))).state
+        return _only(self.id, await self._database.arun(self._looking())).state
 
     def result(self, timeout: float | None = None) -> T:
         """Wait until the job has finished; what its handler returned.
@@ -141,7 +141,7 @@ class JobHandle(Generic[T]):
     async def _aended(self, timeout: float | None) -> JobRecord:  # noqa: ASYNC109 - as `wait`
         import asyncio  # here, as in `in_thread`
 
-        record = _only(self.id, await self._database.arun(self._database.store.get([self.id])))
+        record = _only(self.id, await self._database.arun(self._looking()))
         if record.state.finished:
             return record
         if timeout is not None and timeout <= 0:
@@ -172,10 +172,13 @@ class JobHandle(Generic[T]):
         return _state(self.id, await self._database.arun(self._cancelling()))
 
     def _cancelling(self) -> Operation[dict[JobId, State]]:
-        return self._database.store.cancel([self.id], self._queues.cancelled())
+        return self._database.store.cancel([_possible(self.id)], self._queues.cancelled())
 
     def _look(self) -> JobRecord:
-        return _only(self.id, self._database.run(self._database.store.get([self.id])))
+        return _only(self.id, self._database.run(self._looking()))
+
+    def _looking(self) -> Operation[list[JobRecord]]:
+        return self._database.store.get([_possible(self.id)])
 
     def _notes(self) -> Operation[dict[JobId, list[ToldNote]]]:
         return self._database.store.notes([self.id])
@@ -199,6 +202,13 @@ class JobHandle(Generic[T]):
 
 def _not_finished(job: JobId, timeout: float | None) -> JobNotFinished:
     return JobNotFinished(f"job {job} has not finished within {timeout} seconds")
+
+
+def _possible(job: JobId) -> JobId:
+    """The id, if a job can have it: a database would fail at some others, and take `True` for 1."""
+    if not possible(job):
+        raise not_found(job)
+    return job
 
 
 def _only(job: JobId, records: list[JobRecord]) -> JobRecord:

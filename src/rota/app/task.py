@@ -45,6 +45,9 @@ T = TypeVar("T")
 Arguments = tuple[tuple[object, ...], Mapping[str, object]]
 """The positional and the keyword arguments of one job."""
 
+NOT_GIVEN = object()
+"""Stands for no `conn=`, where `None` is a mistake: a connection that the caller does not have."""
+
 NO_NAMES: Mapping[str, object] = {}
 """Of a job whose arguments are all positional."""
 
@@ -76,7 +79,7 @@ class EnqueueCall:
         Raises:
             ConfigError: An option is not known, or a value is outside its range.
         """
-        conn = changes.pop("conn", self.conn)
+        conn = _connection(changes.pop("conn", NOT_GIVEN), self.conn)
         return replace(self, task=self.task.using(**changes), conn=conn)
 
     def passing(self, **arguments: object) -> Self:
@@ -217,7 +220,7 @@ class Task(Generic[P, R, T]):
         unique: str | Unique | None = None,
         limit: Limit | None = None,
         fair: str | None = None,
-        conn: object = None,
+        conn: object = NOT_GIVEN,
         **unknown: object,
     ) -> Self:
         """The same task with other options for the jobs enqueued through it.
@@ -236,11 +239,11 @@ class Task(Generic[P, R, T]):
             limit: How many jobs of a key may run at once, or start in a time.
             fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared.
             conn: The caller's connection or session; `using(conn=c).enqueue(…)` is
-                `enqueue(…, conn=c)` in a form that type checkers can follow.
+                `enqueue(…, conn=c)` in a form that type checkers can follow. Not `None`.
             unknown: Anything else is refused.
 
         Raises:
-            ConfigError: An option is not known, or a value is outside its range.
+            ConfigError: An option is not known, a value is outside its range, or `conn` is `None`.
         """
         named = {
             "queue": queue,
@@ -263,8 +266,7 @@ class Task(Generic[P, R, T]):
             other.keying = Keying(
                 other.options, self.function, self.name, self.codec.context_parameter
             )
-        if conn is not None:
-            other.conn = conn
+        other.conn = _connection(conn, self.conn)
         return other
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[T]:
@@ -309,8 +311,8 @@ class Task(Generic[P, R, T]):
         return await self.enqueuing.aenqueue(self._call_many(jobs, conn))
 
     def _call(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> EnqueueCall:
-        conn = kwargs.pop("conn", self.conn)
-        return EnqueueCall(self, ((args, kwargs),), conn)
+        conn = kwargs.pop("conn", None)
+        return EnqueueCall(self, ((args, kwargs),), self.conn if conn is None else conn)
 
     def _call_many(
         self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], conn: object
@@ -333,6 +335,21 @@ class Task(Generic[P, R, T]):
     def _result_annotation(self) -> object:
         """The annotation of what is stored as the result of one job."""
         return without_outcomes(result_annotation(self.function))
+
+
+def _connection(conn: object, otherwise: object) -> object:
+    """What `using(conn=…)` was given, or what holds without it.
+
+    Raises:
+        ConfigError: It is `None`.
+    """
+    if conn is None:
+        message = (
+            "using(conn=None): there is no transaction that the jobs could join; give a connection or "
+            "session, or leave conn= out, and they are stored in a transaction of their own"
+        )
+        raise ConfigError(message)
+    return otherwise if conn is NOT_GIVEN else conn
 
 
 def _arguments_of_many(jobs: Iterable[Sequence[Any] | Mapping[str, Any]]) -> tuple[Arguments, ...]:

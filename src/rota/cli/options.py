@@ -7,12 +7,11 @@ import click
 
 from rota.errors import ConfigError
 from rota.model import durations
+from rota.model.job import LARGEST_ID
 from rota.model.options import check_name
 from rota.terminal.advice import remember
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-LARGEST_ID = 2**63 - 1
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 BATCH = 1_000
 """Jobs per transaction."""
 
-WAITING = (State.SCHEDULED, State.AVAILABLE, State.BLOCKED, State.RETRYABLE)
+WAITING = (State.SCHEDULED, State.AVAILABLE, State.RETRYABLE)
 """The states that are cleared by default: of jobs that have yet to run."""
 
 DELETABLE: list[State] = [state for state in State if state is not State.RUNNING]
@@ -54,7 +54,7 @@ class States(click.ParamType):  # type: ignore[type-arg]  # generic only in newe
     type=States(),
     metavar="STATE,...",
     multiple=True,
-    help="Jobs in these states, or all.  [default: scheduled,available,blocked,retryable]",
+    help="Jobs in these states, or all.  [default: scheduled,available,retryable]",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @url_option

@@ -185,9 +185,7 @@ def _say(address: str, snapshot: "Snapshot", rows: "Sequence[QueueRow]") -> None
         f"{harmless(address)}  {harmless(snapshot.product)}  {moment(snapshot.at)}",
         bold=on_terminal(),
     )
-    ranks: dict[State, int] = {
-        state: 1 for state in State if state not in {State.BLOCKED, State.CANCELLED}
-    }
+    ranks: dict[State, int] = {state: 1 for state in State if state is not State.CANCELLED}
     ranks |= {State.COMPLETED: 3, State.SCHEDULED: 2}
     table(
         ["queue", Column("paused", spare=True), *states(ranks), "in/s", "out/s", "oldest"],

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from rota.cli.options import LARGEST_ID, url_option
+from rota.cli.options import url_option
 from rota.errors import StoreUnavailable
-from rota.model.job import JobId, JobRecord, LogLine
+from rota.model.job import LARGEST_ID, JobId, JobRecord, LogLine
 from rota.model.states import State
 from rota.terminal.exits import FAILED, INTERRUPTED, Failure
 from rota.terminal.output import json_option, on_terminal, say

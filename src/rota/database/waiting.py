@@ -14,7 +14,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from rota.errors import JobNotFound, RotaError, StoreUnavailable
-from rota.model.job import JobId, JobRecord
+from rota.model.job import LARGEST_ID, JobId, JobRecord, possible
 
 if TYPE_CHECKING:
     from rota.store.connections import Listener
@@ -189,4 +189,7 @@ class Waiting:
 
 def not_found(job: JobId) -> JobNotFound:
     """The error about a job that is not there."""
+    if not possible(job):
+        message = f"no job can have this id: ids are whole numbers from 1 to {LARGEST_ID}"
+        return JobNotFound(message)
     return JobNotFound(f"job {job} does not exist (it may have been deleted)")

@@ -7,7 +7,8 @@ the hot path, straight from a database row.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple, NewType
+from operator import index
+from typing import NamedTuple, NewType, SupportsIndex
 
 from rota.model.limit import Limit
 from rota.model.queue_settings import QueueSettings
@@ -16,6 +17,9 @@ from rota.model.unique import Unique
 
 JobId = NewType("JobId", int)
 """Identifies a job for ever, through all its attempts."""
+
+LARGEST_ID = 2**63 - 1
+"""What a database can hold."""
 
 SessionId = NewType("SessionId", int)
 """Identifies one run of one worker process."""
@@ -301,3 +305,10 @@ class Staging:
 
     staged: int
     next_due: float | None
+
+
+def possible(job: object) -> bool:
+    """Whether this can be the id of a job."""
+    if isinstance(job, bool) or not isinstance(job, SupportsIndex):
+        return False
+    return 1 <= index(job) <= LARGEST_ID

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from rota.errors import RotaError
 from rota.model.backoff import Backoff, RetryPolicy
 from rota.model.durations import seconds
 from rota.model.job import ClaimedJob, JobId, LeaseId
@@ -49,6 +50,14 @@ class RemoteError(Exception):
         self.message = message
         self.traceback = traceback
         super().__init__(f"{exception}: {message}")
+
+
+class ChildDied(RotaError, RemoteError):
+    """The child process ended in the middle of a job: what a retry policy gets then."""
+
+    def __init__(self, code: int | None) -> None:
+        how = f"signal {-code}" if code is not None and code < 0 else f"exit status {code}"
+        super().__init__("rota.ChildDied", f"the child process ended with {how} during this job")
 
 
 def completed(job: ClaimedJob, keep: float | None, result: str | None = None) -> Settlement:

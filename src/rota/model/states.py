@@ -15,8 +15,6 @@ class State(StrEnum):
     """Waits for its time: it was enqueued with a delay, snoozed, or comes round again."""
     AVAILABLE = "available"
     """May be claimed by any worker of its queue."""
-    BLOCKED = "blocked"
-    """Waits for a limit."""
     RUNNING = "running"
     """Is leased by a worker: running, or about to."""
     RETRYABLE = "retryable"
@@ -61,10 +59,6 @@ MOVES: dict[State, dict[Move, frozenset[State]]] = {
     },
     State.AVAILABLE: {
         Move.CLAIM: frozenset({State.RUNNING}),
-        Move.CANCEL: frozenset({State.CANCELLED}),
-    },
-    State.BLOCKED: {
-        Move.STAGE: frozenset({State.AVAILABLE}),
         Move.CANCEL: frozenset({State.CANCELLED}),
     },
     State.RUNNING: {

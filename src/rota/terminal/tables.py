@@ -18,7 +18,6 @@ ROOM = 24
 SHORT = {
     State.SCHEDULED: "sched.",
     State.AVAILABLE: "avail.",
-    State.BLOCKED: "block.",
     State.RUNNING: "run.",
     State.RETRYABLE: "retry.",
     State.COMPLETED: "compl.",

@@ -26,6 +26,7 @@ from rota.worker.ending import failed, returned, too_long
 from rota.worker.executors.process import Child, Children
 from rota.worker.executors.thread import contained
 from rota.worker.job_transactions import JobTransactions
+from rota.worker.undone import undone
 
 Given = tuple[list[object], dict[str, object]]
 """What a handler is called with, by place and by name."""
@@ -162,6 +163,8 @@ class Calls:
         try:
             if batch.elements:
                 said = await (self._call_through if self._around else self._call)(call)
+                if said is not None:
+                    said = undone(said) or said
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is an outcome
             said = error
         finally:
@@ -296,6 +299,8 @@ class Calls:
     ) -> Settlement | None:
         """How a job ended: by itself, or because its call was stopped and obeyed."""
         task, stop = call.task, call.stop
+        if value is not None:
+            error = undone(value)
         if stop is not None and (
             error is not None or (call.context is not None and call.context.noticed)
         ):

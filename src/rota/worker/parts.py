@@ -121,7 +121,7 @@ class Parts:
             settlement = released(job)
             self._settler.put(settlement)
             self._events.settled(job, settlement)
-        self._events.emit(WorkerStopping(self._config.grace))
+        self._events.emit(WorkerStopping(self._config.grace, len(self._calls)))
         finishing = asyncio.create_task(self._runners.finish(self._config.grace))
         aborting = asyncio.create_task(abort.wait())
         await asyncio.wait({finishing, aborting}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,14 +1,11 @@
 """The one statement of an idle worker: what it sees of transactions and rings."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from rota.model.job import Look
 from rota.store.postgres import rings
+from tests.store.factories import DUE
 from tests.store.postgres.database import KEEP, Database
-
-PAST = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 def look(db: Database) -> Look:
@@ -36,8 +33,8 @@ def test_a_late_transaction_is_seen_behind_the_cursor(db: Database) -> None:
 def test_a_late_timer_is_seen_behind_the_mark(db: Database) -> None:
     """A timer that is committed after later ones were staged asks for a staging."""
     late = db.bare()
-    db.enqueue(conn=late, at=PAST)
-    db.enqueue(at=datetime.now(UTC))
+    db.enqueue(conn=late, delay=DUE)
+    db.enqueue(delay=-60.0)
     db.own.run(db.store.stage(10))
     assert look(db).due is None
     late.commit()

@@ -1,15 +1,18 @@
 """`rota.enqueue()`: jobs from SQL, the same as those from Python."""
 
+import json
 import secrets
 import sys
 import unicodedata
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
+from typing import Any
 
 import psycopg
 import pytest
 
+from rota.args import ArgsCodec
 from rota.model.job import JobFilter, JobId, JobRecord
 from rota.model.states import State
 from rota.store.migrate import migrate
@@ -90,8 +93,15 @@ def test_later(db: Database, when: str) -> None:
     assert found.scheduled_at is not None
     assert timedelta(minutes=59) < found.scheduled_at - found.enqueued_at < timedelta(minutes=61)
     assert counted(db, State.SCHEDULED) == 1
-    due = db.one("SELECT rota.enqueue('shop.send', run_at => '2001-01-01 00:00+00')")
-    db.own.run(db.store.stage(10))
+
+
+@pytest.mark.parametrize("moment", ["'2001-01-01 00:00+00'", "now()", "clock_timestamp()"])
+def test_a_past_moment_is_no_wait(db: Database, moment: str) -> None:
+    """A job for a time that has passed is available at once, and needs no staging."""
+    due = db.one(f"SELECT rota.enqueue('shop.send', run_at => {moment})")
+    found = record(db, due)
+    assert (found.state, found.scheduled_at) == (State.AVAILABLE, None)
+    assert counted(db, State.SCHEDULED) == 0
     assert ids(db.claim(db.session())) == [due]
 
 
@@ -100,6 +110,8 @@ def test_at_once(db: Database) -> None:
     job = db.one("SELECT rota.enqueue('shop.send', delay => '0')")
     assert record(db, job).state is State.AVAILABLE
 
+
+NUMBER = "args: a number is an integer beyond 64 bits, or no float can hold it"
 
 REFUSED = {
     "''": "task: a name of 1 to 200",
@@ -117,6 +129,14 @@ REFUSED = {
     "'x', '{\"a\":\"\\ud800\"}'::json": "low surrogate must follow",
     "'x', json_build_object('a', repeat('x', 1000000))": "bytes, the limit is 1000000",
     "'x', json_build_object('a', repeat('ä', 500000))": "bytes, the limit is 1000000",
+    "'x', '{\"a\":1e400}'": NUMBER,
+    "'x', '{\"a\":[{\"b\":-1E+309}]}'": NUMBER,
+    "'x', jsonb '{\"a\":1e400}'": NUMBER,
+    "'x', '{\"a\":1e-400}'": NUMBER,
+    "'x', '{\"a\":9223372036854775808}'": NUMBER,
+    "'x', '{\"a\":[0,-9223372036854775809]}'": NUMBER,
+    "'x', json_build_object('a', 123456789012345678901234567890)": NUMBER,
+    "'x', jsonb_build_object('a', 123456789012345678901234567890)": NUMBER,
     "'x', ('{\"a\":' || repeat('[', 102) || repeat(']', 102) || '}')::json": "more than 100 levels",
     "'x', '{\"a\":' || repeat('[', 300000) || repeat(']', 300000) || '}'": "stack depth limit",
     "'x', queue => 'a '": "queue: a name of 1 to 200",
@@ -161,6 +181,22 @@ def test_as_far_as_python_goes(db: Database) -> None:
     for zone in ("Asia/Tokyo", "America/Lima"):
         db.sql(f"ALTER DATABASE {db.admin.info.dbname} SET timezone = '{zone}'")
         assert len(db.connect().run(db.store.list_jobs(JobFilter()))) == 6
+
+
+NUMBERS = [
+    "9223372036854775807", "-9223372036854775808", "1e30", "-1.7976931348623157E+308", "5e-324",
+    "0.1000000000000000055511151231257827", "12345678901234567890.5", "0e999", "-0.0",
+    '"123456789012345678901234567890 1e400"',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_numbers_that_python_reads(db: Database, number: str) -> None:
+    """What Python reads, as an integer of 64 bits or as a float, is a job that a worker can run."""
+    job = db.one("SELECT rota.enqueue('shop.send', %s::text)", f'{{"number":{number}}}')
+    assert record(db, job).args == f'{{"number":{number}}}'
+    args, kwargs = ArgsCodec(_send, "shop.send").decode(record(db, job).args)
+    assert [*args, *kwargs.values()] == [json.loads(number)]
 
 
 def test_names(db: Database) -> None:
@@ -327,3 +363,7 @@ def test_a_trigger(db: Database) -> None:
     raw.commit()
     jobs = db.claim(db.session())
     assert [job.args.replace(" ", "") for job in jobs] == [f'{{"number":{n}}}' for n in (0, 7, 8)]
+
+
+def _send(number: Any) -> None:
+    del number

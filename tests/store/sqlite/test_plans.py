@@ -13,7 +13,7 @@ from rota.store.migrate import migrate
 from rota.store.operation import statement
 from rota.store.sqlite.connection import SqliteConnection
 from rota.store.sqlite.store import SqliteStore
-from tests.store.factories import PAST, claim, enqueue, open_session, settle, settlement
+from tests.store.factories import DUE, claim, enqueue, open_session, settle, settlement
 
 PACKAGE = "rota.store.sqlite"
 NAMES = sorted(
@@ -146,7 +146,7 @@ def fill(store: SqliteStore, connection: SqliteConnection) -> None:
         jobs = claim(store, connection, session, 500)
         if move is not None:
             settle(store, connection, session, *[settlement(job, move) for job in jobs])
-    enqueue(store, connection, 500, at=PAST)
+    enqueue(store, connection, 500, delay=DUE)
     for queue in ("default", "mail", "images"):
         for priority in (0, 5):
             enqueue(store, connection, 3000, queue=queue, priority=priority)

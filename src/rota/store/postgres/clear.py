@@ -55,7 +55,7 @@ def clear(queue: str, state: State, *, after: JobId, until: JobId, limit: int) -
         gone = yield AVAILABLE_DELETE(jobs=jobs, lanes=lanes)
         yield from free(gone)
     else:
-        # Running jobs belong to their workers, and no job is blocked here.
+        # Running jobs belong to their workers.
         return Cleared(0, None)
     if gone:
         yield NOTE_DELETE(jobs=[row[0] for row in gone])

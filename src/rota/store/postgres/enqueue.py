@@ -6,6 +6,7 @@ visible to its snapshot; `lanes` makes it.
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from rota.model.enqueued import Enqueued
@@ -40,11 +41,15 @@ ENQUEUE_HERE = tuple(
 )
 ENQUEUE_MANY = sql("enqueue/enqueue_many")
 ENQUEUE_LATER = sql("enqueue/enqueue_later")
+TIME_HAS_COME = sql("enqueue/time_has_come")
 COPY_PREPARE = sql("enqueue/copy_prepare")
 COPY_LOG = sql("enqueue/copy_log")
 
 COPY_FROM = 200
 """From how many jobs on COPY is faster than an INSERT."""
+
+CLOCKS_APART = 60.0
+"""Seconds by which a producer's clock may be behind the server's, which decides what is past."""
 
 FRESH = 0.5
 """Seconds for which a producer goes on with the lane and the segment that it was told last."""
@@ -112,6 +117,7 @@ def _ids(rows: Rows) -> Enqueued:
 
 
 def _many(spec: JobSpec, args: Sequence[str]) -> Steps[Enqueued]:
+    spec = yield from _without_past(spec)
     ids = Enqueued()
     copy = len(args) >= COPY_FROM and not spec.later and (yield from surroundings()).copy
     for start in range(0, len(args), CHUNK):
@@ -121,6 +127,14 @@ def _many(spec: JobSpec, args: Sequence[str]) -> Steps[Enqueued]:
         else:
             ids += yield from _insert(spec, chunk)
     return ids
+
+
+def _without_past(spec: JobSpec) -> Steps[JobSpec]:
+    """The spec without its moment, if that is past: there is nothing to wait for."""
+    if spec.at is None or spec.at.timestamp() > time.time() + CLOCKS_APART:
+        return spec
+    [(come,)] = yield TIME_HAS_COME(at=spec.at)
+    return replace(spec, at=None) if come else spec
 
 
 def _params(spec: JobSpec) -> dict[str, object]:

@@ -78,6 +78,8 @@ def _enqueue(order: Order) -> Steps[Enqueued]:
     spec = yield from _with_preset(spec)
     lanes = yield from _lanes(spec, keys, len(args))
     [(ids, now)] = yield KEYED_IDS(count=len(args))
+    if spec.at is not None and spec.at.timestamp() <= now:
+        spec = replace(spec, at=None)
     if order.unique is None:
         wanted = [
             Wanted(job, None, lane, text) for job, lane, text in zip(ids, lanes, args, strict=True)

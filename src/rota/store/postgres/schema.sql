@@ -713,6 +713,7 @@ DECLARE
     object  jsonb;
     detail  text;
     century CONSTANT bigint := 3162240000;
+    largest CONSTANT numeric := 1.7976931348623157e308;
     -- What Python's str.isprintable refuses, but for what Unicode has not assigned yet.
     unprintable CONSTANT text :=
         '[\u0001-\u001F\u007F-\u00A0\u00AD\u0600-\u0605\u061C\u06DD\u070F\u0890\u0891\u08E2\u1680'
@@ -754,6 +755,18 @@ BEGIN
     IF jsonb_path_exists(object, 'strict $.**{102}') THEN
         RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
             MESSAGE = 'args: nested more than 100 levels deep', HINT = 'Flatten them.';
+    END IF;
+    -- Integers are told from floats by how they are written: 1e30 is one, thirty zeros are the other.
+    IF given ~ '[0-9]{19}|[0-9][eE]' AND EXISTS (
+        SELECT FROM jsonb_path_query(object, 'strict $.** ? (@ > 9223372036854775807
+            || @ < -9223372036854775808 || (@ != 0 && @.abs() < 4.9e-324))') AS number
+        WHERE number::numeric NOT BETWEEN -largest AND largest
+           OR abs(number::numeric) < 1
+           OR (number::text ~ '^-?[0-9]+$' AND strpos(given, number::text) > 0)
+    ) THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+            MESSAGE = 'args: a number is an integer beyond 64 bits, or no float can hold it',
+            HINT = 'Pass it as text: in {"amount": "12345678901234567890"} it comes as it is.';
     END IF;
     IF enqueue.priority IS NULL OR enqueue.priority NOT BETWEEN -32768 AND 32767 THEN
         RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
@@ -811,7 +824,8 @@ BEGIN
     END IF;
 
     job := nextval('rota.job_id');
-    IF enqueue.run_at IS NULL AND coalesce(enqueue.delay, interval '0') = interval '0' THEN
+    IF coalesce(enqueue.run_at <= clock_timestamp(), true)
+       AND coalesce(enqueue.delay, interval '0') = interval '0' THEN
         INSERT INTO rota.log (id, lane, segment, max_attempts, timeout, task, args)
         SELECT job, in_lane, (SELECT last_value % 4 FROM rota.log_turn), attempts,
                seconds, enqueue.task, given::json;

@@ -5,7 +5,9 @@ statements with named parameters. Ids rise in the order of the args and, since S
 writer at a time, in the order of commits: the log order is the order of ids.
 """
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rota.model.enqueued import Enqueued
 from rota.model.job import JobId, JobSpec, Order
@@ -23,6 +25,9 @@ def enqueue(order: Order) -> Steps[Enqueued]:
     """Store the jobs of an order; see `rota.store.protocol.Store.enqueue`."""
     if not order.args:
         return Enqueued()
+    at = order.spec.at
+    if at is not None and at.timestamp() <= time.time():
+        order = order._replace(spec=replace(order.spec, at=None))
     if order.keys is None:
         return (yield from _enqueue(order.spec, order.args))
     return (yield from enqueue_keyed(order, order.keys))

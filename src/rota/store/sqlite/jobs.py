@@ -44,7 +44,7 @@ def _listing(wanted: JobFilter) -> Query:
         state = wanted.state and wanted.state.value
         return LIST_SUBJECT(**params, state=state, first=first, last=last)
     match wanted.state:
-        case None | State.BLOCKED:
+        case None:
             return LIST_JOBS(**params)
         case State.AVAILABLE:
             return LIST_AVAILABLE(**params)

@@ -94,7 +94,7 @@ INSERT INTO rota_lease (one, last) VALUES (1, 0);
 
 -- Jobs --------------------------------------------------------------------------------------------
 
--- AUTOINCREMENT: the id of a deleted job is never given to another one. No job is 'blocked'; the state
+-- AUTOINCREMENT: the id of a deleted job is never given to another one. There is no state 'blocked'; it
 -- stands here because SQLite cannot change a CHECK of a table that exists.
 CREATE TABLE rota_job (
     id               INTEGER PRIMARY KEY AUTOINCREMENT,

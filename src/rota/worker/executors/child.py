@@ -23,6 +23,7 @@ from rota.app.task import Task
 from rota.model.job import ClaimedJob
 from rota.model.notes import Note, Notes
 from rota.outcome import Again, Discard, Outcome, Retry, Snooze
+from rota.worker.undone import undone
 
 PACE = 0.25
 """Seconds between two reports of what a handler tells; the worker writes them more rarely still."""
@@ -121,14 +122,7 @@ def serve(order: Order, notes: Notes) -> Answer:
         return _outcome(outcome)
     except BaseException as error:  # noqa: BLE001 - SystemExit too is an attempt that failed
         return _raised("raised", error)
-    if isinstance(value, Outcome):
-        return _outcome(value)
-    if not task.store_result:
-        return Answer("returned")
-    try:
-        return Answer("returned", result=task.result_codec.encode(value))
-    except Exception as error:  # noqa: BLE001 - reported to the parent
-        return _raised("unstorable", error)
+    return _returned(task, value)
 
 
 def find(module: str, qualname: str) -> Task[..., Any, Any]:
@@ -140,6 +134,19 @@ def find(module: str, qualname: str) -> Task[..., Any, Any]:
         message = f"{module}.{qualname} is no task in this process"
         raise TypeError(message)
     return found
+
+
+def _returned(task: Task[..., Any, Any], value: object) -> Answer:
+    if isinstance(value, Outcome):
+        return _outcome(value)
+    if (left := undone(value)) is not None:
+        return _raised("raised", left)
+    if not task.store_result:
+        return Answer("returned")
+    try:
+        return Answer("returned", result=task.result_codec.encode(value))
+    except Exception as error:  # noqa: BLE001 - reported to the parent
+        return _raised("unstorable", error)
 
 
 def _outcome(outcome: Outcome) -> Answer:

@@ -17,17 +17,9 @@ from rota.app.task import Task
 from rota.errors import ConfigError
 from rota.model.job import ClaimedJob
 from rota.model.notes import Note
-from rota.model.settlement import RemoteError
+from rota.model.settlement import ChildDied, RemoteError
 from rota.outcome import Again, Discard, Retry, Snooze
 from rota.worker.executors.child import Answer, Order, main
-
-
-class ChildDied(RemoteError):
-    """The child process ended in the middle of a job."""
-
-    def __init__(self, code: int | None) -> None:
-        how = f"signal {-code}" if code is not None and code < 0 else f"exit status {code}"
-        super().__init__("rota.ChildDied", f"the child process ended with {how} during this job")
 
 
 class UnstorableResult(RemoteError):

@@ -18,5 +18,5 @@ SET state = 'cancelled', scheduled_at = NULL,
         )
     )
 WHERE id IN (SELECT value FROM json_each(:jobs))
-  AND +state IN ('scheduled', 'available', 'blocked', 'retryable')
+  AND +state IN ('scheduled', 'available', 'retryable')
 RETURNING id, queue, state, keep_until;
