@@ -174,6 +174,15 @@ async def test_using_conn(kind: str, send: Send, observer: Observer) -> None:
     assert observer.jobs() == []
 
 
+async def test_a_past_moment(kind: str, send: Send, observer: Observer) -> None:
+    """A job for a past moment can be claimed as soon as the caller has committed."""
+    async with calling(kind, observer.url) as caller:
+        [job] = await enqueue_many(caller, send.using(at=datetime(2001, 1, 1, tzinfo=UTC)), 1)
+        assert observer.claim() == []
+        await caller.commit()
+    assert observer.claim() == [job]
+
+
 async def test_cron_entries(kind: str, app: Rota, send: Send, observer: Observer) -> None:
     """Entries that are added and changed in a caller's transaction are there when it commits."""
     async with calling(kind, observer.url) as caller:
