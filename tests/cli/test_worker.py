@@ -67,9 +67,10 @@ def test_json_and_verbose(shop: Shop) -> None:
     log = [json.loads(line) for line in run.stderr.splitlines()]
     assert all(line.keys() >= {"at", "level", "logger", "message"} for line in log)
     assert any(line["message"].startswith(f"job {good} (shop.double)") for line in log)
-    [warning] = [line for line in log if line["level"] == "warning"]
+    assert not [line for line in log if line["level"] == "warning"]
+    [error] = [line for line in log if line["level"] == "error"]
     fields = {"event": "JobDiscarded", "job": bad, "task": "shop.fail", "attempt": 1}
-    assert warning.items() >= fields.items()
+    assert error.items() >= fields.items()
 
 
 def test_args_are_not_logged(shop: Shop) -> None:

