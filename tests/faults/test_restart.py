@@ -84,7 +84,7 @@ def test_an_outage_longer_than_a_session(postgres_server: PostgresServer, tmp_pa
     """No job is to blame: what ran at its beginning runs again, and no attempt is spent."""
     url = postgres_server.create_database("outage")
     with Ledger(tmp_path, url) as ledger:
-        workers = [ledger.worker(queues=("long",), session_timeout=2.0) for _ in range(2)]
+        workers = [ledger.worker(queues=("long",), session_timeout=5.0) for _ in range(2)]
         ledger.patient.using(max_attempts=1).enqueue_many({"number": n} for n in range(40))
         until(lambda: len(ledger.noted("start")) >= 11, "both workers to have begun")
         with postgres_server.down():  # no crash, which may undo the claims
