@@ -100,7 +100,7 @@ def test_what_is_said_about_a_kill(folder: Path) -> None:
     result = rota("demo", folder, "--kill")
     assert result.exit_code == 0, result.output
     assert "after 2 s without a sign of life" in result.stdout
-    if "no worker could be caught" not in result.stdout:
+    if "no worker was caught" not in result.stdout:
         assert "(kill -9)" in result.stdout
         assert "Rescued: " in result.stdout
 
