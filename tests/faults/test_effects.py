@@ -120,7 +120,7 @@ def test_frozen_between_settlement_and_commit(postgres: Ledger) -> None:
     successor = worker(ledger)
     until(lambda: not ledger.unfinished(), "the jobs to be taken over")
     frozen.signal(signal.SIGCONT)
-    until(lambda: ledger.noted("failed"), "the late commit to fail")
+    until(lambda: late(ledger), "the late commit to fail")
     assert effects(ledger) == [(0, successor.pid), (1, successor.pid)]
     assert {job.state for job in ledger.records()} == {State.COMPLETED}
 
