@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 from rota.app.app import Rota
 from rota.app.batch import BatchTask
 from rota.app.context import BatchContext, Context
+from rota.app.executor import Executor
 from rota.app.handle import JobHandle
 from rota.app.queue_handle import QueueHandle
-from rota.app.task import EnqueueCall, Executor, Task
+from rota.app.task import EnqueueCall, Task
 from rota.config import WorkerConfig
 from rota.errors import (
     ArgsError,

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def test_one_after_another(app: Rota) -> None:
 def test_it_starts_soon_after_its_limit_frees(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job that waited for one of the same worker starts at once: no look has to find it."""
     monkeypatch.setattr(claiming, "SHORTEST_NAP", LONG)
-    blind(app, monkeypatch)
+    let_see(app, monkeypatch, lambda look: look._replace(available=False))
     begun: list[float] = []
     in_vain: list[JobsClaimed] = []
     go = asyncio.Event()
@@ -85,13 +85,13 @@ def test_it_starts_soon_after_its_limit_frees(app: Rota, monkeypatch: pytest.Mon
         assert begun[1] - ended < 1.0
 
 
-def blind(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the looks of workers find nothing to claim."""
+def let_see(app: Rota, monkeypatch: pytest.MonkeyPatch, seen: Callable[[Look], Look]) -> None:
+    """Let the workers see what this makes of their looks."""
     real = app.database.store.look
 
     def look(queues: Sequence[str], *, cron: bool = False) -> Operation[Look]:
         def steps() -> Steps[Look]:
-            return (yield from real(queues, cron=cron).steps)._replace(available=False)
+            return seen((yield from real(queues, cron=cron).steps))
 
         return Stepped("look", steps(), Begin.READING)
 
@@ -104,17 +104,12 @@ def test_another_worker_sees_it_within_a_second(app: Rota, monkeypatch: pytest.M
     looks: list[bool] = []
     # Its claims do not look in between, as they do at first, with pauses that double.
     monkeypatch.setattr(claiming, "SHORTEST_NAP", LONG)
-    real = app.database.store.look
 
-    def look(queues: Sequence[str], *, cron: bool = False) -> Operation[Look]:
-        def steps() -> Steps[Look]:
-            found = yield from real(queues, cron=cron).steps
-            looks.append(found.available)
-            return found
+    def note(look: Look) -> Look:
+        looks.append(look.available)
+        return look
 
-        return Stepped("look", steps(), Begin.READING)
-
-    monkeypatch.setattr(app.database.store, "look", look)
+    let_see(app, monkeypatch, note)
 
     @app.task(name="step", limit=Limit(running=1))
     async def step() -> None:

@@ -10,13 +10,14 @@ from rota.app.batch import BatchDecorator, BatchTask, batching
 from rota.app.context import Context
 from rota.app.crontab import Crontab
 from rota.app.enqueue import Enqueuer
+from rota.app.executor import Executor
 from rota.app.handle import JobHandle
 from rota.app.handler import check_handler
 from rota.app.introspection import module_of
 from rota.app.middleware import Middleware
 from rota.app.queue_handle import QueueHandle
 from rota.app.queues import Queues
-from rota.app.task import Executor, Task, TaskDecorator
+from rota.app.task import Task, TaskDecorator
 from rota.app.tasks import Tasks
 from rota.args import MAX_ARGS_BYTES
 from rota.config import DAY

@@ -11,7 +11,6 @@ import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import (
     Any,
     Concatenate,
@@ -24,6 +23,7 @@ from typing import (
 )
 
 from rota.app.context import Context
+from rota.app.executor import Executor
 from rota.app.handle import JobHandle
 from rota.app.introspection import result_annotation, without_outcomes
 from rota.app.queues import Queues
@@ -120,30 +120,6 @@ class Enqueuing(Protocol):
         ...
 
 
-class Executor(StrEnum):
-    """Where a handler runs."""
-
-    LOOP = "loop"
-    """On the worker's event loop: `async def`."""
-    THREAD = "thread"
-    """In a thread of the worker: `def`, for work that waits."""
-    PROCESS = "process"
-    """In a child process: for work that computes, may crash, or must be stopped by force."""
-
-    @classmethod
-    def named(cls, name: str) -> Self:
-        """The executor of that name.
-
-        Raises:
-            ConfigError: There is none.
-        """
-        try:
-            return cls(name)
-        except ValueError as error:
-            message = f"executor: one of {', '.join(cls)} is needed, not {name!r}"
-            raise ConfigError(message) from error
-
-
 class Task(Generic[P, R, T]):
     """A function that can be enqueued. Made by `Rota.task`."""
 
@@ -165,7 +141,7 @@ class Task(Generic[P, R, T]):
         self.options = options
         self.spec = options.spec(name)
         self.retry = retry
-        self.executor = _executor(function, executor, name)
+        self.executor = Executor.fitting(function, executor, name)
         self.keeps = enqueuing.queues.keeps(retention)
         self.codec = self._args_codec()
         self.keying = (
@@ -382,19 +358,6 @@ def _arguments(number: int, job: object) -> Arguments:
 def of_many(number: int, error: ArgsError) -> ArgsError:
     """The same error, told of one of many jobs."""
     return ArgsError(f"job {number} of enqueue_many: {error}")
-
-
-def _executor(function: Callable[..., object], wanted: Executor | None, name: str) -> Executor:
-    is_async = inspect.iscoroutinefunction(function)
-    if wanted is None:
-        return Executor.LOOP if is_async else Executor.THREAD
-    if is_async is not (wanted is Executor.LOOP):
-        fitting = (
-            "an async def runs on the loop" if is_async else "a def runs in a thread or process"
-        )
-        message = f"task {name!r}: executor={wanted.value!r} does not fit; {fitting}"
-        raise ConfigError(message)
-    return wanted
 
 
 class TaskDecorator(Protocol):

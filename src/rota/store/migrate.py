@@ -17,7 +17,7 @@ PATIENCE = 60.0
 """Seconds within which all locks must have been free."""
 
 PAUSE = 1.0
-"""Seconds between two attempts, in which those who waited behind the first one go on."""
+"""Seconds between two attempts, in which the statements that waited behind the first go on."""
 
 
 def read_steps(package: str, newest: int, version: int) -> dict[int, str]:

@@ -13,8 +13,9 @@ from enum import Enum
 from typing import Any
 
 from rota.app.context import BatchContext, Context
+from rota.app.executor import Executor
 from rota.app.middleware import Middleware, wrapped
-from rota.app.task import Executor, Task
+from rota.app.task import Task
 from rota.config import WorkerConfig
 from rota.events import Events, JobOverdue, JobStarted, TaskUnknown
 from rota.model.job import ClaimedJob, JobId

@@ -5,7 +5,7 @@ import contextlib
 from dataclasses import replace
 
 from rota.app.app import Rota
-from rota.app.task import Executor
+from rota.app.executor import Executor
 from rota.config import WorkerConfig
 from rota.errors import ConfigError, RotaError
 from rota.worker.drain import left_over

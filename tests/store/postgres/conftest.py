@@ -1,10 +1,11 @@
-"""The fixture of the tests that look inside the PostgreSQL store."""
+"""The fixtures of the tests that look inside the PostgreSQL store."""
 
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
-from tests.store.postgres.database import Database
+from tests.store.postgres.database import Database, Raw
 
 
 @pytest.fixture
@@ -12,3 +13,13 @@ def db(postgres_url: str) -> Iterator[Database]:
     """A migrated database of the test's own."""
     with Database(postgres_url) as database:
         yield database
+
+
+@pytest.fixture
+def held(db: Database) -> Iterator[Raw]:
+    """A snapshot that is older than everything, in a transaction with an id."""
+    raw = db.bare(name="held")
+    raw.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    raw.execute("SELECT pg_current_xact_id(), count(*) FROM rota.lane")
+    yield raw
+    assert raw.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS

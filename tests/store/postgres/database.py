@@ -197,6 +197,29 @@ def begin(raw: Raw, kind: Begin) -> None:
     raw.execute(POOLED_BEGIN[kind], prepare=False)
 
 
+def buffers(
+    db: Database,
+    query: Query,
+    *,
+    kind: Begin = Begin.HASTY,
+    lock: Query | None = None,
+    warm: bool = False,
+) -> int:
+    """How many buffers a prepared statement touches; nothing of it remains.
+
+    `lock` comes before it, in its transaction. `warm`: the connection knows the tables already.
+    """
+    raw = db.bare(autocommit=True)
+    for _ in range(2 if warm else 1):
+        begin(raw, kind)
+        if lock is not None:
+            raw.execute(lock.statement.text, dict(lock.params))
+        plan = explained(raw, query)
+        raw.execute("ROLLBACK")
+    raw.close()
+    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+
+
 def explained(raw: Raw, query: Query) -> dict[str, Any]:
     """The plan of a prepared statement with what it really read; the caller rolls it back."""
     name = sql.Identifier(query.statement.name)

@@ -4,7 +4,6 @@ import secrets
 from collections.abc import Iterator
 from contextlib import closing
 
-import psycopg
 import pytest
 
 from rota.errors import RotaError
@@ -14,7 +13,7 @@ from rota.store.postgres import counters, rings
 from rota.store.postgres import jobs as lookup
 from rota.store.postgres.store import PostgresStore
 from tests.store.postgres.counting import marks, queue, right, squeeze
-from tests.store.postgres.database import KEEP, Database, Raw, begin, explained
+from tests.store.postgres.database import KEEP, Database, buffers
 
 SQUEEZE = counters.SQUEEZE
 
@@ -87,13 +86,7 @@ def test_behind_a_pooler(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def reading(db: Database) -> int:
     """The buffers that asking touches, where the connection knows the tables already."""
-    raw = db.bare(autocommit=True)
-    for _ in range(2):
-        begin(raw, Begin.READING)
-        plan = explained(raw, lookup.QUEUES())
-        raw.execute("ROLLBACK")
-    raw.close()
-    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+    return buffers(db, lookup.QUEUES(), kind=Begin.READING, warm=True)
 
 
 def test_asking_costs_the_same_for_a_thousand_jobs_and_for_many(db: Database) -> None:
@@ -120,16 +113,8 @@ def test_counting_would_cost_more(db: Database) -> None:
     assert reading(db) > 5 * few
 
 
-@pytest.fixture
-def held(db: Database) -> Raw:
-    """A snapshot that is older than everything, in a transaction with an id."""
-    raw = db.bare(name="held")
-    raw.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-    raw.execute("SELECT pg_current_xact_id(), count(*) FROM rota.lane")
-    return raw
-
-
-def test_asking_under_a_held_snapshot(db: Database, held: Raw) -> None:
+@pytest.mark.usefixtures("held")
+def test_asking_under_a_held_snapshot(db: Database) -> None:
     """Dead leases, old marks and old changes stay where they are, and are not walked."""
     session = db.session()
 
@@ -142,13 +127,9 @@ def test_asking_under_a_held_snapshot(db: Database, held: Raw) -> None:
         db.enqueue(50)
         db.claim(session, 10)
         squeeze(db)
-        raw = db.bare(autocommit=True)
-        begin(raw, Begin.HASTY)
-        plan = explained(raw, SQUEEZE(age=0.0))
-        raw.execute("ROLLBACK")
-        raw.close()
+        squeezing = buffers(db, SQUEEZE(age=0.0))
         db.settle(session, db.claim_all(session))
-        return reading(db), int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+        return reading(db), squeezing
 
     work(100)
     before = work(100)
@@ -157,4 +138,3 @@ def test_asking_under_a_held_snapshot(db: Database, held: Raw) -> None:
     # A walk over what is dead would touch a thousand.
     assert after[0] <= 1.5 * before[0] + 200, (before, after)
     assert after[1] <= 1.5 * before[1] + 200, (before, after)
-    held.rollback()

@@ -4,32 +4,18 @@ Speed is measured in buffers that a statement reads, not in seconds: dead rows t
 remove would make these figures grow with every job that passes.
 """
 
-from collections.abc import Iterator
-
-import psycopg
 import pytest
 
 from rota.model.job import SessionId
-from rota.store.operation import Begin, Query
 from rota.store.postgres import claim, rings
 from rota.store.postgres import stage as timer
 from rota.store.postgres.store import PostgresStore
 from tests.store.factories import until
-from tests.store.postgres.database import Database, Raw, begin, explained, ids
+from tests.store.postgres.database import Database, Raw, buffers, ids
 
 PASSING = 50_000
 BATCH = 500
 LIMIT = 50
-
-
-@pytest.fixture
-def held(db: Database) -> Iterator[Raw]:
-    """A snapshot that is older than everything, in a transaction with an id."""
-    raw = db.bare(name="held")
-    raw.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-    raw.execute("SELECT pg_current_xact_id(), count(*) FROM rota.lane")
-    yield raw
-    assert raw.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
 
 
 @pytest.fixture
@@ -39,16 +25,6 @@ def late(db: Database, held: Raw) -> Raw:
     raw = db.bare(name="late")
     db.enqueue(3, conn=raw)
     return raw
-
-
-def buffers(db: Database, query: Query) -> int:
-    """How many buffers the execution of a prepared statement touches; nothing of it remains."""
-    raw = db.bare(autocommit=True)
-    begin(raw, Begin.HASTY)
-    plan = explained(raw, query)
-    raw.execute("ROLLBACK")
-    raw.close()
-    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
 
 
 def claiming(db: Database, session: SessionId) -> tuple[int, int]:

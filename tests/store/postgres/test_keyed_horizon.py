@@ -4,17 +4,16 @@ What a claim costs is counted in buffers, not in seconds; see `test_horizon.py`.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import psycopg
 import pytest
 
 from rota import Limit
 from rota.model.job import JobId, JobSpec, Keys, Order, SessionId
-from rota.store.operation import Begin, Query
 from rota.store.postgres import claim, claim_lanes, look, rings
 from tests.store.keying import fair, keys_of, limited
-from tests.store.postgres.database import Database, Raw, begin, explained, ids
+from tests.store.postgres.database import Database, Raw, buffers, ids
 
 TENANTS = 10
 ROUNDS = 12
@@ -40,32 +39,10 @@ def with_shares(db: Database, keys: list[str]) -> list[JobId]:
 
 
 @pytest.fixture
-def held(db: Database) -> Iterator[Raw]:
-    """A snapshot that is older than everything, in a transaction with an id."""
-    raw = db.bare(name="held")
-    raw.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-    raw.execute("SELECT pg_current_xact_id(), count(*) FROM rota.lane")
-    yield raw
-    assert raw.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
-
-
-@pytest.fixture
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every round of housekeeping turns the rings."""
     for ring in ("LOG", "CURSOR", "LEASE", "LIMIT"):
         monkeypatch.setattr(rings, f"{ring}_SIZE", 0)
-
-
-def buffers(db: Database, query: Query, *, lock: Query | None = None) -> int:
-    """How many buffers a statement touches; nothing of it remains."""
-    raw = db.bare(autocommit=True)
-    begin(raw, Begin.HASTY)
-    if lock is not None:
-        raw.execute(lock.statement.text, dict(lock.params))
-    plan = explained(raw, query)
-    raw.execute("ROLLBACK")
-    raw.close()
-    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
 
 
 def claiming(db: Database, session: SessionId) -> tuple[int, int]:

@@ -1,9 +1,7 @@
 """Notes in PostgreSQL: their ring turns and loses nothing, and a held snapshot costs nothing."""
 
 import time
-from collections.abc import Iterator
 
-import psycopg
 import pytest
 
 from rota.model.job import ClaimedJob, JobId, LeaseId
@@ -14,7 +12,7 @@ from rota.store.postgres import notes as noting
 from rota.store.postgres import rings
 from rota.store.postgres.failures import LockTimeout
 from tests.store.factories import until
-from tests.store.postgres.database import KEEP, Database, Later, Raw, begin, explained
+from tests.store.postgres.database import KEEP, Database, Later, Raw, begin, buffers, explained
 
 
 @pytest.fixture(autouse=True)
@@ -22,16 +20,6 @@ def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables so small that every round of housekeeping turns the rings."""
     for ring in ("NOTE_SIZE", "FINISHED_SIZE"):
         monkeypatch.setattr(rings, ring, 0)
-
-
-@pytest.fixture
-def held(db: Database) -> Iterator[Raw]:
-    """A snapshot that is older than everything, in a transaction with an id."""
-    raw = db.bare(name="held")
-    raw.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-    raw.execute("SELECT pg_current_xact_id(), count(*) FROM rota.lane")
-    yield raw
-    assert raw.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
 
 
 def said(job: ClaimedJob, number: int, *, lines: int = 1) -> list[Note]:
@@ -177,12 +165,7 @@ def test_a_held_snapshot(db: Database, held: Raw) -> None:
     [job, other] = running(db, 2)
 
     def reading() -> int:
-        raw = db.bare(autocommit=True)
-        begin(raw, Begin.HASTY)
-        plan = explained(raw, noting.NOTES(jobs=[job.id], most=LINES))
-        raw.execute("ROLLBACK")
-        raw.close()
-        return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+        return buffers(db, noting.NOTES(jobs=[job.id], most=LINES))
 
     tell(db, said(job, 1, lines=100))
     before = reading()

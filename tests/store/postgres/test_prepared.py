@@ -24,14 +24,7 @@ LEVELS = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture(autouse=True)
-def held(db: Database) -> Iterator[None]:
-    """A snapshot that is older than everything."""
-    raw = db.bare(name="held")
-    raw.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-    raw.execute("SELECT pg_current_xact_id(), count(*) FROM rota.lane")
-    yield
-    assert raw.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
+pytestmark = pytest.mark.usefixtures("held")
 
 
 @pytest.fixture

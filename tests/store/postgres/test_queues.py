@@ -1,40 +1,16 @@
 """Queues on PostgreSQL: clearing, pruning and settings beside locks and old snapshots."""
 
-from collections.abc import Iterator
-
-import psycopg
 import pytest
 
 from rota.model.job import Cleared, JobId
 from rota.model.states import Move, State
-from rota.store.operation import Begin, Query
 from rota.store.postgres import clear, enqueue, tidy
 from rota.store.postgres.failures import LockTimeout
 from tests.store.factories import until
 from tests.store.postgres.counting import right, squeeze
-from tests.store.postgres.database import Database, Raw, begin, explained, ids
+from tests.store.postgres.database import Database, Raw, buffers, ids
 
 FIRST = JobId(0)
-
-
-@pytest.fixture
-def held(db: Database) -> Iterator[Raw]:
-    """A snapshot that is older than everything, in a transaction with an id."""
-    raw = db.bare(name="held")
-    raw.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-    raw.execute("SELECT pg_current_xact_id(), count(*) FROM rota.lane")
-    yield raw
-    assert raw.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
-
-
-def buffers(db: Database, query: Query) -> int:
-    """How many buffers a statement touches; nothing of it remains."""
-    raw = db.bare(autocommit=True)
-    begin(raw, Begin.HASTY)
-    plan = explained(raw, query)
-    raw.execute("ROLLBACK")
-    raw.close()
-    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
 
 
 def step(db: Database, state: State, after: JobId, until: JobId, limit: int = 500) -> Cleared:

@@ -2,20 +2,19 @@
 
 from contextlib import closing
 
-import psycopg
 import pytest
 
 from rota.measure.servers import PostgresServer
 from rota.model.job import SessionId
 from rota.store.migrate import migrate
-from rota.store.operation import Begin, Query
+from rota.store.operation import Query
 from rota.store.postgres import look, sessions
 from rota.store.postgres.store import PostgresStore
-from tests.store.postgres.database import Database, Raw, begin, explained
+from tests.store.postgres.database import Database, buffers
 
 
 def test_none_is_silent_since_before_the_servers_start(postgres_server: PostgresServer) -> None:
-    """While the server was down nobody could give a sign: the time counts from its start."""
+    """While the server was down no worker could give a sign: the time counts from its start."""
     url = postgres_server.create_database("silent")
     with closing(PostgresStore(url)) as store, closing(store.connect()) as connection:
         migrate(store, connection)
@@ -33,20 +32,12 @@ def test_none_is_silent_since_before_the_servers_start(postgres_server: Postgres
         assert rescue.available == (job.id,)
 
 
-@pytest.fixture
-def held(db: Database) -> Raw:
-    """A snapshot that is older than everything."""
-    raw = db.bare(name="held")
-    raw.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-    raw.execute("SELECT pg_current_xact_id(), count(*) FROM rota.heartbeat")
-    return raw
-
-
+@pytest.mark.usefixtures("held")
 @pytest.mark.parametrize("statement", ["look", "rescue_lock", "rescue_end", "rescue_take"])
-def test_looking_beside_dead_heartbeats(db: Database, held: Raw, statement: str) -> None:
+def test_looking_beside_dead_heartbeats(db: Database, statement: str) -> None:
     """A day's signs of life that vacuum may not remove are not walked."""
     living = [db.session(timeout=15.0) for _ in range(5)]
-    before = reading(db, query(statement, living))
+    before = buffers(db, query(statement, living), warm=True)
     for session in living:
         db.sql(
             "INSERT INTO rota.heartbeat SELECT %s, now() - ago * interval '3 s'"
@@ -55,9 +46,8 @@ def test_looking_beside_dead_heartbeats(db: Database, held: Raw, statement: str)
         )
     db.own.run(db.store.tidy())
     db.sql("DELETE FROM rota.heartbeat WHERE at < now() - interval '1 minute'")
-    after = reading(db, query(statement, living))
+    after = buffers(db, query(statement, living), warm=True)
     assert after <= 1.5 * before + 10
-    held.rollback()
 
 
 def query(statement: str, living: list[SessionId]) -> Query:
@@ -69,14 +59,3 @@ def query(statement: str, living: list[SessionId]) -> Query:
     if statement == "rescue_take":
         return sessions.RESCUE_TAKE(sessions=living)
     return sessions.RESCUE_LOCK()
-
-
-def reading(db: Database, asked: Query) -> int:
-    """The buffers that it touches, where the connection knows the tables already."""
-    raw = db.bare(autocommit=True)
-    for _ in range(2):
-        begin(raw, Begin.HASTY)
-        plan = explained(raw, asked)
-        raw.execute("ROLLBACK")
-    raw.close()
-    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
