@@ -20,6 +20,9 @@ from tests.fixtures.stores import empty_database
 
 FILES = 60
 
+SLOW = 32 * 1024 * 1024
+"""Bytes of a file that a worker reads for longer than the demo needs to look."""
+
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.large)])
 def store_url(request: pytest.FixtureRequest) -> str:
@@ -83,8 +86,9 @@ def test_json(store_url: str, folder: Path) -> None:
 
 def test_killing_a_worker(store_url: str, folder: Path) -> None:
     """With `--kill` a worker dies while it holds jobs, and the others finish them."""
-    for number in range(FILES, 10 * FILES):
-        (folder / f"{number}.txt").write_text(f"file {number}\n" * 1000)
+    for number in range(FILES // 2):
+        with (folder / f"slow {number}").open("wb") as file:
+            file.truncate(SLOW)
     result = rota("demo", folder, "--kill", "--json", url=store_url)
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
