@@ -86,8 +86,10 @@ def test_json(store_url: str, folder: Path) -> None:
 
 def test_killing_a_worker(store_url: str, folder: Path) -> None:
     """With `--kill` a worker dies while it holds jobs, and the others finish them."""
-    for number in range(FILES // 2):
-        with (folder / f"slow {number}").open("wb") as file:
+    slow = folder / "the last part"
+    slow.mkdir()
+    for number in range(FILES // 3):
+        with (slow / f"{number}.txt").open("wb") as file:
             file.truncate(SLOW)
     result = rota("demo", folder, "--kill", "--json", url=store_url)
     assert result.exit_code == 0, result.output

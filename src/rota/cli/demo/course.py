@@ -4,7 +4,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -26,9 +26,6 @@ LOOK = 0.05
 PORTIONS = 4
 """Portions of the second half, until a worker is caught with jobs: those of a small folder are
 done before the demo can look."""
-
-CATCH_PATIENCE = 0.5
-"""Seconds to try to catch a worker with the jobs of a portion."""
 
 BATCH = 1000
 """Jobs in one lookup or deletion."""
@@ -97,7 +94,7 @@ class Course:
             running = self._crew.running
             self._look_for_takeover()
             counts = self._counts()
-            finished = sum(counts.get(state, 0) for state in FINISHED)
+            finished = _finished(counts)
             rate = finished / (time.monotonic() - started)
             workers = f"{running} worker{'s' if running != 1 else ''} running"
             step.reached(counts.get(State.COMPLETED, 0), f"{rate:,.0f} jobs/s, {workers}")
@@ -125,8 +122,7 @@ class Course:
     def _kill_one(self) -> bool:
         assert self._crew is not None  # noqa: S101 - set by run
         report = self._report
-        deadline = time.monotonic() + CATCH_PATIENCE
-        while time.monotonic() < deadline:
+        while _finished(self._counts()) < len(self._ids):
             report.takeover = takeover.kill_one(self._app, report.queue, self._crew)
             if report.takeover is not None:
                 took = report.takeover
@@ -187,6 +183,11 @@ class Course:
             self._teller.note(
                 f"{len(left)} jobs of queue {self._report.queue} could not be deleted"
             )
+
+
+def _finished(counts: Mapping[State, int]) -> int:
+    """How many jobs are in a final state."""
+    return sum(counts.get(state, 0) for state in FINISHED)
 
 
 def direct_checksum(path: str) -> str:
