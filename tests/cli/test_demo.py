@@ -219,6 +219,22 @@ def test_interrupted_after_a_kill(postgres_url: str, temporary: Path) -> None:
     assert set(left_over(postgres_url).values()) == {0}
 
 
+def test_interrupted_while_jobs_are_stored(
+    store_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs whose ids the demo never learnt are deleted too."""
+    enqueue = course.Course._enqueue
+
+    def enqueue_and_forget(self: course.Course, paths: list[str]) -> None:
+        enqueue(self, paths)
+        self._ids.clear()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(course.Course, "_enqueue", enqueue_and_forget)
+    assert rota("demo", folder, url=store_url).exit_code != 0
+    assert set(left_over(store_url).values()) == {0}
+
+
 def test_other_jobs_are_left_alone(store_url: str, folder: Path) -> None:
     """The demo has a queue of its own and deletes nothing else."""
     store = open_store(store_url)

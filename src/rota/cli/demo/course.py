@@ -15,7 +15,7 @@ from rota.cli.demo.files import Found
 from rota.cli.demo.report import Report, counted
 from rota.cli.demo.telling import Step, Teller
 from rota.errors import StoreError
-from rota.model.job import JobId
+from rota.model.job import JobFilter, JobId
 from rota.model.states import FINISHED, State
 from rota.store import migrate
 from rota.terminal.output import harmless
@@ -169,20 +169,21 @@ class Course:
 
     def clean_up(self) -> None:
         """Delete the demo's jobs; a dead worker's jobs once its session is over."""
-        store, left = self._app.database.store, self._ids
+        # An interrupted call may have stored jobs whose ids are not known here.
+        store, database = self._app.database.store, self._app.database
+        wanted = JobFilter(queue=self._report.queue, limit=BATCH)
         deadline = time.monotonic() + self._report.session_timeout + TIDY_PATIENCE
-        while left and time.monotonic() < deadline:
+        while time.monotonic() < deadline:
+            deleted: list[JobId] = []
             with suppress(StoreError):
-                for first in range(0, len(left), BATCH):
-                    self._app.database.run(store.delete(left[first : first + BATCH]))
-                left = [job.id for job in self._app.database.run(store.get(left))]
-                if left:
-                    self._app.database.run(store.rescue())
-                    time.sleep(LOOK)
-        if left:
-            self._teller.note(
-                f"{len(left)} jobs of queue {self._report.queue} could not be deleted"
-            )
+                left = [job.id for job in database.run(store.list_jobs(wanted))]
+                if not left:
+                    return
+                deleted = database.run(store.delete(left))
+                database.run(store.rescue())
+            if not deleted:
+                time.sleep(LOOK)
+        self._teller.note(f"Jobs of queue {self._report.queue} could not be deleted")
 
 
 def _finished(counts: Mapping[State, int]) -> int:
