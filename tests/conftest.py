@@ -2,8 +2,14 @@
 
 import signal
 
+from hypothesis import settings
+
 # Where the tests run in the background of a shell, SIGINT is ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# A busy machine is no fault of an example's.
+settings.register_profile("rota", deadline=None)
+settings.load_profile("rota")
 
 pytest_plugins = [
     "tests.fixtures.large",

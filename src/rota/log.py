@@ -133,13 +133,15 @@ class Log:
     @staticmethod
     def _session_rescued(event: SessionRescued) -> None:
         rescue = event.rescue
+        line = "session %s of worker %s ended without a word: %d job(s) available again, %d discarded"
+        values = [rescue.session, rescue.worker, len(rescue.available), len(rescue.discarded)]
+        if rescue.blamed is not None:
+            line += "; job %s was alone with it, and its attempt is spent"
+            values.append(rescue.blamed)
         logger.log(
             logging.ERROR if rescue.discarded else logging.WARNING,
-            "session %s of worker %s ended without a word: %d job(s) available again, %d discarded",
-            rescue.session,
-            rescue.worker,
-            len(rescue.available),
-            len(rescue.discarded),
+            line,
+            *values,
             extra=_fields(event, session=rescue.session),
         )
 

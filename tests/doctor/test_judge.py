@@ -7,6 +7,7 @@ import pytest
 from rota.doctor import horizon
 from rota.doctor.amounts import duration, size
 from rota.doctor.finding import Finding, Severity, few, worst
+from rota.model.job import JobId
 from rota.store.health import MissingRights, RescueFacts, WaitFacts
 from tests.doctor import facts as given
 
@@ -330,10 +331,11 @@ def test_many_keys() -> None:
 )  # fmt: skip
 def test_rescued(jobs: int, severity: Severity) -> None:
     """Several jobs of a task that lost their worker are a warning."""
-    rescued = (RescueFacts("shop.render", jobs, 60.0),)
+    rescued = (RescueFacts("shop.render", jobs, 60.0, JobId(17)),)
     found = given.only(given.postgres(work=given.work(rescued=rescued)))
     assert found.severity is severity
-    assert found.advice == "rota jobs list --task shop.render"
+    several = "rota jobs list --task shop.render"
+    assert found.advice == ("rota jobs show 17" if jobs == 1 else several)
     assert ("1 job of shop.render lost its worker" in found.title) is (jobs == 1)
     assert ("kill its worker?" in found.detail) is (jobs == 1)
 

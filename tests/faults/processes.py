@@ -69,6 +69,12 @@ async def stubborn(number: int, context: Context) -> int:
 
 
 @rota.task
+async def poison(number: int, context: Context) -> None:
+    note("start", number, context.attempt)
+    os.kill(os.getpid(), 9)
+
+
+@rota.task
 async def tick(at: datetime, context: Context) -> None:
     note("start", int(at.timestamp()), context.attempt)
     note("end", int(at.timestamp()), context.attempt)
@@ -191,6 +197,7 @@ class Ledger:
             self.quick,
             self.patient,
             self.stubborn,
+            self.poison,
             self.tick,
             self.crawl,
             self.charge,

@@ -43,7 +43,6 @@ from tests.store.factories import NOBODY, error_json, until
 
 SETTINGS = settings(
     stateful_step_count=30,
-    deadline=None,
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=list(HealthCheck),
 )

@@ -31,7 +31,7 @@ from uuid import UUID
 import msgspec
 import pydantic
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rota.args import MAX_ARGS_BYTES, ArgsCodec, ResultCodec
@@ -828,7 +828,6 @@ def test_any_plain_json_comes_back_exactly(value: object) -> None:
 
 
 @given(st.data())
-@settings(deadline=None)
 def test_typed_values_come_back(data: st.DataObject) -> None:
     items = st.builds(Item, texts, floats | st.none(), plain)
     tags = st.builds(Tag, texts, st.datetimes(timezones=offsets) | st.none())
@@ -865,7 +864,6 @@ def test_what_is_accepted_is_what_arrives(value: object) -> None:
 
 
 @given(st.text() | st.binary())
-@settings(deadline=None)
 def test_any_text_is_read_or_refused(text: str | bytes) -> None:
     for annotation in (int, Any, Person, Order):
         try:

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from rota.cron.entry import CronEntry, Missed, check_missed
@@ -95,7 +95,6 @@ def test_impossible_expressions(expression: str, said: str) -> None:
     assert said in str(refused.value)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="0123456789*/-,#LWMONJA @", max_size=30))
 @example("0 0 * * MON#1/2")
 @example("1#1 * * * *")
@@ -241,7 +240,6 @@ moments = st.one_of(
 expressions, zones = st.sampled_from(EXPRESSIONS), st.sampled_from(ZONES)
 
 
-@settings(deadline=None)
 @given(expressions, zones, moments)
 def test_due_times_rise(expression: str, timezone: str, after: datetime) -> None:
     """Each due time is later than the one before, and none is left out on the way to it."""
@@ -254,7 +252,6 @@ def test_due_times_rise(expression: str, timezone: str, after: datetime) -> None
         assert [moment.astimezone(UTC) for moment in rest] == instants[number + 1 :]
 
 
-@settings(deadline=None)
 @given(st.sampled_from([text for text in EXPRESSIONS if text.startswith("*")]), zones, moments)
 def test_an_expression_with_a_star_is_due_as_the_wall_clock_says(
     expression: str, timezone: str, after: datetime
@@ -351,7 +348,6 @@ def test_a_worker_that_was_away_for_years(expression: str, missed: Missed) -> No
     assert planned.make[-1:] == (() if late and missed is Missed.SKIP else (newest,))
 
 
-@settings(deadline=None)
 @given(
     expression=expressions, timezone=zones, start=moments, missed=st.sampled_from(Missed),
     waits=st.lists(st.integers(0, 5000), min_size=1, max_size=8), most=st.integers(1, 50),
@@ -407,7 +403,6 @@ def test_a_job_may_know_its_due_time() -> None:
     assert args == '{"n":1.50,"big":12345678901234567890,"when":"2026-01-01T13:00:00+01:00"}'
 
 
-@settings(deadline=None)
 @given(st.floats(0, 1e6), moments)
 def test_jitter(jitter: float, when: datetime) -> None:
     """Jitter is below its bound, and the same in every time zone."""

@@ -134,16 +134,19 @@ def _long(session: SessionFacts) -> Finding:
 
 def _rescued(rescued: RescueFacts) -> Finding:
     their, kills = (
-        ("its", "does this job use up memory and kill its worker?")
+        ("its", "does it use up memory and kill its worker?")
         if rescued.jobs == 1
-        else ("their", "do these jobs use up memory and kill their workers?")
+        else ("their", "do they use up memory and kill their workers?")
     )
     return Finding(
         Severity.WARNING if rescued.jobs >= MANY_RESCUED else Severity.NOTE,
         "rescued",
         f"{count(rescued.jobs, 'job')} of {rescued.task} lost {their} worker within the last hour",
-        f"the last {duration(rescued.last)} ago; {kills} (seen among the newest jobs)",
-        f"rota jobs list --task {quote(rescued.task)}",
+        f"the last {duration(rescued.last)} ago, with no other job in the worker's hands; {kills} "
+        "(seen among the newest jobs)",
+        f"rota jobs show {rescued.job}"
+        if rescued.jobs == 1
+        else f"rota jobs list --task {quote(rescued.task)}",
     )
 
 

@@ -108,7 +108,8 @@ class ClaimedJob(NamedTuple):
 
     `enqueued_at` is in seconds since the epoch: making a datetime of it would cost more than the
     rest of the row, and few handlers look. `limited` says whether others may wait until it has ended;
-    `filled` is its limit's key, if this job took the limit's last place.
+    `filled` is its limit's key, if this job took the limit's last place. `suspects` is set for a job
+    that was in the hands of a worker that died, with how many it was: it runs apart from others.
     """
 
     id: JobId
@@ -121,6 +122,7 @@ class ClaimedJob(NamedTuple):
     max_attempts: int
     timeout: float | None
     enqueued_at: float
+    suspects: int | None = None
     unique_key: str | None = None
     limited: bool = False
     filled: str | None = None
@@ -273,12 +275,16 @@ class Renewal:
 
 @dataclass(frozen=True, slots=True)
 class Rescue:
-    """What a rescue took back from one dead session."""
+    """What a rescue took back from one dead session.
+
+    `blamed` is the job that ran alone when its worker died: its attempt is spent, and no other.
+    """
 
     session: SessionId
     worker: str
     available: tuple[JobId, ...]
     discarded: tuple[JobId, ...]
+    blamed: JobId | None = None
 
 
 class Look(NamedTuple):

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from rota.model.job import JobId
+
 Unseen = Mapping[str, str]
 """The parts that could not be looked at, by their name, and why."""
 
@@ -43,11 +45,15 @@ class SessionFacts:
 
 @dataclass(frozen=True, slots=True)
 class RescueFacts:
-    """Jobs of one task whose worker died during an attempt, within the last hour."""
+    """Jobs of one task that were alone when their worker died, within the last hour.
+
+    `last` is how many seconds ago that happened last, `job` the newest of them.
+    """
 
     task: str
     jobs: int
     last: float
+    job: JobId
 
 
 @dataclass(frozen=True, slots=True)

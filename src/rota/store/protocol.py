@@ -223,6 +223,14 @@ class Store(Protocol):
         """
         ...
 
+    def begin_lot(self, session: SessionId, jobs: Sequence[JobId]) -> Operation[None]:
+        """Write down that a session begins these suspects, and holds nothing else that has begun.
+
+        Raises:
+            LeaseLost: The session is not alive any more.
+        """
+        ...
+
     def settle(
         self, session: SessionId, settlements: Sequence[Settlement]
     ) -> Operation[list[JobId]]:
@@ -266,9 +274,9 @@ class Store(Protocol):
     def rescue(self, keep: Mapping[str, float] | None = None) -> Operation[list[Rescue]]:
         """Take the jobs of dead sessions back.
 
-        An attempt is spent. Jobs whose last attempt it was are discarded, those with a request to
-        cancel are cancelled, the others are available again. `keep` says for single queues how
-        many seconds discarded jobs stay.
+        The attempt of a job that was alone is spent, and it is discarded if that was its last one.
+        Several jobs come back unspent, as suspects (`rota.model.suspects`). Those with a request to
+        cancel are cancelled. `keep` says for single queues how many seconds discarded jobs stay.
         """
         ...
 

@@ -20,6 +20,7 @@ from rota.store.protocol import Store
 from rota.worker.leases import Leases
 from rota.worker.loop import finish, repeat
 from rota.worker.session import Session
+from rota.worker.suspects import LOOK, Suspects
 from rota.worker.switchboard import Switchboard
 from rota.worker.turns import Turns
 
@@ -77,6 +78,7 @@ class Claimer:
         looked_for = config.upkeep and not config.drain
         self._longest = config.poll * (LONGER if looked_for else 1)
         self._kept: list[ClaimedJob] = []
+        self._suspects = Suspects(store, leases)
         self._news = False
         self._doubtful = False
         self._turns: Turns | None = None
@@ -152,6 +154,9 @@ class Claimer:
             self._turns = self._new_turns.popleft()
             self._switchboard.adopt(self._turns)
         session = self._session.current
+        if self._suspects.apart(session):
+            self._run_apart()
+            return
         want = self._want()
         if session is None or want <= 0:
             self._pass_on()
@@ -163,8 +168,7 @@ class Claimer:
         try:
             jobs = self._claim(session, want)
         except LeaseLost:
-            # The session's own thread finds out and opens another session.
-            self._stopping.wait(self._config.heartbeat)
+            self._await_session()
             return
         except Exception:
             # The claim may have been written all the same; then its jobs would run nowhere.
@@ -173,8 +177,27 @@ class Claimer:
         self._tell(jobs, time.monotonic() - began)
         if jobs:
             self._found(jobs, full=len(jobs) >= want)
-        else:
+        elif not self._suspects.apart(session):
             self._rest()
+
+    def _run_apart(self) -> None:
+        """Begin the next lot of suspects once all else has been settled, and claim nothing."""
+        self._pass_on()
+        try:
+            lot = self._suspects.next_lot(self._connection)
+        except LeaseLost:
+            self._await_session()
+            return
+        if lot:
+            if self._turns is not None:
+                self._turns.count(lot)
+            self._claimed += len(lot)
+            self._switchboard.deliver(lot)
+        self._stopping.wait(LOOK)
+
+    def _await_session(self) -> None:
+        """The session's own thread finds out that it is lost, and opens another one."""
+        self._stopping.wait(self._config.heartbeat)
 
     def _claim(self, session: SessionId, want: int) -> list[ClaimedJob]:
         """Hand over what was found last while the database makes the next claim."""
@@ -191,10 +214,11 @@ class Claimer:
             answer = self._connection.send(claim)
         finally:
             self._pass_on()
-        jobs = answer()
+        claimed = answer()
+        self._leases.add(session, claimed)
+        jobs = self._suspects.set_aside(session, claimed)
         if turns is not None and room is not None:
             turns.took(jobs, room)
-        self._leases.add(session, jobs)
         return jobs
 
     def _tell(self, jobs: list[ClaimedJob], seconds: float) -> None:

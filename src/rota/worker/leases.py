@@ -42,6 +42,13 @@ class Leases:
         """Whether a lease has jobs for whose end others may wait."""
         return bool(self._limited)
 
+    def unsettled(self, session: SessionId) -> int:
+        """How many jobs of a session have not been settled."""
+        with self._lock:
+            return sum(
+                self._left[lease] for lease, owner in self._session.items() if owner == session
+            )
+
     def left(self, lease: LeaseId) -> int:
         """How many jobs of a lease have not been settled."""
         return self._left.get(lease, 0)

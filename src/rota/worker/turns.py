@@ -56,10 +56,15 @@ class Turns:
 
     def took(self, jobs: Iterable[ClaimedJob], room: Mapping[str, int]) -> None:
         """Count what a claim with so much room has given."""
-        taken = Counter(job.queue for job in jobs if job.queue in self.most)
-        self._claimed.update(taken)
+        taken = self.count(jobs)
         # The other queues had no more, and are announced when they have.
         self._short = {queue for queue, size in room.items() if taken[queue] >= size}
+
+    def count(self, jobs: Iterable[ClaimedJob]) -> Counter[str]:
+        """Count jobs that are about to be delivered, by queue."""
+        taken = Counter(job.queue for job in jobs if job.queue in self.most)
+        self._claimed.update(taken)
+        return taken
 
     def measure(self, span: float, time_ahead: float) -> None:
         """Claim ahead what is done in `time_ahead` seconds, as fast as in the last `span`."""

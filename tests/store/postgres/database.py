@@ -203,14 +203,14 @@ def buffers(
     *,
     kind: Begin = Begin.HASTY,
     lock: Query | None = None,
-    warm: bool = False,
 ) -> int:
     """How many buffers a prepared statement touches; nothing of it remains.
 
-    `lock` comes before it, in its transaction. `warm`: the connection knows the tables already.
+    `lock` comes before it, in its transaction. What a connection reads when it meets the tables for
+    the first time does not count.
     """
     raw = db.bare(autocommit=True)
-    for _ in range(2 if warm else 1):
+    for _ in range(2):
         begin(raw, kind)
         if lock is not None:
             raw.execute(lock.statement.text, dict(lock.params))

@@ -86,7 +86,7 @@ def test_behind_a_pooler(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def reading(db: Database) -> int:
     """The buffers that asking touches, where the connection knows the tables already."""
-    return buffers(db, lookup.QUEUES(), kind=Begin.READING, warm=True)
+    return buffers(db, lookup.QUEUES(), kind=Begin.READING)
 
 
 def test_asking_costs_the_same_for_a_thousand_jobs_and_for_many(db: Database) -> None:

@@ -37,7 +37,7 @@ def test_none_is_silent_since_before_the_servers_start(postgres_server: Postgres
 def test_looking_beside_dead_heartbeats(db: Database, statement: str) -> None:
     """A day's signs of life that vacuum may not remove are not walked."""
     living = [db.session(timeout=15.0) for _ in range(5)]
-    before = buffers(db, query(statement, living), warm=True)
+    before = buffers(db, query(statement, living))
     for session in living:
         db.sql(
             "INSERT INTO rota.heartbeat SELECT %s, now() - ago * interval '3 s'"
@@ -46,7 +46,7 @@ def test_looking_beside_dead_heartbeats(db: Database, statement: str) -> None:
         )
     db.own.run(db.store.tidy())
     db.sql("DELETE FROM rota.heartbeat WHERE at < now() - interval '1 minute'")
-    after = buffers(db, query(statement, living), warm=True)
+    after = buffers(db, query(statement, living))
     assert after <= 1.5 * before + 10
 
 

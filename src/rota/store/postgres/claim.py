@@ -229,10 +229,11 @@ def _answer(found: Sequence[Rows]) -> Answer | None:
     [(queue, priority, unique, _)] = locked
     jobs = [
         ClaimedJob(
-            job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at
+            job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at,
+            suspects,
         )
-        for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at in rows
-    ]
+        for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, suspects in rows
+    ]  # fmt: skip
     return Answer(jobs, unique)
 
 
@@ -245,20 +246,13 @@ def _answer_unique(found: Sequence[Rows]) -> Answer | None:
         return Answer([], unique, passed=True)
     jobs = [
         ClaimedJob(
-            job,
-            lease,
-            task,
-            args,
-            queue,
-            priority,
-            attempt,
-            max_attempts,
-            timeout,
-            enqueued_at,
-            key,
+            job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at,
+            suspects, key,
         )
-        for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, key in rows
-    ]
+        for (
+            job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, suspects, key,
+        ) in rows
+    ]  # fmt: skip
     return Answer(jobs, unique)
 
 

@@ -108,11 +108,11 @@ def _claimed(found: Sequence[Rows]) -> Claimed | None:
     jobs = [
         ClaimedJob(
             job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at,
-            key, limited, filled,
+            suspects, key, limited, filled,
         )
         for (
             job, lease, task, args, attempt, max_attempts, timeout, enqueued_at,
-            key, limited, filled, _,
+            suspects, key, limited, filled, _,
         ) in rows
     ]  # fmt: skip
     return Claimed(jobs, any(job.limited for job in jobs), [row[-1] for row in rows])

@@ -153,6 +153,12 @@ CREATE TABLE rota.heartbeat (
 );
 CREATE INDEX heartbeat_order ON rota.heartbeat (session, at);
 
+-- The suspects that a session began last; see rota/model/suspects.py.
+CREATE TABLE rota.lot (
+    session bigint PRIMARY KEY REFERENCES rota.session ON DELETE CASCADE,
+    jobs    bigint[] NOT NULL
+);
+
 -- What one claim handed out and has not been settled yet. Settling deletes the row: the one dead row of
 -- a claim. There is no index by session: the planner would settle by it, and walk the session's dead
 -- leases. `limits` has the limit of each of the jobs, 0 for none; null where no job has one. A place

@@ -8,9 +8,11 @@ claims, or is declared dead, never both. Clocks are the server's alone.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rota.errors import LeaseLost
 from rota.model.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
 from rota.model.queue_settings import NAMES, QueueSettings
 from rota.model.states import State
+from rota.model.suspects import death_message
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.listener import tell_if_waited
 from rota.store.postgres.origin import anchor
@@ -27,6 +29,7 @@ RESCUE_LOCK = sql("sessions/rescue_lock")
 RESCUE_END = sql("sessions/rescue_end")
 RESCUE_TAKE = sql("sessions/rescue_take")
 RESCUE_JOBS = sql("sessions/rescue_jobs")
+LOT_BEGIN = sql("sessions/lot_begin")
 WAKE = sql("wake/wake")
 
 
@@ -60,6 +63,14 @@ def _settings(said: Sequence[Mapping[str, Any]]) -> dict[str, QueueSettings]:
     return read(
         [tuple(float(value) if value == "Infinity" else value for value in row) for row in rows]
     )
+
+
+@operation(Begin.HASTY)
+def begin_lot(session: SessionId, jobs: Sequence[JobId]) -> Steps[None]:
+    """Write down which suspects the session begins to run."""
+    if not (yield LOT_BEGIN(session=session, jobs=list(jobs))):
+        message = f"session {session} was declared dead; its jobs were taken over"
+        raise LeaseLost(message)
 
 
 @operation(Begin.DURABLE)
@@ -105,33 +116,47 @@ def rescue(keep: Mapping[str, float] | None = None) -> Steps[list[Rescue]]:
 def take_over(sessions: Sequence[int], keep: Mapping[str, float]) -> Steps[list[Rescue]]:
     """Take over from locked sessions that are still silent.
 
-    A session of which a lease stays, because a transaction has locked it, stays as well. Should its
+    Jobs that had not begun come back as they were; of the others see `rota.model.suspects`. A session
+    of which a lease stays, because a transaction has locked it, stays as well. Should its
     worker wake up, the fence keeps it from settling what was taken.
     """
     rescues = []
     ended_sessions: list[int] = []
     rows = yield RESCUE_TAKE(sessions=list(sessions))
-    for session, worker, jobs, left in rows:
+    for session, worker, begun, waiting, left in rows:
         if not left:
             ended_sessions.append(session)
-        elif not jobs:
+        elif not (begun or waiting):
             continue
+        # With a lease that stays, others may have begun.
+        alone = len(begun) == 1 and not left
         available: list[JobId] = []
         ended: list[tuple[JobId, str]] = []
-        if jobs:
-            kept = {"queues": list(keep), "keeps": list(keep.values())}
-            came = yield RESCUE_JOBS(jobs=jobs, worker=worker, **kept)
+        if begun:
+            came = yield RESCUE_JOBS(
+                jobs=begun,
+                message=death_message(worker, len(begun), spent=alone),
+                suspects=len(begun),
+                spent=int(alone),
+                queues=list(keep),
+                keeps=list(keep.values()),
+            )
             for job, state, _ in came:
-                if state == "available":
+                if state == State.AVAILABLE:
                     available.append(JobId(job))
                 else:
                     ended.append((JobId(job), state))
             unique = [(JobId(job), state, key) for job, state, key in came if key is not None]
             yield from keys_wait([(job, key) for job, state, key in unique if state == "available"])
             yield from keys_end([(job, key) for job, state, key in unique if state != "available"])
+        if waiting:
+            available += yield from give_back(sorted(map(JobId, waiting)))
         yield from tell_if_waited(job for job, _ in ended)
         discarded = tuple(sorted(job for job, state in ended if state == State.DISCARDED))
-        rescues.append(Rescue(SessionId(session), worker, tuple(sorted(available)), discarded))
+        blamed = JobId(begun[0]) if alone else None
+        rescues.append(
+            Rescue(SessionId(session), worker, tuple(sorted(available)), discarded, blamed)
+        )
         if cancelled := [job for job, state in ended if state == State.CANCELLED]:
             yield CANCEL_FORGET(jobs=cancelled)
     if ended_sessions:

@@ -111,8 +111,8 @@ def _cancel_instead(settlement: Settlement) -> Settlement:
     return settlement
 
 
-def give_back(jobs: Sequence[JobId]) -> Steps[None]:
-    """Append jobs that have left their leases to the log again, unspent, in this order.
+def give_back(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
+    """Append jobs that have left their leases to the log again, unspent, in this order; which these are.
 
     Those that users asked to cancel are cancelled instead.
     """
@@ -131,7 +131,9 @@ def give_back(jobs: Sequence[JobId]) -> Steps[None]:
         )
         yield CANCEL_FORGET(jobs=cancelled)
         yield from tell_if_waited(cancelled)
-    yield APPEND_AGAIN(jobs=[job for job in jobs if job not in unwanted])
+    back = [job for job in jobs if job not in unwanted]
+    yield APPEND_AGAIN(jobs=back)
+    return back
 
 
 def array(jobs: Sequence[JobId]) -> str:
@@ -210,6 +212,7 @@ def _write(settlements: Sequence[Settlement]) -> Steps[None]:
             states=[_WAITING[settlement.move].value for settlement in waiting],
             delays=[settlement.delay for settlement in waiting],
             spents=[int(settlement.move is Move.RETRY) for settlement in waiting],
+            rans=[settlement.move is not Move.RELEASE for settlement in waiting],
             errors=[settlement.error for settlement in waiting],
         )
     if rounds := kinds.rounds:

@@ -78,7 +78,9 @@ CREATE TABLE rota_session (
     opened_at  REAL NOT NULL,
     renewed_at REAL NOT NULL,
     silent_at  REAL,
-    ended_at   REAL
+    ended_at   REAL,
+    -- The suspects that it began last, a JSON array of ids; see rota/model/suspects.py.
+    lot        TEXT
 ) STRICT;
 
 CREATE INDEX rota_session_alive ON rota_session (id) WHERE ended_at IS NULL;

@@ -14,7 +14,10 @@ heartbeats, in which a living worker renews. Where workers rescue regularly this
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from rota.errors import LeaseLost
 from rota.model.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
+from rota.model.suspects import death_message
+from rota.model.states import State
 from rota.store.operation import Begin, Steps, Then, operation
 from rota.store.sqlite.counters import BUCKET, added
 from rota.store.sqlite.enqueue_keyed import moved_on
@@ -28,7 +31,9 @@ SESSION_END = sql("sessions/session_end")
 SESSION_RELEASE = sql("sessions/session_release")
 RESCUE_NOTICE = sql("sessions/rescue_notice")
 RESCUE_SESSIONS = sql("sessions/rescue_sessions")
+RESCUE_HELD = sql("sessions/rescue_held")
 RESCUE_JOBS = sql("sessions/rescue_jobs")
+LOT_BEGIN = sql("sessions/lot_begin")
 
 
 @operation(Begin.HASTY)
@@ -48,6 +53,14 @@ def renew(session: SessionId) -> Steps[Renewal]:
     rows = yield SESSION_CANCELS(session=session)
     said = read((yield QUEUE_SETTINGS()))
     return Renewal(alive=True, cancel=frozenset(JobId(row[0]) for row in rows), queues=said)
+
+
+@operation(Begin.HASTY)
+def begin_lot(session: SessionId, jobs: Sequence[JobId]) -> Steps[None]:
+    """Write down which suspects the session begins to run."""
+    if not (yield LOT_BEGIN(session=session, jobs=json_list(jobs))):
+        message = f"session {session} has ended or was rescued; open a new one"
+        raise LeaseLost(message)
 
 
 @operation(Begin.HASTY, then=Then.WORKERS | Then.WAITERS)
@@ -72,20 +85,30 @@ def _release(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
 
 @operation(Begin.HASTY, then=Then.WORKERS | Then.WAITERS)
 def rescue(keep: Mapping[str, float] | None = None) -> Steps[list[Rescue]]:
-    """Take the jobs of dead sessions back."""
+    """Take the jobs of dead sessions back; which are to blame, see `rota.model.suspects`."""
     rescues = []
     keeps = json_list(list((keep or {}).items()))
     for session, worker in (yield RESCUE_SESSIONS()):
-        rows = yield RESCUE_JOBS(session=session, worker=worker, keeps=keeps)
+        begun = [job for job, begun in (yield RESCUE_HELD(session=session)) if begun]
+        alone = len(begun) == 1
+        rows = yield RESCUE_JOBS(
+            session=session,
+            jobs=json_list(begun),
+            message=death_message(worker, len(begun), spent=alone),
+            suspects=len(begun),
+            spent=alone,
+            keeps=keeps,
+        )
+        # What had not begun comes back as it was.
+        rows = [*rows, *(yield SESSION_RELEASE(session=session, held=json_list([])))]
         yield from added(Counter(map(BUCKET, rows)))
         yield from moved_on(rows)
+        available, discarded = (
+            tuple(sorted(JobId(row[0]) for row in rows if row[2] == state))
+            for state in (State.AVAILABLE, State.DISCARDED)
+        )
         rescues.append(
-            Rescue(
-                session,
-                worker,
-                available=tuple(sorted(row[0] for row in rows if row[2] == "available")),
-                discarded=tuple(sorted(row[0] for row in rows if row[2] == "discarded")),
-            )
+            Rescue(session, worker, available, discarded, begun[0] if alone else None)
         )
     yield RESCUE_NOTICE()
     return rescues

@@ -76,7 +76,8 @@ def _written(settlement: Settlement) -> tuple[Statement, list[Any]]:
             return SETTLE_FINISH, [*held, _ENDS[move], keep, settlement.result, error]
         case Move.RETRY | Move.SNOOZE | Move.RELEASE:
             delay = settlement.delay
-            return SETTLE_WAIT, [*held, _wait(settlement), delay, _UNSPENT[move], error]
+            ran = move is not Move.RELEASE
+            return SETTLE_WAIT, [*held, _wait(settlement), delay, _UNSPENT[move], error, ran]
         case Move.AGAIN:
             at = None if settlement.at is None else settlement.at.timestamp()
             return SETTLE_AGAIN, [*held, settlement.delay, at]

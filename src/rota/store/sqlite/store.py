@@ -162,6 +162,7 @@ class SqliteStore:
 
     open_session = staticmethod(sessions.open_session)
     renew = staticmethod(sessions.renew)
+    begin_lot = staticmethod(sessions.begin_lot)
     close_session = staticmethod(sessions.close_session)
     release = staticmethod(sessions.release)
     claim = staticmethod(claiming.claim)

@@ -21,7 +21,8 @@ WITH place AS MATERIALIZED (
     FROM (SELECT xid, id FROM ended ORDER BY xid) AS hole
     CROSS JOIN LATERAL (
         SELECT job.xid, job.id, job.task, job.args::text AS args, job.attempt,
-               job.max_attempts, job.timeout, job.enqueued_at
+               job.max_attempts, job.timeout, job.enqueued_at,
+               (job.errors -> -1 ->> 'suspects')::int4 AS suspects
         FROM rota.log AS job
         WHERE job.lane = %(lane)s::int4 AND job.xid = hole.xid AND job.id > hole.id
         ORDER BY job.lane, job.xid, job.id LIMIT %(size)s::int8
@@ -29,7 +30,8 @@ WITH place AS MATERIALIZED (
     LIMIT %(size)s::int8
 ), next AS MATERIALIZED (
     SELECT job.xid, job.id, job.task, job.args::text AS args, job.attempt,
-           job.max_attempts, job.timeout, job.enqueued_at
+           job.max_attempts, job.timeout, job.enqueued_at,
+           (job.errors -> -1 ->> 'suspects')::int4 AS suspects
     FROM rota.log AS job
     WHERE job.lane = %(lane)s::int4
       AND (job.xid, job.id) > ((SELECT xid FROM place), (SELECT id FROM place))
@@ -76,6 +78,6 @@ WITH place AS MATERIALIZED (
     FROM place WHERE EXISTS (SELECT FROM taken)
 )
 SELECT taken.id, lease.id, taken.task, taken.args, taken.attempt + 1, taken.max_attempts,
-       taken.timeout, extract(epoch FROM taken.enqueued_at)::float8
+       taken.timeout, extract(epoch FROM taken.enqueued_at)::float8, taken.suspects
 FROM taken, lease
 ORDER BY taken.xid, taken.id

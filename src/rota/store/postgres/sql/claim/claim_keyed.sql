@@ -20,7 +20,8 @@ WITH place AS MATERIALIZED (
     FROM (SELECT xid, id FROM ended ORDER BY xid) AS hole
     CROSS JOIN LATERAL (
         SELECT job.xid, job.id, job.task, job.args::text AS args, job.attempt,
-               job.max_attempts, job.timeout, job.enqueued_at, job.entry, job.unique_key
+               job.max_attempts, job.timeout, job.enqueued_at, job.entry, job.unique_key,
+               (job.errors -> -1 ->> 'suspects')::int4 AS suspects
         FROM rota.log AS job
         WHERE job.lane = %(lane)s::int4 AND job.xid = hole.xid AND job.id > hole.id
         ORDER BY job.lane, job.xid, job.id LIMIT %(size)s::int8
@@ -28,7 +29,8 @@ WITH place AS MATERIALIZED (
     LIMIT %(size)s::int8
 ), next AS MATERIALIZED (
     SELECT job.xid, job.id, job.task, job.args::text AS args, job.attempt,
-           job.max_attempts, job.timeout, job.enqueued_at, job.entry, job.unique_key
+           job.max_attempts, job.timeout, job.enqueued_at, job.entry, job.unique_key,
+           (job.errors -> -1 ->> 'suspects')::int4 AS suspects
     FROM rota.log AS job
     WHERE job.lane = %(lane)s::int4
       AND (job.xid, job.id) > ((SELECT xid FROM place), (SELECT id FROM place))
@@ -109,6 +111,6 @@ WITH place AS MATERIALIZED (
     RETURNING seq
 )
 SELECT run.id, lease.id, run.task, run.args, run.attempt + 1, run.max_attempts, run.timeout,
-       extract(epoch FROM run.enqueued_at)::float8, run.unique_key
+       extract(epoch FROM run.enqueued_at)::float8, run.suspects, run.unique_key
 FROM moved LEFT JOIN (run CROSS JOIN lease) ON true
 ORDER BY run.xid, run.id

@@ -76,7 +76,8 @@ WITH plain AS MATERIALIZED (
              ) AS hole
              CROSS JOIN LATERAL (
                 SELECT job.xid, job.id, job.task, job.args::text AS args, job.attempt,
-                       job.max_attempts, job.timeout, job.enqueued_at, job.entry, job.unique_key
+                       job.max_attempts, job.timeout, job.enqueued_at, job.entry, job.unique_key,
+                       (job.errors -> -1 ->> 'suspects')::int4 AS suspects
                 FROM rota.log AS job
                 WHERE job.lane = open.lane AND job.xid = hole.xid AND job.id > hole.id
                 ORDER BY job.lane, job.xid, job.id LIMIT part.size
@@ -84,7 +85,8 @@ WITH plain AS MATERIALIZED (
              WHERE open.hole_xids <> '{}')
             UNION ALL
             (SELECT false, job.xid, job.id, job.task, job.args::text AS args, job.attempt,
-                    job.max_attempts, job.timeout, job.enqueued_at, job.entry, job.unique_key
+                    job.max_attempts, job.timeout, job.enqueued_at, job.entry, job.unique_key,
+                    (job.errors -> -1 ->> 'suspects')::int4 AS suspects
              FROM rota.log AS job
              WHERE job.lane = open.lane AND (job.xid, job.id) > (open.xid, open.id)
              ORDER BY job.lane, job.xid, job.id)
@@ -206,7 +208,7 @@ WITH plain AS MATERIALIZED (
     FROM run WHERE rated GROUP BY limit_id
 )
 SELECT run.id, lease.id, run.task, run.args, run.attempt + 1, run.max_attempts, run.timeout,
-       date_part('epoch', run.enqueued_at), run.unique_key, run.limit_id <> 0,
+       date_part('epoch', run.enqueued_at), run.suspects, run.unique_key, run.limit_id <> 0,
        CASE WHEN run.fills THEN run.limit_key END,
        run.lane
 FROM (SELECT FROM last LIMIT 1) AS moved

@@ -1,4 +1,4 @@
--- Tasks whose jobs lost their worker within the last hour, among the 1,000 newest finished jobs, up
+-- Tasks whose jobs were alone when their worker died within the last hour, among the 1,000 newest finished jobs, up
 -- to 1,000 that run, and the 1,000 entries at the end of each lane, where a rescue puts what shall run
 -- again: it leaves its mark in a job's errors and nowhere else. A job that is seen more than once
 -- counts once. Locks nothing. Walks finished_job and log_order backwards, and log_job for what is
@@ -23,9 +23,11 @@ WITH seen AS (
     ) AS job
 )
 SELECT task, count(DISTINCT id), min(extract(epoch FROM clock_timestamp()
-                                           - (errors -> -1 ->> 'at')::timestamptz))::float8
+                                           - (errors -> -1 ->> 'at')::timestamptz))::float8,
+       max(id)
 FROM seen
 WHERE errors -> -1 ->> 'exception' = 'rota.WorkerDied'
+  AND coalesce((errors -> -1 ->> 'suspects')::int4, 1) = 1
   AND (errors -> -1 ->> 'at')::timestamptz > clock_timestamp() - interval '1 hour'
 GROUP BY task
 ORDER BY count(DISTINCT id) DESC

@@ -1,13 +1,14 @@
--- Decide what becomes of rescued jobs: the attempt is spent and noted. Jobs with a request to cancel
--- are cancelled, those without another attempt are discarded, the others are appended to the log
--- again. Gives each job with its new state, and says in the tally how many ended.
+-- Decide what becomes of rescued jobs. Their worker's death is noted with how many `suspects` it leaves;
+-- `spent` is 1 where the attempt is. Jobs with a request to cancel are cancelled, those without another
+-- attempt are discarded, the others are appended to the log again. Gives each job with its new state, and
+-- says in the tally how many ended.
 -- `keep_until` of cancelled jobs is a day, rounded up to 45 minutes as in settle_complete.sql; that of
 -- discarded ones is what `keeps` says of their `queues`, else they stay for ever.
 WITH job AS MATERIALIZED (
     SELECT entry.*, coalesce(entry.errors, '[]') || jsonb_build_object(
                'attempt', entry.attempt + 1, 'at', now(), 'exception', 'rota.WorkerDied',
-               'message', 'the worker ' || %(worker)s::text || ' died or was cut off during this attempt',
-               'traceback', '') AS noted,
+               'message', %(message)s::text, 'traceback', '', 'suspects', %(suspects)s::int4) AS noted,
+           attempt + %(spent)s::int4 AS attempts,
            EXISTS (SELECT FROM rota.cancel_request AS request WHERE request.job = taken.id) AS unwanted
     FROM unnest(%(jobs)s::int8[]) AS taken (id)
     CROSS JOIN LATERAL (
@@ -18,12 +19,12 @@ WITH job AS MATERIALIZED (
     INSERT INTO rota.log (id, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts,
                           task, args, errors, unique_key, iteration, last_run)
     SELECT id, enqueued_at, lane, entry + 1, timeout, (SELECT last_value %% 4 FROM rota.log_turn),
-           attempt + 1, max_attempts, task, args, noted,
+           attempts, max_attempts, task, args, noted,
            CASE WHEN job.unique_key IS NOT NULL THEN (
                SELECT held.key FROM rota.unique_key AS held
                WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id) END,
            iteration, last_run
-    FROM job WHERE NOT unwanted AND attempt + 1 < max_attempts
+    FROM job WHERE NOT unwanted AND attempts < max_attempts
     ORDER BY xid, id
     RETURNING id, unique_key
 ), ended AS (
@@ -46,7 +47,7 @@ WITH job AS MATERIALIZED (
     LEFT JOIN unnest(%(queues)s::text[], %(keeps)s::float8[]) AS kept (queue, seconds)
         ON kept.queue = lane.queue
     CROSS JOIN LATERAL make_interval(secs => greatest(kept.seconds / 32, 0.001)) AS step
-    WHERE unwanted OR job.attempt + 1 >= job.max_attempts
+    WHERE unwanted OR job.attempts >= job.max_attempts
     RETURNING id, queue, priority, state, keep_until, unique_key
 ), counted AS (
     INSERT INTO rota.tally (slot, lane, state, expires, jobs)

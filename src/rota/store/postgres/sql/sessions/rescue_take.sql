@@ -1,7 +1,8 @@
 -- Take the leases of locked sessions that are still without a sign of life: a renewal may have
 -- been committed after the snapshot of rescue_lock.sql. Leases that a transaction has locked are left
 -- for the next rescue: a prepared transaction may last for days. Gives, for each session, its worker,
--- the jobs taken, and whether leases are left.
+-- the jobs taken that may have begun, those that had not, and whether leases are left. Suspects begin
+-- only in a lot.
 -- Locks leases by their ids' order, as settlements do; waits for no lock.
 WITH dead AS MATERIALIZED (
     SELECT session.id, session.host, session.pid FROM rota.session
@@ -18,11 +19,21 @@ WITH dead AS MATERIALIZED (
     RETURNING lease.session, lease.jobs
 )
 SELECT dead.id, dead.host || ':' || dead.pid,
-       coalesce(array_agg(job) FILTER (WHERE job IS NOT NULL), '{}'),
+       coalesce(array_agg(job.id) FILTER (WHERE job.begun), '{}'),
+       coalesce(array_agg(job.id) FILTER (WHERE NOT job.begun), '{}'),
        EXISTS (
            SELECT FROM rota.lease WHERE lease.session = dead.id
              AND NOT EXISTS (SELECT FROM held WHERE held.id = lease.id))
 FROM dead
 LEFT JOIN taken ON taken.session = dead.id
-LEFT JOIN LATERAL unnest(taken.jobs) AS job ON true
+LEFT JOIN rota.lot ON lot.session = dead.id
+LEFT JOIN LATERAL (
+    SELECT held.id, coalesce(held.id = ANY (lot.jobs), false)
+           OR entry.errors IS NULL OR NOT entry.errors -> -1 ? 'suspects' AS begun
+    FROM unnest(taken.jobs) AS held (id)
+    CROSS JOIN LATERAL (
+        SELECT entry.errors FROM rota.log AS entry WHERE entry.id = held.id
+        ORDER BY entry.id DESC, entry.entry DESC LIMIT 1
+    ) AS entry
+) AS job ON true
 GROUP BY dead.id, dead.host, dead.pid

@@ -1,11 +1,12 @@
--- Tasks whose jobs lost their worker within the last hour, among the 1,000 newest jobs.
+-- Tasks whose jobs were alone when their worker died within the last hour, among the 1,000 newest jobs.
 -- Locks nothing. Walks: the end of rota_job's primary key.
 WITH moment (now) AS (SELECT julianday('now')),
-seen (task, days) AS (
-    SELECT task, (SELECT now FROM moment) - julianday(json_extract(errors, '$[#-1].at'))
-    FROM (SELECT task, errors FROM rota_job ORDER BY id DESC LIMIT 1000)
+seen (id, task, days) AS (
+    SELECT id, task, (SELECT now FROM moment) - julianday(json_extract(errors, '$[#-1].at'))
+    FROM (SELECT id, task, errors FROM rota_job ORDER BY id DESC LIMIT 1000)
     WHERE json_extract(errors, '$[#-1].exception') = 'rota.WorkerDied'
+      AND coalesce(json_extract(errors, '$[#-1].suspects'), 1) = 1
 )
-SELECT task, count(*), min(days) * 86400.0
+SELECT task, count(*), min(days) * 86400.0, max(id)
 FROM seen WHERE days < 1.0 / 24
 GROUP BY task ORDER BY count(*) DESC LIMIT 20;
