@@ -133,7 +133,9 @@ class Log:
     @staticmethod
     def _session_rescued(event: SessionRescued) -> None:
         rescue = event.rescue
-        line = "session %s of worker %s ended without a word: %d job(s) available again, %d discarded"
+        line = (
+            "session %s of worker %s ended without a word: %d job(s) available again, %d discarded"
+        )
         values = [rescue.session, rescue.worker, len(rescue.available), len(rescue.discarded)]
         if rescue.blamed is not None:
             line += "; job %s was alone with it, and its attempt is spent"

@@ -97,7 +97,8 @@ def test_killing_a_worker(store_url: str, folder: Path) -> None:
     assert told["ok"] is True
     assert told["killed"]["rescued"] >= 1
     assert told["killed"]["seconds"] >= 1.0
-    assert told["attempts"]["2"] == told["killed"]["rescued"]
+    # Of several jobs none is to blame, and no attempt is spent.
+    assert told["attempts"].get("2", 0) == (told["killed"]["rescued"] == 1)
     assert not psutil.pid_exists(told["killed"]["pid"])
 
 

@@ -51,16 +51,14 @@ def test_a_killed_worker_at_default_settings(postgres: Ledger) -> None:
     victim.signal(signal.SIGKILL)
     killed = time.monotonic()
     finished = {job.id for job in ledger.records(State.COMPLETED)}
-    held = {job.id for job in ledger.records(State.RUNNING)}
-    assert len(held) >= 8
+    assert len(ledger.records(State.RUNNING)) >= 8
     ledger.go()
     ledger.worker(queues=("default", "long"))
     until(lambda: not ledger.unfinished(), "the jobs to be taken over", TAKEOVER + 5)
     assert time.monotonic() - killed < TAKEOVER
     records = {job.id: job for job in ledger.records(State.COMPLETED)}
     assert len(records) == count + 8
-    assert {job.attempt for job in records.values() if job.id in finished} == {1}
-    assert {job.attempt for job in records.values() if job.id in held} == {2}
+    assert {job.attempt for job in records.values()} == {1}
     starts = ledger.noted("start")
     assert set(starts) == set(ledger.noted("end")) == set(range(count + 8))
     for job in finished:
@@ -69,9 +67,9 @@ def test_a_killed_worker_at_default_settings(postgres: Ledger) -> None:
 
 
 def test_workers_killed_one_after_the_other(ledger: Ledger) -> None:
-    """Jobs outlive several workers; each death costs what was running one attempt."""
+    """Jobs outlive several workers; a death costs no more than one job an attempt."""
     count = 600
-    ledger.quick.using(max_attempts=30).enqueue_many({"number": number} for number in range(count))
+    ledger.quick.enqueue_many({"number": number} for number in range(count))
     ledger.worker(session_timeout=1.0, concurrency=4)
     for _ in range(3):
         victim = ledger.worker(session_timeout=1.0, concurrency=4)
@@ -80,9 +78,9 @@ def test_workers_killed_one_after_the_other(ledger: Ledger) -> None:
     until(lambda: not ledger.unfinished(), "the jobs to be taken over")
     assert ledger.count(State.COMPLETED) == count
     assert set(ledger.noted("end")) == set(range(count))
-    spent = {json.loads(job.args)["number"]: job.attempt for job in ledger.records()}
-    # A job that was claimed and not started by a victim has spent an attempt all the same.
-    assert all(times <= spent[number] for number, times in ledger.noted("start").items())
+    # Each death may have been of one job alone, and no job was alone with more of them.
+    assert max(job.attempt for job in ledger.records()) <= 4
+    assert sum(job.attempt - 1 for job in ledger.records()) <= 3
 
 
 def test_a_worker_that_was_frozen(postgres: Ledger) -> None:
@@ -136,7 +134,7 @@ def test_a_killed_worker_with_a_concurrency_per_queue(ledger: Ledger) -> None:
     ledger.go()
     until(lambda: not ledger.unfinished(), "all the jobs to end")
     assert set(ledger.noted("end")) == set(range(9))
-    assert sorted(job.attempt for job in ledger.records(State.COMPLETED)) == [1] * 7 + [2] * 2
+    assert sorted(job.attempt for job in ledger.records(State.COMPLETED)) == [1] * 9
 
 
 def test_a_clearing_that_is_killed(ledger: Ledger) -> None:

@@ -70,6 +70,8 @@ class Expected:
     state: State
     due: bool = True
     spent: int = 0
+    suspect: bool = False
+    """Whether it was claimed as a suspect: then it has not begun."""
     fresh: bool = True
     """Whether it never came back: then its place in line is that of its id."""
     unwanted: bool = False
@@ -265,6 +267,7 @@ class Machine(RuleBasedStateMachine):
             assert not left or not priorities or priorities[-1] <= min(left)
         for job in claimed:
             one = self.jobs[job.id]
+            one.suspect = job.suspects is not None
             assert (job.queue, job.priority, job.max_attempts, job.attempt) == (
                 one.queue, one.priority, one.max_attempts, one.spent + 1,
             )  # fmt: skip
@@ -445,8 +448,9 @@ class Machine(RuleBasedStateMachine):
         assert found.keys() == set(self.doomed)
         for session in self.doomed:
             mine = {job: one for job, one in self.jobs.items() if one.session == session}
+            begun = [one for one in mine.values() if not one.suspect]
             for one in mine.values():
-                one.spent += 1
+                one.spent += begun == [one]
                 if one.spent >= one.max_attempts and not one.unwanted:
                     one.ends(State.DISCARDED)
                 else:
@@ -539,7 +543,7 @@ def postgres(postgres_url: str, small_rings: None) -> Iterator[Callable[[], Plac
                 store.close()
 
             admin.execute(
-                "TRUNCATE rota.log, rota.cursor, rota.session, rota.heartbeat, rota.lease,"
+                "TRUNCATE rota.log, rota.cursor, rota.session, rota.lot, rota.heartbeat, rota.lease,"
                 " rota.cancel_request, rota.timer, rota.timer_mark, rota.tally, rota.tally_mark,"
                 " rota.finished, rota.lane, rota.queue, rota.unique_key, rota.limit_key"
             )

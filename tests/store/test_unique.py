@@ -541,6 +541,7 @@ def test_a_rescued_job_keeps_its_key(store: Store, connection: Connection) -> No
     for _ in range(2):
         session = open_session(store, connection, timeout=0.05)
         assert [job.id for job in claim(store, connection, session)] == [one.job]
+        connection.run(store.begin_lot(session, [one.job]))
         assert place(store, connection, "a") == [Placed(one.job, SKIPPED)]
         rescued(store, connection, session)
     assert states(store, connection, [one.job]) == [State.DISCARDED]

@@ -557,8 +557,8 @@ def test_a_killed_worker(app: Rota, tmp_path: Path, when: str) -> None:
             for handle in handles(app, ids):
                 handle.result(timeout=20)
     rows = [handle.record() for handle in handles(app, ids)]
-    assert {(row.state, row.attempt) for row in rows} == {(State.COMPLETED, 2)}
-    assert len(list(tmp_path.glob("started-*-2"))) == count
+    assert {(row.state, row.attempt) for row in rows} == {(State.COMPLETED, 1)}
+    assert {error.exception for row in rows for error in row.errors} == {"rota.WorkerDied"}
     assert len(list(tmp_path.glob("finished-*"))) == count
 
 

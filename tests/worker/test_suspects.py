@@ -77,6 +77,7 @@ def test_suspects_of_a_limit_in_queues_with_a_concurrency(app: Rota, together: T
 
     @app.task(name="work", queue="mail", limit=Limit("{key}", running=1))
     async def work(number: int, key: str) -> None:
+        assert key == str(number % MANY)
         await together.run(number)
 
     work.enqueue_many((number, str(number)) for number in range(MANY))

@@ -101,17 +101,19 @@ def test_a_dead_worker(db: Database) -> None:
 
 
 def test_rescued_jobs(db: Database) -> None:
-    """Jobs that lost their worker are found where they wait, run again, and ended; each once."""
-    first = db.session(timeout=5.0)
-    db.enqueue(2, task="shop.render", max_attempts=2)
-    db.enqueue(1, task="shop.export", max_attempts=1)
-    db.claim(first)
-    db.sql("UPDATE rota.heartbeat SET at = now() - interval '1 hour'")
-    db.own.run(db.store.rescue())
+    """Jobs that were alone with their worker are found where they wait, run again, and ended; each once."""
+    died = {"one": "render", "two": "render", "three": "export", "four": "mail"}
+    for queue, task in died.items():
+        session = db.session(timeout=5.0)
+        count, attempts = 2 if task == "mail" else 1, 1 if task == "export" else 2
+        db.enqueue(count, task=f"shop.{task}", max_attempts=attempts, queue=queue)
+        assert len(db.claim(session, queues=[queue])) == count
+        db.sql("UPDATE rota.heartbeat SET at = now() - interval '1 hour'")
+        db.own.run(db.store.rescue())
     found = {"shop.export": 1, "shop.render": 2}
     assert {rescued.task: rescued.jobs for rescued in look(db).work.rescued} == found
     session = db.session()
-    again = db.claim(session)
+    again = db.claim(session, queues=["one", "two"])
     assert len(again) == 2
     assert {rescued.task: rescued.jobs for rescued in look(db).work.rescued} == found
     db.settle(session, again)

@@ -184,7 +184,7 @@ def test_leased_rows_are_rescued_after_a_turn(db: Database) -> None:
     assert list(rescue.available) == jobs
     again = db.claim(db.session())
     assert [(job.id, job.attempt, job.args) for job in again] == [
-        (job, 2, f'{{"number":{number}}}') for number, job in enumerate(jobs)
+        (job, 1, f'{{"number":{number}}}') for number, job in enumerate(jobs)
     ]
 
 

@@ -184,13 +184,12 @@ def test_workers_and_jobs(store: SqliteStore) -> None:
 def test_rescued_jobs(store: SqliteStore) -> None:
     """Jobs that were alone when their worker died within the hour are told by their task."""
     with closing(store.connect()) as connection:
-        for count in (1, 1, 3):
+        for queue, count in (("one", 1), ("two", 1), ("three", 3)):
             session = open_session(store, connection, timeout=0.0)
-            jobs = enqueue(store, connection, count, task="shop.render")
-            claim(store, connection, session, count)
+            enqueue(store, connection, count, task="shop.render", queue=queue)
+            assert len(claim(store, connection, session, queues=(queue,))) == count
             connection.run(store.rescue())
             connection.run(store.rescue())
-            connection.run(store.pause("default")) if count == 3 else None
     [rescued] = look(store).work.rescued
     assert (rescued.task, rescued.jobs) == ("shop.render", 2)
     assert rescued.last == pytest.approx(0, abs=30)

@@ -130,25 +130,7 @@ def take_over(sessions: Sequence[int], keep: Mapping[str, float]) -> Steps[list[
             continue
         # With a lease that stays, others may have begun.
         alone = len(begun) == 1 and not left
-        available: list[JobId] = []
-        ended: list[tuple[JobId, str]] = []
-        if begun:
-            came = yield RESCUE_JOBS(
-                jobs=begun,
-                message=death_message(worker, len(begun), spent=alone),
-                suspects=len(begun),
-                spent=int(alone),
-                queues=list(keep),
-                keeps=list(keep.values()),
-            )
-            for job, state, _ in came:
-                if state == State.AVAILABLE:
-                    available.append(JobId(job))
-                else:
-                    ended.append((JobId(job), state))
-            unique = [(JobId(job), state, key) for job, state, key in came if key is not None]
-            yield from keys_wait([(job, key) for job, state, key in unique if state == "available"])
-            yield from keys_end([(job, key) for job, state, key in unique if state != "available"])
+        available, ended = yield from _mourn(worker, begun, keep, spent=alone)
         if waiting:
             available += yield from give_back(sorted(map(JobId, waiting)))
         yield from tell_if_waited(job for job, _ in ended)
@@ -164,3 +146,24 @@ def take_over(sessions: Sequence[int], keep: Mapping[str, float]) -> Steps[list[
     if any(rescue.available for rescue in rescues):
         yield WAKE()
     return rescues
+
+
+def _mourn(
+    worker: str, begun: Sequence[int], keep: Mapping[str, float], *, spent: bool
+) -> Steps[tuple[list[JobId], list[tuple[JobId, str]]]]:
+    """Note a worker's death in the jobs it had begun: which are available again, and which ended how."""
+    if not begun:
+        return [], []
+    came = yield RESCUE_JOBS(
+        jobs=begun,
+        message=death_message(worker, len(begun), spent=spent),
+        suspects=len(begun),
+        spent=int(spent),
+        queues=list(keep),
+        keeps=list(keep.values()),
+    )
+    unique = [(JobId(job), state, key) for job, state, key in came if key is not None]
+    yield from keys_wait([(job, key) for job, state, key in unique if state == State.AVAILABLE])
+    yield from keys_end([(job, key) for job, state, key in unique if state != State.AVAILABLE])
+    available = [JobId(job) for job, state, _ in came if state == State.AVAILABLE]
+    return available, [(JobId(job), state) for job, state, _ in came if state != State.AVAILABLE]

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 
 from rota.errors import LeaseLost
 from rota.model.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
-from rota.model.suspects import death_message
 from rota.model.states import State
+from rota.model.suspects import death_message
 from rota.store.operation import Begin, Steps, Then, operation
 from rota.store.sqlite.counters import BUCKET, added
 from rota.store.sqlite.enqueue_keyed import moved_on
@@ -107,8 +107,6 @@ def rescue(keep: Mapping[str, float] | None = None) -> Steps[list[Rescue]]:
             tuple(sorted(JobId(row[0]) for row in rows if row[2] == state))
             for state in (State.AVAILABLE, State.DISCARDED)
         )
-        rescues.append(
-            Rescue(session, worker, available, discarded, begun[0] if alone else None)
-        )
+        rescues.append(Rescue(session, worker, available, discarded, begun[0] if alone else None))
     yield RESCUE_NOTICE()
     return rescues
