@@ -118,6 +118,20 @@ def test_a_rescue_and_a_settlement_of_several_leases(db: Database) -> None:
 
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("fenced", [True, False])
+def test_a_lease_that_stays_is_not_alone(db: Database) -> None:
+    """A job is not to blame for its worker's death while another one of the session is locked."""
+    session = db.session()
+    jobs: list[ClaimedJob] = []
+    for _ in range(2):
+        db.enqueue(1)
+        jobs += db.claim(session)
+    db.silence(session)
+    third = holding(db, f"SELECT FROM rota.lease WHERE id = {jobs[0].lease} FOR UPDATE")
+    [found] = db.own.run(db.store.rescue())
+    assert (found.available, found.blamed) == ((jobs[1].id,), None)
+    third.rollback()
+
+
 def test_a_stranger_cannot_settle(
     db: Database, monkeypatch: pytest.MonkeyPatch, *, fenced: bool, whole: bool
 ) -> None:
