@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.both
 
 SHORT = 0.02
-MANY = 40
+MANY = 24
 
 
 def kill_a_worker_with(app: Rota, count: int) -> None:
@@ -42,7 +42,7 @@ class Together:
         self.most = max(self.most, len(self.running))
         for other in self.running:
             self.beside.setdefault(other, set()).update(self.running)
-        await asyncio.sleep(0.002)
+        await asyncio.sleep(0.02)
         self.running.discard(number)
 
 
@@ -62,9 +62,10 @@ def test_suspects_run_in_lots(app: Rota, together: Together) -> None:
     work.enqueue_many((number,) for number in range(MANY))
     kill_a_worker_with(app, MANY)
     work.enqueue_many((MANY + number,) for number in range(MANY))
+    work.using(priority=-1).enqueue_many((2 * MANY + number,) for number in range(3))
     drained(app, concurrency=10)
     assert {job.state for job in records(app)} <= {State.COMPLETED}
-    assert together.beside.keys() == set(range(2 * MANY))
+    assert together.beside.keys() == set(range(2 * MANY + 3))
     for number in range(MANY):
         assert len(together.beside[number]) <= MANY // 8
         assert max(together.beside[number]) < MANY

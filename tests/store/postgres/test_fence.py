@@ -116,8 +116,6 @@ def test_a_rescue_and_a_settlement_of_several_leases(db: Database) -> None:
     assert state(db, jobs[0]) is State.COMPLETED
 
 
-@pytest.mark.parametrize("whole", [True, False])
-@pytest.mark.parametrize("fenced", [True, False])
 def test_a_lease_that_stays_is_not_alone(db: Database) -> None:
     """A job is not to blame for its worker's death while another one of the session is locked."""
     session = db.session()
@@ -132,6 +130,8 @@ def test_a_lease_that_stays_is_not_alone(db: Database) -> None:
     third.rollback()
 
 
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("fenced", [True, False])
 def test_a_stranger_cannot_settle(
     db: Database, monkeypatch: pytest.MonkeyPatch, *, fenced: bool, whole: bool
 ) -> None:
