@@ -884,3 +884,24 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION rota.lock_waiting IS 'Lock keys whose jobs have not started, and no others.';
+
+
+-- Replication -----------------------------------------------------------------------------------
+
+-- Under a publication PostgreSQL refuses to change or delete rows that it cannot name to a subscriber.
+-- A table without a primary key names them by all their columns: nothing is written for that unless
+-- `wal_level` is `logical`.
+DO $$
+DECLARE
+    one regclass;
+BEGIN
+    FOR one IN
+        SELECT entry.oid FROM pg_class AS entry
+        WHERE entry.relnamespace = 'rota'::regnamespace AND entry.relkind IN ('r', 'p')
+          AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = entry.oid AND indisprimary)
+        ORDER BY entry.relname
+    LOOP
+        EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', one);
+    END LOOP;
+END
+$$;
