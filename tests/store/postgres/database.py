@@ -16,6 +16,7 @@ from rota.store.migrate import migrate
 from rota.store.operation import Begin, Operation, Query
 from rota.store.postgres.connection import POOLED_BEGIN, PostgresConnection
 from rota.store.postgres.store import PostgresStore
+from tests.store.factories import until
 
 T = TypeVar("T")
 
@@ -185,6 +186,18 @@ class Later(Generic[T]):
         if self._failed:
             raise self._failed[0]
         return self._found[0]
+
+
+def holding(db: Database, what: str) -> Raw:
+    """A third connection that holds a lock until it rolls back."""
+    raw = db.bare()
+    raw.execute(what)
+    return raw
+
+
+def stopped(db: Database, later: "Later[Any]", third: Raw) -> None:
+    """Wait until an operation waits for the third connection."""
+    until(lambda: db.waits_for(later.pid, third.info.backend_pid) or None)
 
 
 def ids(jobs: Sequence[ClaimedJob]) -> list[JobId]:

@@ -1,8 +1,9 @@
 """Anchoring the logs anew after a dump was restored into another cluster.
 
 Transaction ids start again there, so the old cursors stand in the future and new jobs before them
-would never be claimed. The tables remember which cluster they belong to; the first worker that
-finds another one appends every job that was available or leased once more, under the new numbers,
+would never be claimed. The tables remember which cluster they belong to; a clone made of the cluster's
+files has the same name, and is told by ids that are still to come. The first worker that finds either
+appends every job that was available or leased once more, under the new numbers,
 and starts the cursors at the beginning. A worker that still has a session of the old cluster cannot
 renew it here, and opens a new one, which leads here too.
 
