@@ -20,7 +20,8 @@ $$;
 -- Whether the tables were restored here from a dump: the cluster has another name, or there are transaction
 -- ids that are still to come here. A clone of a cluster's files has its name, and goes on from its ids.
 -- Whatever a snapshot shows lies before its xmax. A few probes, of which none walks dead rows, for each
--- sign of life of a worker; origin_check.sql looks at more when a worker starts.
+-- sign of life of a worker, in tables that are never locked for long; origin_check.sql looks at more when
+-- a worker starts.
 CREATE VIEW rota.restored AS
 SELECT EXISTS (
         SELECT FROM rota.origin, pg_control_system() AS here
@@ -31,10 +32,6 @@ SELECT EXISTS (
     OR coalesce((
         SELECT pg_snapshot_xmax(mark.snapshot) > pg_snapshot_xmax(pg_current_snapshot())
         FROM rota.timer_mark AS mark ORDER BY mark.seq DESC LIMIT 1), false)
-    OR coalesce((
-        SELECT true FROM rota.timer
-        WHERE timer.xid >= pg_snapshot_xmax(pg_current_snapshot())
-        ORDER BY timer.xid LIMIT 1), false)
     OR coalesce((
         SELECT true FROM rota.lane
         CROSS JOIN LATERAL (
