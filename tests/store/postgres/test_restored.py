@@ -290,31 +290,38 @@ WAYS = ["whole", "data", "replicated"]
 """A dump; one of the data alone, after `rota migrate`; logical replication."""
 
 
+@pytest.fixture
+def elsewhere() -> Iterator[str]:
+    """The URL of an empty database in another cluster, which no other test uses."""
+    with PostgresServer.start() as server:
+        yield server.create_database("copy")
+
+
 @pytest.mark.large
 @pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("postgres_server", [{"wal_level": "logical"}], indirect=True)
 def test_completed_jobs_do_not_run_again(
-    postgres_server: PostgresServer, postgres_url: str, way: str, *, ahead: bool
+    postgres_server: PostgresServer, elsewhere: str, way: str, *, ahead: bool
 ) -> None:
     """However rows came into another cluster, whose ids are ahead or behind: what is done is done."""
     url = postgres_server.create_database("shop")
     with Database(url) as old:
-        later, earlier = (postgres_url, url) if ahead else (url, postgres_url)
+        later, earlier = (elsewhere, url) if ahead else (url, elsewhere)
         burn(later, next_id(earlier) + 20_000)
         session = old.session()
         settled(old, session)
         if way == "replicated":
-            left = replicated(old, session, postgres_url)
+            left = replicated(old, session, elsewhere)
         else:
             left = settled(old, session)
             if way == "data":
-                Database(postgres_url).__exit__()
+                Database(elsewhere).__exit__()
             # Of a partition pg_dump does not know that its foreign key wants the sessions first.
             options = ["--data-only", "--disable-triggers"] if way == "data" else []
-            psql(postgres_url, dumped(url, *options))
-    with Database(postgres_url) as db:
-        assert (next_id(postgres_url) > next_id(url)) == ahead
+            psql(elsewhere, dumped(url, *options))
+    with Database(elsewhere) as db:
+        assert (next_id(elsewhere) > next_id(url)) == ahead
         new = []
         if way != "replicated":  # which leaves the sequences behind: a worker has to come first
             new = db.enqueue(2)
