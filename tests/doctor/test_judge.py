@@ -8,7 +8,7 @@ from rota.doctor import horizon
 from rota.doctor.amounts import duration, size
 from rota.doctor.finding import Finding, Severity, few, worst
 from rota.model.job import JobId
-from rota.store.health import MissingRights, RescueFacts, WaitFacts
+from rota.store.health import MissingRights, ReplicationFacts, RescueFacts, WaitFacts
 from tests.doctor import facts as given
 
 OK, NOTE, WARNING, CRITICAL = Severity
@@ -24,6 +24,7 @@ def test_health() -> None:
 COMMANDS = (
     "rota ", "pip ", "sqlite3 ", "ps ", "df ", "fuser ", "timedatectl ", "python ", "SELECT ",
     "GRANT ", "ALTER SYSTEM ", "VACUUM ", "ROLLBACK PREPARED ",
+    "DROP PUBLICATION ", "ALTER PUBLICATION ", "DROP SUBSCRIPTION ",
 )  # fmt: skip
 
 
@@ -468,6 +469,26 @@ def test_tables_without_a_version() -> None:
 def test_a_restored_dump() -> None:
     """Tables of another cluster are named."""
     assert "restored" in given.only(given.postgres(foreign=True)).title
+
+
+@pytest.mark.parametrize(
+    ("replication", "severity", "step"),
+    [
+        (ReplicationFacts("publication", "all", all_tables=True), WARNING,
+         'DROP PUBLICATION "all"; CREATE PUBLICATION "all" FOR TABLES IN SCHEMA public;'),
+        (ReplicationFacts("publication", "p", all_tables=False, tables=("lease", "log")), WARNING,
+         'ALTER PUBLICATION "p" DROP TABLE rota.lease, rota.log;'),
+        (ReplicationFacts("publication", "p", all_tables=False), WARNING,
+         'ALTER PUBLICATION "p" DROP TABLES IN SCHEMA rota;'),
+        (ReplicationFacts("subscription", "s", all_tables=False), WARNING,
+         'DROP SUBSCRIPTION "s";'),
+    ],
+)  # fmt: skip
+def test_replication(replication: ReplicationFacts, severity: Severity, step: str) -> None:
+    """Rota's tables in a publication or a subscription: what it means, and how to leave them out."""
+    found = given.only(given.postgres(replication=(replication,)))
+    assert (found.severity, found.subject, found.advice) == (severity, "replication", step)
+    assert replication.name in found.title
 
 
 # Words --------------------------------------------------------------------------------------------

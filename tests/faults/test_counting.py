@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rota import State
-from rota.store.postgres import counters, rings
+from rota.store.postgres import clearing, counters, rings
 from tests.faults.processes import Ledger, WorkerProcess, until
 
 COUNT = 400
@@ -45,6 +45,7 @@ def ledger(store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     for ring in ("LOG_SIZE", "CURSOR_SIZE", "TALLY_SIZE", "FINISHED_SIZE"):
         monkeypatch.setattr(rings, ring, 0)
     monkeypatch.setattr(counters, "MARK_AGE", 0.0)
+    monkeypatch.setattr(clearing, "REST", 0.0)
     with Ledger(tmp_path, store_url) as ledger:
         yield ledger
 

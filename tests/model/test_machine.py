@@ -519,6 +519,7 @@ def check(make: Callable[[], Place], searching: settings) -> None:
 def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments so small that every tidying turns the rings, and a mark whenever one is asked for."""
     monkeypatch.setattr("rota.store.postgres.counters.MARK_AGE", 0.0)
+    monkeypatch.setattr("rota.store.postgres.clearing.REST", 0.0)
     for ring in ("LOG", "CURSOR", "LEASE", "TALLY", "LIMIT", "FINISHED"):
         monkeypatch.setattr(f"rota.store.postgres.rings.{ring}_SIZE", 0)
 

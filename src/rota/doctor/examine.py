@@ -2,7 +2,18 @@
 
 from dataclasses import dataclass, replace
 
-from rota.doctor import file, horizon, rights, schema, server, settings, tables, waits, work
+from rota.doctor import (
+    file,
+    horizon,
+    replication,
+    rights,
+    schema,
+    server,
+    settings,
+    tables,
+    waits,
+    work,
+)
 from rota.doctor.finding import Finding, Severity, worst_first
 from rota.errors import RotaError
 from rota.store.connections import Connection
@@ -64,6 +75,7 @@ def judge(facts: Facts, *, hears: bool | None) -> list[Finding]:
             # Without tables no right can be missing.
             if "rights" not in facts.unseen and (facts.work.schema or "schema" in facts.unseen):
                 found += rights.judge(facts)
+            found += replication.judge(facts)
             found += tables.judge(facts)
             found += server.judge(facts, hears=hears)
             found += settings.judge(facts.settings)

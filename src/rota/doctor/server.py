@@ -54,9 +54,9 @@ def judge(facts: PostgresFacts, *, hears: bool | None) -> list[Finding]:
             Finding(
                 Severity.WARNING,
                 "origin",
-                "Rota's tables were restored here from another cluster",
-                "The old cluster's transaction ids mean nothing here. The first worker that starts "
-                "puts that right; until then jobs may not be claimed.",
+                "Rota's tables were restored here from a dump",
+                "The transaction ids in them mean nothing here. The first worker that starts puts that "
+                "right; until then jobs may not be claimed.",
                 "rota worker MODULE:APP",
             )
         )

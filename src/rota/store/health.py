@@ -181,6 +181,21 @@ class MissingRights:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicationFacts:
+    """A publication or a subscription that has tables of Rota's.
+
+    Attributes:
+        all_tables: Whether a publication is for all tables.
+        tables: Those that a publication names itself; none where it has the whole schema.
+    """
+
+    kind: Literal["publication", "subscription"]
+    name: str
+    all_tables: bool
+    tables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class WaitFacts:
     """A session that waits for a lock while it uses Rota's tables, and what blocks it."""
 
@@ -197,6 +212,7 @@ class PostgresFacts:
     Attributes:
         settings: The server's settings as a new session of this role has them, in base units.
         rights: What a worker needs and this role lacks.
+        replication: Logical replication of Rota's tables.
         dead_rows: Rows that were updated or deleted and wait for vacuum, in all tables here.
         foreign: Whether the tables came here from another cluster, by dump and restore.
     """
@@ -208,6 +224,7 @@ class PostgresFacts:
     tables: tuple[TableFacts, ...] = ()
     waits: tuple[WaitFacts, ...] = ()
     rights: tuple[MissingRights, ...] = ()
+    replication: tuple[ReplicationFacts, ...] = ()
     dead_rows: int = 0
     foreign: bool = False
     unseen: Unseen = field(default_factory=dict)

@@ -5,7 +5,14 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from rota.store.postgres import clearing
 from tests.store.postgres.database import Database, Raw
+
+
+@pytest.fixture(autouse=True)
+def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that is clear is truncated in the same round."""
+    monkeypatch.setattr(clearing, "REST", 0.0)
 
 
 @pytest.fixture

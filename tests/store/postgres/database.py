@@ -1,5 +1,6 @@
 """A migrated PostgreSQL database in the hands of a test: Rota's connections, and bare ones."""
 
+import subprocess
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from threading import Thread
@@ -16,6 +17,8 @@ from rota.store.migrate import migrate
 from rota.store.operation import Begin, Operation, Query
 from rota.store.postgres.connection import POOLED_BEGIN, PostgresConnection
 from rota.store.postgres.store import PostgresStore
+from tests.cli.by_hand import client
+from tests.store.factories import until
 
 T = TypeVar("T")
 
@@ -185,6 +188,26 @@ class Later(Generic[T]):
         if self._failed:
             raise self._failed[0]
         return self._found[0]
+
+
+def holding(db: Database, what: str) -> Raw:
+    """A third connection that holds a lock until it rolls back."""
+    raw = db.bare()
+    raw.execute(what)
+    return raw
+
+
+def stopped(db: Database, later: "Later[Any]", third: Raw) -> None:
+    """Wait until an operation waits for the third connection."""
+    until(lambda: db.waits_for(later.pid, third.info.backend_pid) or None)
+
+
+def dumped(url: str, *options: str) -> str:
+    """A dump, made by PostgreSQL's own program."""
+    done = subprocess.run(
+        [client("pg_dump"), *options, url], capture_output=True, text=True, check=True, timeout=100
+    )
+    return done.stdout
 
 
 def ids(jobs: Sequence[ClaimedJob]) -> list[JobId]:

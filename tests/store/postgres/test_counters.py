@@ -7,12 +7,12 @@ import pytest
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
 from rota.store.operation import Query, Rows, Statement, Stepped, Steps
-from rota.store.postgres import counters, rings
+from rota.store.postgres import clearing, counters, rings
 from rota.store.postgres.claim import CLAIM, CLAIM_LOCK
 from tests.store.factories import until
 from tests.store.postgres.counting import marks, queue, right, squeeze, tidy
 from tests.store.postgres.database import KEEP, Database, Later
-from tests.store.postgres.test_fence import restore
+from tests.store.postgres.test_restored import restore
 
 NOTHING = Statement("nothing", "SELECT 0")
 SQUEEZE = counters.SQUEEZE
@@ -35,7 +35,8 @@ def test_rows_that_came_and_went_between_two_marks(
 ) -> None:
     """A segment is counted before it is truncated; else what went through it is not."""
     if not squeezed:
-        monkeypatch.setattr(rings, "SQUEEZE", lambda **_: NOTHING())
+        for module in (clearing, rings):
+            monkeypatch.setattr(module, "SQUEEZE", lambda **_: NOTHING())
     squeeze(db)
     session = db.session()
     db.enqueue(30)
@@ -50,6 +51,20 @@ def test_rows_that_came_and_went_between_two_marks(
     if squeezed:
         assert (queue(db).appended, queue(db).claimed) == (33, 33)
         assert queue(db).counts == {State.COMPLETED: 20}
+
+
+def test_rows_that_came_and_went_since_a_table_was_clear(db: Database) -> None:
+    """They are counted under the lock of the truncation."""
+    squeeze(db)
+    session = db.session()
+    db.enqueue(30)
+    db.settle(session, db.claim(session), keep=KEEP)
+    db.own.run(rings.turn_log())
+    db.own.run(rings.turn_slots())
+    assert db.own.run(rings.empty_log(0)) == ["log: segment 0 is empty again"]
+    assert db.own.run(rings.empty_slot("tally", 0)) == ["tally: table 0 is empty again"]
+    assert right(db)
+    assert queue(db).counts == {State.COMPLETED: 30}
 
 
 ENDINGS: dict[str, tuple[str, ...]] = {

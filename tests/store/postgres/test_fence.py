@@ -11,25 +11,13 @@ from typing import Any
 import pytest
 
 from rota.errors import LeaseLost, StoreUnavailable
-from rota.model.job import ClaimedJob, Rescue, SessionId, SessionInfo
+from rota.model.job import ClaimedJob, Rescue, SessionId
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
 from rota.store.operation import Begin, Operation, Statement, Stepped, Steps
 from rota.store.postgres import claim, sessions, settle
 from tests.store.factories import until
-from tests.store.postgres.database import KEEP, Database, Later, Raw, ids
-
-
-def holding(db: Database, what: str) -> Raw:
-    """A third connection that holds a lock until it rolls back."""
-    raw = db.bare()
-    raw.execute(what)
-    return raw
-
-
-def stopped(db: Database, later: "Later[Any]", third: Raw) -> None:
-    """Wait until an operation waits for the third connection."""
-    until(lambda: db.waits_for(later.pid, third.info.backend_pid) or None)
+from tests.store.postgres.database import KEEP, Database, Later, holding, ids, stopped
 
 
 def behind(db: Database, loser: "Later[Any]", winner: "Later[Any]") -> None:
@@ -325,145 +313,3 @@ def test_the_dead_do_nothing(db: Database) -> None:
     for table in ("session", "heartbeat", "lease"):
         assert db.one(f"SELECT count(*) FROM rota.{table}") == 0
     assert db.one("SELECT count(*) FROM rota.log WHERE entry = 1") == 3
-
-
-# A dump restored into another cluster -------------------------------------------------------
-
-
-def restore(db: Database, *, ahead: int = 1_000_000) -> None:
-    """Make the tables look as if a dump from another cluster, older by `ahead`, was restored."""
-    db.sql("BEGIN")
-    moved = f"(({{}})::text::int8 + {ahead})::text::xid8"
-    for table in ("log", "timer", "cursor", "tally"):
-        db.sql(f"UPDATE rota.{table} SET xid = {moved.format('xid')}")
-    db.sql(
-        "UPDATE rota.cursor SET hole_xids = ARRAY(SELECT "
-        + moved.format("hole")
-        + " FROM unnest(hole_xids) WITH ORDINALITY AS hole (hole, n) ORDER BY n)"
-    )
-    for table in ("timer_mark", "tally_mark"):
-        db.sql(
-            "UPDATE rota.{1} SET snapshot = ({0} || ':' || {0} || ':')::pg_snapshot".format(
-                f"(pg_snapshot_xmax(snapshot)::text::int8 + {ahead})::text", table
-            )
-        )
-    db.sql("UPDATE rota.origin SET system_identifier = 1")
-    db.sql("COMMIT")
-
-
-def test_a_restored_database(db: Database) -> None:
-    """Available, running, delayed and finished jobs are all there again, and each just once."""
-    session = db.session()
-    done, kept = db.enqueue(2)
-    db.settle(session, db.claim(session, 1))
-    db.settle(session, db.claim(session, 1), keep=KEEP)
-    late = db.bare()
-    cut = db.enqueue(3, conn=late)
-    passed = db.enqueue(1)
-    running = db.claim(session)
-    late.commit()
-    running += db.claim(session, 1)
-    urgent = db.enqueue(1, priority=-1)
-    available = db.enqueue(2)
-    due = db.enqueue(2, delay=0.0)
-    scheduled = db.enqueue(2, delay=600.0)
-    restore(db)
-    successor = db.session()
-    db.own.run(db.store.stage(100))
-    claimed = db.claim_all(successor, 2)
-    assert sorted(ids(claimed)) == sorted([*cut, *passed, *urgent, *available, *due])
-    assert {job.attempt for job in claimed} == {1}
-    assert db.settle(session, running) == ids(running)
-    assert [job.id for job in db.own.run(db.store.get([done, kept]))] == [kept]
-    assert [job.state for job in db.own.run(db.store.get(scheduled))] == [State.SCHEDULED] * 2
-    db.settle(successor, claimed)
-    again = db.enqueue(3)
-    assert ids(db.claim_all(db.session(), 2)) == again
-
-
-def test_jobs_enqueued_before_the_first_worker(db: Database) -> None:
-    """What is enqueued after the restore and before any worker came is not lost."""
-    session = db.session()
-    db.enqueue(2)
-    db.settle(session, db.claim(session, 1))
-    [old] = [row[0] for row in db.sql("SELECT max(id) FROM rota.log")]
-    restore(db)
-    new = db.enqueue(2)
-    nested = db.bare()
-    nested.execute("SAVEPOINT one")
-    new += db.enqueue(1, conn=nested)
-    nested.execute("RELEASE SAVEPOINT one")
-    nested.commit()
-    assert sorted(ids(db.claim_all(db.session()))) == [old, *new]
-
-
-def test_jobs_committed_while_the_logs_are_anchored(db: Database) -> None:
-    """A producer that commits while the first worker is at it, or after, loses nothing."""
-    [old] = db.enqueue(1)
-    restore(db)
-    during, after = db.bare(), db.bare()
-    one = db.enqueue(1, conn=during)
-    other = db.enqueue(1, conn=after)
-    # Stops a deletion of rows that have been read already, and no producer.
-    third = holding(db, "LOCK TABLE rota.log_3 IN SHARE MODE")
-    opening = Later(db, db.store.open_session(_info()))
-    stopped(db, opening, third)
-    during.commit()
-    third.rollback()
-    session = opening.result()
-    claimed = ids(db.claim_all(session))
-    after.commit()
-    claimed += ids(db.claim_all(session))
-    assert sorted(claimed) == [old, *one, *other]
-
-
-def test_two_workers_after_a_restore(db: Database) -> None:
-    """The logs are anchored once, by the first worker, and no job is there twice."""
-    jobs = db.enqueue(5)
-    restore(db)
-    third = holding(db, "SELECT FROM rota.lane FOR NO KEY UPDATE")
-    openings = [Later(db, db.store.open_session(_info())) for _ in range(3)]
-    blocked = "SELECT count(*) FROM unnest(%s::int[]) AS pid WHERE pg_blocking_pids(pid) <> '{}'"
-    pids = [opening.pid for opening in openings]
-    until(lambda: True if db.one(blocked, pids) == len(pids) else None)
-    third.rollback()
-    alive = [opening.result() for opening in openings]
-    assert db.one("SELECT count(*) FROM rota.session") == 3
-    assert ids(db.claim_all(alive[0], 2)) == jobs
-    assert db.claim(alive[1]) == []
-
-
-def test_a_worker_that_outlived_the_restore(db: Database) -> None:
-    """A session of the old cluster cannot be renewed: its worker opens a new one."""
-    session = db.session()
-    jobs = db.enqueue(2)
-    db.claim(session, 1)
-    restore(db)
-    assert not db.own.run(db.store.renew(session)).alive
-    assert sorted(ids(db.claim_all(db.session()))) == jobs
-
-
-def test_timers_after_a_restore_are_not_walked_again_and_again(db: Database) -> None:
-    """Timers with transaction ids of the future do not make every staging look at all of them."""
-    db.enqueue(20, delay=600.0)
-    restore(db)
-    db.session()
-    db.own.run(db.store.stage(10))
-    marks = db.one("SELECT count(*) FROM rota.timer_mark")
-    for _ in range(3):
-        db.own.run(db.store.stage(10))
-    assert db.one("SELECT count(*) FROM rota.timer_mark") == marks
-
-
-def test_a_cluster_that_was_upgraded(db: Database) -> None:
-    """After pg_upgrade the rows have another system's name and sound ids: no job runs again."""
-    session = db.session()
-    db.sql("UPDATE rota.origin SET system_identifier = 1")
-    jobs = db.enqueue(4)
-    db.settle(session, db.claim(session, 2))
-    db.claim(session, 1)
-    assert sorted(ids(db.claim_all(db.session()))) == jobs[2:]
-
-
-def _info() -> SessionInfo:
-    return SessionInfo(host="beta", pid=1, queues=("default",), timeout=600.0)

@@ -18,7 +18,6 @@ from rota.model.job import ClaimedJob, JobId
 from rota.model.settlement import Settlement
 from rota.model.states import Move
 from rota.store.postgres import claim as claiming
-from rota.store.postgres.tidy import tidy
 from tests.fixtures.large import LARGE
 from tests.store.factories import error_json
 from tests.store.postgres.database import Database, Raw
@@ -111,7 +110,7 @@ class History:
     def _tidy(self) -> None:
         own = self.db.connect()
         while not self.done.is_set():
-            for did in own.run(tidy()):
+            for did in own.run(self.db.store.tidy()):
                 self.tidied[
                     did.partition(":")[0] + (" emptied" if "empty" in did else " left")
                 ] += 1

@@ -105,10 +105,10 @@ def test_a_lane_with_rows_keeps_its_cursor(
 ) -> None:
     """Without it what was handed out would be handed out again."""
     if early:
-        text = rings.CURSOR_COPY_FORWARD.text
+        text = rings.CURSOR_REPEAT.text
         hasty = text.replace("NOT lane.of_key OR EXISTS", "NOT lane.of_key OR NOT EXISTS")
         assert hasty != text
-        monkeypatch.setattr(rings, "CURSOR_COPY_FORWARD", Statement("hasty", hasty))
+        monkeypatch.setattr(rings, "CURSOR_REPEAT", Statement("hasty", hasty))
     monkeypatch.setattr(rings, "LOG_SIZE", 1 << 30)
     keyed(db, "aa", ONE)
     session = db.session()
@@ -126,9 +126,9 @@ def test_what_an_idle_key_has_handed_out_goes_on_counting(
 ) -> None:
     """Its plain lane's tally has it; else its jobs would seem to be available again."""
     if forgets:
-        text = rings.CURSOR_COPY_FORWARD.text.replace("taken > 0 GROUP", "false GROUP")
-        assert text != rings.CURSOR_COPY_FORWARD.text
-        monkeypatch.setattr(rings, "CURSOR_COPY_FORWARD", Statement("forgetful", text))
+        text = rings.CURSOR_LEAVE.text.replace("newest.taken > 0", "false")
+        assert text != rings.CURSOR_LEAVE.text
+        monkeypatch.setattr(rings, "CURSOR_LEAVE", Statement("forgetful", text))
     keyed(db, [f"tenant {number}" for number in range(IDLE)], ONE)
     settled(db)
     assert cursors(db) == 0
@@ -224,6 +224,7 @@ def test_the_lane_that_makes_them_many(
     db: Database, monkeypatch: pytest.MonkeyPatch, *, twice: bool
 ) -> None:
     """It may be made while a claim goes on; asked again it would take all jobs twice, or none."""
+    session = db.session()
     db.sql(FLIP)
     text = claim_lanes.CLAIM_LANES.text.replace("<= 2000", "<= 0")
     if twice:
@@ -231,7 +232,7 @@ def test_the_lane_that_makes_them_many(
         text = text.replace("SELECT few FROM walk", "SELECT few FROM rota.lane_few")
     monkeypatch.setattr(claim_lanes, "CLAIM_LANES", Statement("flipped", text))
     jobs = keyed(db, "abcdef", ONE)
-    taken = ids(db.claim(db.session()))
+    taken = ids(db.claim(session))
     assert (sorted(taken) == jobs) != twice
 
 

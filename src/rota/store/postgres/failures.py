@@ -26,7 +26,7 @@ def raise_translated(error: psycopg.Error, url: str) -> NoReturn:
     raise translate(error, url) from error
 
 
-def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR0911 - a table of cases
+def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR0911, PLR0912 - a table of cases
     """The error of Rota's own tree that a driver's error means."""
     said = (str(error).strip().splitlines() or [type(error).__name__])[0]
     match error:
@@ -61,6 +61,11 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR09
             | pg.QueryCanceled()
         ):
             return StoreUnavailable(f"the database asks to try again: {said}")
+        case pg.ObjectNotInPrerequisiteState():
+            # Such as a publication of a table whose rows cannot be named to a subscriber.
+            return StoreUnavailable(
+                f"{shown(url)} refuses for now: {said}; `rota doctor` may know why"
+            )
         case psycopg.OperationalError() | psycopg.InterfaceError():
             if error.sqlstate is None and _misspelt(said):
                 return DatabaseRefused(f"{shown(url)} cannot be used: {_unquoted(said, url)}")

@@ -17,6 +17,7 @@ from rota.store.health import (
     LaneFacts,
     MissingRights,
     PostgresFacts,
+    ReplicationFacts,
     RescueFacts,
     ServerFacts,
     SessionFacts,
@@ -39,6 +40,7 @@ TABLES = sql("health/health_tables")
 WAITS = sql("health/health_waits")
 DEAD_ROWS = sql("health/health_dead_rows")
 RIGHTS = sql("health/health_rights")
+REPLICATION = sql("health/health_replication")
 SESSIONS = sql("health/health_sessions")
 LANES = sql("health/health_lanes")
 OVERDUE = sql("health/health_overdue")
@@ -70,6 +72,7 @@ def health(*, pooled: bool) -> Steps[Facts]:
     waits = yield from _part(unseen, "waits", _rows(WAITS))
     tables = yield from _part(unseen, "tables", _rows(TABLES))
     rights = yield from _part(unseen, "rights", _rows(RIGHTS))
+    replication = yield from _part(unseen, "replication", _rows(REPLICATION))
     dead = yield from _part(unseen, "dead rows", _rows(DEAD_ROWS))
     work = yield from _work(unseen)
     foreign = False
@@ -89,6 +92,10 @@ def health(*, pooled: bool) -> Steps[Facts]:
             for pid, application, seconds, blockers in waits
         ),
         rights=tuple(MissingRights(kind, name, tuple(missing)) for kind, name, missing in rights),
+        replication=tuple(
+            ReplicationFacts(kind, name, all_tables, tuple(named))
+            for kind, name, all_tables, named in replication
+        ),
         dead_rows=sum(row[0] for row in dead),
         foreign=foreign,
         unseen=unseen,

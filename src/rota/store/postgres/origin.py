@@ -1,17 +1,20 @@
 """Anchoring the logs anew after a dump was restored into another cluster.
 
 Transaction ids start again there, so the old cursors stand in the future and new jobs before them
-would never be claimed. The tables remember which cluster they belong to; the first worker that
-finds another one appends every job that was available or leased once more, under the new numbers,
-and starts the cursors at the beginning. A worker that still has a session of the old cluster cannot
-renew it here, and opens a new one, which leads here too.
+would never be claimed. The tables remember which cluster they belong to; a clone made of the cluster's
+files has the same name, and is told by ids that are still to come. The first worker that finds either
+appends every job that was available or leased once more, under the new numbers, and starts the cursors
+at the beginning. So it does where a plain lane has no cursor: older versions truncated what a dump had
+not locked yet. A worker that still has a session of the old cluster cannot renew it here, and opens a
+new one, which leads here too.
 
 pg_upgrade gives the cluster another name too, but its transaction ids go on: there the logs are
 only written anew.
 
-Known weakness: jobs that were enqueued between a restore and the first worker are recognised only
-while the restored ids are still to come here; if the new cluster has overtaken these by then, the
-jobs count as handed out, and are removed.
+What was enqueued between a restore and the first worker is told by xmin, see origin_move.sql.
+
+Known weakness: jobs that are enqueued while the restore goes on count as restored: where their lane's
+cursor is beyond them, as handed out.
 """
 
 from rota.store.operation import Steps
@@ -19,7 +22,9 @@ from rota.store.postgres.statements import sql
 
 ORIGIN_CHECK = sql("origin/origin_check")
 ORIGIN_SESSIONS = sql("origin/origin_sessions")
+ORIGIN_LANES = sql("origin/origin_lanes")
 ORIGIN_MOVE = sql("origin/origin_move")
+ORIGIN_SEQUENCES = sql("origin/origin_sequences")
 ORIGIN_TIMER = sql("origin/origin_timer")
 ORIGIN_CURSOR = sql("origin/origin_cursor")
 ORIGIN_MARK = sql("origin/origin_mark")
@@ -47,9 +52,11 @@ def anchor() -> Steps[None]:
     if not foreign:
         return
     yield ORIGIN_MARKS_LOCK()
+    yield ORIGIN_SEQUENCES()
     leased = []
     for session in sessions:
         leased += [job for row in (yield SESSION_TAKE(session=session, held=[])) for job in row[0]]
+    yield ORIGIN_LANES()
     yield ORIGIN_MOVE(leased=leased)
     yield ORIGIN_CURSOR()
     yield ORIGIN_TIMER()

@@ -7,7 +7,8 @@ A segment is emptied by TRUNCATE, which gives the space back even while an old s
 vacuum cannot do that. It is emptied only when every row has been handed out and is not leased any
 more, which is checked again under the segment's exclusive lock. A few leased rows do not pin a
 segment: they are copied forward and keep their place in log order. If the lock is not free within
-50 ms, the ring waits: the current segment grows, and nothing is lost.
+50 ms, the ring waits: the current segment grows, and nothing is lost. What is copied is copied some
+seconds before, in a transaction of its own (`clearing.py`).
 
 The cursor, the leases, the tally, the notes and the starts under a rate have rings of two tables,
 which turn the same way. Rows that counters are made of are counted once more before they are
@@ -80,8 +81,10 @@ TALLY_TURN = sql("rings/tally_turn")
 NOTE_TURN = sql("rings/note_turn")
 LIMIT_TURN = sql("rings/limit_turn")
 LIMIT_COPY_FORWARD = sql("rings/limit_copy_forward")
-CURSOR_COPY_FORWARD = sql("rings/cursor_copy_forward")
+CURSOR_REPEAT = sql("rings/cursor_repeat")
+CURSOR_LEAVE = sql("rings/cursor_leave")
 LEASE_COPY_FORWARD = sql("rings/lease_copy_forward")
+LEASE_LEFT = sql("rings/lease_left")
 NOTE_COPY_FORWARD = sql("rings/note_copy_forward")
 LANES_LOCK = sql("rings/lanes_lock")
 KEYED_TURN = sql("rings/keyed_turn")
@@ -105,6 +108,7 @@ LOG_TRUNCATE = _each("TRUNCATE {}", "log", LOG_SEGMENTS)
 CURSOR_LOCK = _each(_EXCLUSIVE, "cursor", CURSOR_SLOTS)
 CURSOR_TRUNCATE = _each("TRUNCATE {}", "cursor", CURSOR_SLOTS)
 LEASE_LOCK = _each(_EXCLUSIVE, "lease", LEASE_SLOTS)
+LEASE_DELETE = _each("DELETE FROM {}", "lease", LEASE_SLOTS)
 LEASE_TRUNCATE = _each("TRUNCATE {}", "lease", LEASE_SLOTS)
 TALLY_LOCK = _each(_EXCLUSIVE, "tally", TALLY_SLOTS)
 TALLY_TRUNCATE = _each("TRUNCATE {}", "tally", TALLY_SLOTS)
@@ -198,11 +202,15 @@ def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
             yield KEYED_TURN()
             yield LANES_LOCK()
             yield CURSOR_LOCK[slot]()
-            yield CURSOR_COPY_FORWARD()
+            if (yield CURSOR_REPEAT()):
+                return []
+            yield CURSOR_LEAVE()
             yield CURSOR_TRUNCATE[slot]()
         case "lease":
             yield LEASE_LOCK[slot]()
-            yield LEASE_COPY_FORWARD()
+            [(left,)] = yield LEASE_LEFT(slot=slot)
+            if left:
+                return []
             yield LEASE_TRUNCATE[slot]()
         case "note":
             yield NOTE_LOCK[slot]()
@@ -220,7 +228,8 @@ def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
     return [f"{ring}: table {slot} is empty again"]
 
 
-def _may_empty(state: Statement, segment: int) -> Steps[bool]:
+def may_empty(state: Statement, segment: int) -> Steps[bool]:
+    """Take the turn; whether the segment is not the current one."""
     # One transaction at a time: two that have both read a segment would wait for each other's weak
     # locks. And while this one has the turn, no other one can make the segment current: the leased
     # rows would be copied into the segment that is truncated.
@@ -238,23 +247,20 @@ def empty_log(segment: int) -> Steps[list[str]]:
     Raises:
         LockTimeout: The segment is in use.
     """
-    if not (yield from _may_empty(LOG_STATE, segment)):
+    if not (yield from may_empty(LOG_STATE, segment)):
         return []
     [(unclaimed,)] = yield UNCLAIMED(segment=segment)
     if unclaimed:
-        return []
-    [(leased,)] = yield LEASED(segment=segment)
-    if leased > COPY_FORWARD:
         return []
     # These reads hold the segment's weak lock now; one transaction's own locks do not conflict.
     yield LOCK_WAIT()
     yield LOG_LOCK[segment]()
     [(unclaimed,)] = yield UNCLAIMED(segment=segment)
-    if unclaimed:
+    [(leased,)] = yield LEASED(segment=segment)
+    if unclaimed or leased:
         return []
     # What came since the newest mark is counted by its rows.
     yield SQUEEZE(age=0.0)
-    yield COPY_FORWARD_SQL(segment=segment)
     yield LOG_TRUNCATE[segment]()
     return [f"log: segment {segment} is empty again"]
 
@@ -266,7 +272,7 @@ def empty_finished(segment: int) -> Steps[list[str]]:
     Raises:
         LockTimeout: The segment is in use.
     """
-    if not (yield from _may_empty(FINISHED_STATE, segment)):
+    if not (yield from may_empty(FINISHED_STATE, segment)):
         return []
     [(kept,)] = yield FINISHED_KEPT(segment=segment)
     if kept:

@@ -16,7 +16,8 @@ CREATE TABLE rota.schema_version (
 );
 
 -- Transaction ids mean something in one cluster only. After a dump and a restore into another cluster
--- this row still names the old one, and the log is anchored anew.
+-- this row still names the old one, and the log is anchored anew. (A clone has the same name: there the
+-- ids tell, see rota.restored.)
 CREATE TABLE rota.origin (
     system_identifier bigint NOT NULL
 );
@@ -565,6 +566,30 @@ WHERE used.of_key AND (coalesce((
             WHERE job.lane = place.lane AND job.xid = hole.xid AND job.id > hole.id LIMIT 1) AS job
         LIMIT 1), false));
 
+-- Whether the tables were restored here from a dump: the cluster has another name, or there are transaction
+-- ids that are still to come here. A clone of a cluster's files has its name, and goes on from its ids.
+-- Whatever a snapshot shows lies before its xmax. A few probes, of which none walks dead rows, for each
+-- sign of life of a worker, in tables that are never locked for long; origin_check.sql looks at more when
+-- a worker starts.
+CREATE VIEW rota.restored AS
+SELECT EXISTS (
+        SELECT FROM rota.origin, pg_control_system() AS here
+        WHERE origin.system_identifier <> here.system_identifier)
+    OR coalesce((
+        SELECT pg_snapshot_xmax(mark.snapshot) > pg_snapshot_xmax(pg_current_snapshot())
+        FROM rota.tally_mark AS mark ORDER BY mark.seq DESC LIMIT 1), false)
+    OR coalesce((
+        SELECT pg_snapshot_xmax(mark.snapshot) > pg_snapshot_xmax(pg_current_snapshot())
+        FROM rota.timer_mark AS mark ORDER BY mark.seq DESC LIMIT 1), false)
+    OR coalesce((
+        SELECT true FROM rota.lane
+        CROSS JOIN LATERAL (
+            SELECT place.xid FROM rota.cursor AS place WHERE place.lane = lane.id
+            ORDER BY place.lane DESC, place.seq DESC LIMIT 1
+        ) AS place
+        WHERE NOT lane.of_key AND place.xid >= pg_snapshot_xmax(pg_current_snapshot())
+        LIMIT 1), false) AS sure;
+
 -- The totals of this moment: those of the newest mark, and what came since. What came since is what
 -- transactions wrote that were running at the mark or began later. The log itself says what was
 -- appended, so that a producer writes nothing more: copies of leased rows keep their xid and do not
@@ -890,3 +915,24 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION rota.lock_waiting IS 'Lock keys whose jobs have not started, and no others.';
+
+
+-- Replication -----------------------------------------------------------------------------------
+
+-- Under a publication PostgreSQL refuses to change or delete rows that it cannot name to a subscriber.
+-- A table without a primary key names them by all their columns: nothing is written for that unless
+-- `wal_level` is `logical`.
+DO $$
+DECLARE
+    one regclass;
+BEGIN
+    FOR one IN
+        SELECT entry.oid FROM pg_class AS entry
+        WHERE entry.relnamespace = 'rota'::regnamespace AND entry.relkind IN ('r', 'p')
+          AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = entry.oid AND indisprimary)
+        ORDER BY entry.relname
+    LOOP
+        EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', one);
+    END LOOP;
+END
+$$;

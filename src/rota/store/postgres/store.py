@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rota.store.cron import Cron
     from rota.store.health import Facts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.operation import Operation
+    from rota.store.postgres.clearing import Clear
     from rota.store.supervision import Supervision
 
 
@@ -52,6 +53,7 @@ class PostgresStore:
         self._spare: list[PostgresConnection] = []
         self.enqueue = Appender().enqueue
         self.claim = Claims().claim
+        self._clear: Clear = {}
 
     def connect(self) -> PostgresConnection:
         """A new connection of Rota's own; nothing is opened yet."""
@@ -89,6 +91,10 @@ class PostgresStore:
         from rota.store.postgres import supervise
 
         return supervise.SUPERVISION
+
+    def tidy(self) -> "Operation[list[str]]":
+        """One round of housekeeping; what was done."""
+        return tidying.tidy(self._clear)
 
     def missing_file(self) -> None:
         """Nothing is created by its use."""
@@ -174,7 +180,6 @@ class PostgresStore:
     stage = staticmethod(timer.stage)
     rescue = staticmethod(sessions.rescue)
     squeeze = staticmethod(counters.squeeze)
-    tidy = staticmethod(tidying.tidy)
     schema_version = staticmethod(schema.schema_version)
     migrations = staticmethod(schema.migrations)
     migrate = staticmethod(schema.migrate)

@@ -6,6 +6,7 @@ are deleted when it is over, in small batches.
 
 from rota.store.operation import Apart, Begin, Operation, Steps, operation
 from rota.store.postgres import rings
+from rota.store.postgres.clearing import Clear, clear_log, clear_slot, rested
 from rota.store.postgres.control import cancel_steps
 from rota.store.postgres.failures import LockTimeout
 from rota.store.postgres.settle import CANCEL_FORGET
@@ -27,23 +28,31 @@ PRUNE_DISCARDED = sql("tidy/prune_discarded")
 
 
 @operation(Begin.NOTHING)
-def tidy() -> Steps[list[str]]:
-    """One round of housekeeping, in short transactions; what was done."""
+def tidy(clear: Clear) -> Steps[list[str]]:
+    """One round of housekeeping, in short transactions; what was done.
+
+    `clear` is what the rounds of one process tell each other.
+    """
     done: list[str] = []
     for part in (rings.turn_log, rings.turn_finished):
         [(did,)] = yield Apart(part())
         done += did
     [((did, left),)] = yield Apart(rings.turn_slots())
     done += did
-    for ring, slot in left:
-        done += yield from _try(rings.empty_slot(ring, slot))
-    for state, empty in (
-        (rings.LOG_STATE, rings.empty_log),
-        (rings.FINISHED_STATE, rings.empty_finished),
-    ):
-        for number, size, current, _ in (yield state()):
-            if size and not current:
-                done += yield from _try(empty(number))
+    emptying = [
+        (f"{ring}_{slot}", clear_slot(ring, slot), rings.empty_slot(ring, slot))
+        for ring, slot in left
+    ] + [
+        (f"log_{number}", clear_log(number), rings.empty_log(number))
+        for number, size, current, _ in (yield rings.LOG_STATE())
+        if size and not current
+    ]
+    for table, clearing, empty in emptying:
+        if (yield from rested(clear, table, clearing)):
+            done += yield from _try(empty)
+    for number, size, current, _ in (yield rings.FINISHED_STATE()):
+        if size and not current:
+            done += yield from _try(rings.empty_finished(number))
     yield Apart(trim())
     done += yield from _try(cancel_overtaken())
     removed = 0

@@ -1,26 +1,39 @@
 -- Append every job that is available or was leased once more, under this cluster's numbers, and
 -- remove all other entries: one statement, hence one snapshot, so that what a producer commits
 -- meanwhile is neither taken nor removed. All lanes are locked.
--- A transaction id that is still to come proves that rows were restored. Jobs that were enqueued
--- here since then stand before their lane's cursor; they are told by xmin, which no dump carries:
--- theirs is younger than that of the restored row in `origin`. Void entries of unique jobs stay behind.
-WITH restored AS MATERIALIZED (
-    SELECT EXISTS (SELECT FROM rota.log WHERE xid >= pg_snapshot_xmax(pg_current_snapshot()))
-        OR EXISTS (SELECT FROM rota.cursor WHERE xid >= pg_snapshot_xmax(pg_current_snapshot()))
-        OR EXISTS (SELECT FROM rota.timer WHERE xid >= pg_snapshot_xmax(pg_current_snapshot()))
-        OR EXISTS (SELECT FROM rota.timer_mark
-                   WHERE pg_snapshot_xmax(snapshot) > pg_snapshot_xmax(pg_current_snapshot()))
-        AS sure
+-- Jobs that were enqueued here since the restore may stand before their lane's cursor. What tells them is
+-- xmin, which no dump and no subscription carries. A row was surely written by the restore if it names a
+-- later transaction than the one that wrote it, if that one wrote rows of several transactions, or if it
+-- is an entry of a claim or the row in `origin`: all of these are older than what was enqueued after it.
+-- So a job counts as enqueued here if its transaction began after the last of them. Jobs that have a row
+-- among the finished ones are over, even where their lane has lost its cursor.
+-- Void entries of unique jobs stay behind.
+WITH here AS MATERIALIZED (
+    -- An id less a row's age is the id of the transaction that wrote it.
+    SELECT pg_current_xact_id()::text::int8 + age(pg_current_xact_id()::xid) AS next
+), restored AS MATERIALIZED (
+    SELECT max(here.next - written.age) AS last
+    FROM here CROSS JOIN LATERAL (
+        SELECT min(age(origin.xmin)) AS age FROM rota.origin
+        UNION ALL
+        SELECT min(age(place.xmin)) FROM rota.cursor AS place WHERE place.xid > '0'
+        UNION ALL
+        SELECT age(job.xmin) FROM rota.log AS job GROUP BY job.xmin
+        HAVING min(job.xid::text::int8) <> max(job.xid::text::int8)
+            OR max(job.xid::text::int8) > here.next - age(job.xmin)
+    ) AS written
 ), back AS MATERIALIZED (
     SELECT DISTINCT ON (job.id) job.*
-    FROM restored CROSS JOIN rota.origin CROSS JOIN rota.log AS job
+    FROM here CROSS JOIN restored CROSS JOIN rota.log AS job
     CROSS JOIN LATERAL (
         SELECT * FROM rota.lane_place WHERE lane_place.lane = job.lane LIMIT 1
     ) AS place
     WHERE job.id = ANY (%(leased)s::int8[])
-       OR (((job.xid, job.id) > (place.xid, place.id)
-            OR job.id > place.hole_ids[array_position(place.hole_xids, job.xid)]
-            OR (restored.sure AND age(job.xmin) < age(origin.xmin)))
+       OR (((job.xid::text::int8 > restored.last AND here.next - age(job.xmin) > restored.last)
+            OR (((job.xid, job.id) > (place.xid, place.id)
+                 OR job.id > place.hole_ids[array_position(place.hole_xids, job.xid)])
+                AND (place.xid > '0'
+                     OR NOT EXISTS (SELECT FROM rota.finished WHERE finished.id = job.id))))
            AND (job.unique_key IS NULL OR coalesce((
                SELECT true FROM rota.unique_key AS held
                WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id

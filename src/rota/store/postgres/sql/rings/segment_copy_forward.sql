@@ -1,5 +1,6 @@
 -- Copy the leased rows of a segment forward, so that a long-running job does not pin it. The
--- copies keep their position in log order, at or before the cursor: no claim sees them.
+-- copies keep their position in log order, at or before the cursor: no claim sees them. Those that have a
+-- copy already get no other, and those that no mark has counted yet have to wait: they would count twice.
 INSERT INTO rota.log (id, xid, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts,
                       task, args, errors, unique_key, iteration, last_run)
 SELECT job.id, job.xid, job.enqueued_at, job.lane, job.entry, job.timeout,
@@ -12,3 +13,8 @@ CROSS JOIN LATERAL (
     ORDER BY entry.id DESC, entry.entry DESC LIMIT 1
 ) AS job
 WHERE job.segment = %(segment)s::int2
+  AND NOT EXISTS (
+    SELECT FROM rota.log AS copy
+    WHERE copy.id = job.id AND copy.entry = job.entry AND copy.segment <> job.segment)
+  AND pg_visible_in_snapshot(job.xid, (
+    SELECT snapshot FROM rota.tally_mark ORDER BY seq DESC LIMIT 1))

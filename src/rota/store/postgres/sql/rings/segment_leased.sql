@@ -1,9 +1,12 @@
--- How many leased jobs have their newest entry in a segment of the log.
+-- How many leased jobs have their newest entry in a segment of the log, and no copy elsewhere.
 SELECT count(*)
 FROM rota.lease
 CROSS JOIN LATERAL unnest(lease.jobs) AS held (id)
 CROSS JOIN LATERAL (
-    SELECT entry.segment FROM rota.log AS entry WHERE entry.id = held.id
+    SELECT entry.id, entry.entry, entry.segment FROM rota.log AS entry WHERE entry.id = held.id
     ORDER BY entry.id DESC, entry.entry DESC LIMIT 1
 ) AS job
 WHERE job.segment = %(segment)s::int2
+  AND NOT EXISTS (
+    SELECT FROM rota.log AS copy
+    WHERE copy.id = job.id AND copy.entry = job.entry AND copy.segment <> job.segment)
