@@ -101,7 +101,7 @@ class PostgresConnection:
 
     def run(self, operation: Operation[T]) -> T:
         """Run an operation in the kind of transaction it asks for."""
-        raw = self.raw()
+        raw = self.fresh()
         try:
             result: T
             if isinstance(operation, Single):
@@ -126,7 +126,7 @@ class PostgresConnection:
         """Send what can go to the server at once; the rest runs when the answer is asked for."""
         if operation.begin is not Begin.NOTHING or not self._pipelines:
             return partial(self.run, operation)
-        raw = self.raw()
+        raw = self.fresh()
         steps = operation.steps
         try:
             request = next(steps)
@@ -151,6 +151,23 @@ class PostgresConnection:
         except BaseException as error:
             self._give_up(raw, error)
             raise
+
+    def fresh(self) -> Raw:
+        """`raw`, but where the server has closed the connection meanwhile, a new one.
+
+        The server's goodbye has arrived by then, and nothing was sent: an operation that begins now can
+        be begun on another connection. Between two statements of one it is too late for that.
+        """
+        raw = self.raw()
+        look = raw.pgconn.consume_input
+        try:
+            # The last words, then the end: each needs a look.
+            look()
+            look()
+        except psycopg.Error:
+            self.close()
+            return self.raw()
+        return raw
 
     def raw(self) -> Raw:
         """The driver's connection, opened if need be.
