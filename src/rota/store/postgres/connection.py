@@ -101,7 +101,9 @@ class PostgresConnection:
 
     def run(self, operation: Operation[T]) -> T:
         """Run an operation in the kind of transaction it asks for."""
-        raw = self.fresh()
+        return self._run(self.fresh(), operation)
+
+    def _run(self, raw: Raw, operation: Operation[T]) -> T:
         try:
             result: T
             if isinstance(operation, Single):
@@ -261,7 +263,8 @@ class PostgresConnection:
 
     def _apart(self, operation: Operation[Any]) -> Rows:
         if self.raw().info.transaction_status not in IN_TRANSACTION:
-            return [(self.run(operation),)]
+            # Not on a fresh connection: part of it may have been sent on this one.
+            return [(self._run(self.raw(), operation),)]
         other = PostgresConnection(self.url, pooled=self._pooled)
         try:
             return [(other.run(operation),)]
