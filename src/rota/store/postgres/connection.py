@@ -157,19 +157,25 @@ class PostgresConnection:
     def fresh(self) -> Raw:
         """`raw`, but where the server has closed the connection meanwhile, a new one.
 
-        The server's goodbye has arrived by then, and nothing was sent: an operation that begins now can
-        be begun on another connection. Between two statements of one it is too late for that.
+        Nothing was sent: an operation that begins now can be begun on another connection. Between two
+        statements of one it is too late for that.
         """
-        raw = self.raw()
-        look = raw.pgconn.consume_input
+        self.find_ended()
+        return self.raw()
+
+    def find_ended(self) -> bool:
+        """Close the connection if the server has done so, which waits to be read; whether it had."""
+        if self._raw is None or self._pid != os.getpid():
+            return False
+        look = self._raw.pgconn.consume_input
         try:
             # The last words, then the end: each needs a look.
             look()
             look()
         except psycopg.Error:
             self.close()
-            return self.raw()
-        return raw
+            return True
+        return False
 
     def raw(self) -> Raw:
         """The driver's connection, opened if need be.
