@@ -147,7 +147,7 @@ class Session:
             self._hear(renewal.queues)
 
     def _give_back(self) -> None:
-        """Close sessions that were lost because the database was away: no job is to blame for that.
+        """Close sessions that were lost while their worker lives: no job is to blame for that.
 
         A heartbeat after the first answer: what had ended in the meantime has been settled by then.
         """
@@ -163,7 +163,6 @@ class Session:
     def _miss(self) -> None:
         """The deadline has passed; called in its thread."""
         if (session := self.current) is not None and self._lose(session):
-            self._left.append(session)
             self._connection.interrupt(cut=True)
 
     def _lose(self, session: SessionId) -> bool:
@@ -172,6 +171,7 @@ class Session:
             if self.current != session:
                 return False
             self.current = None
+            self._left.append(session)
         self._events.emit(SessionLost(session))
         self._switchboard.lose()
         return True

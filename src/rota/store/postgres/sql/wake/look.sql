@@ -62,7 +62,10 @@ SELECT
           AND NOT EXISTS (
             SELECT FROM rota.heartbeat
             WHERE heartbeat.session = session.id AND heartbeat.at > silence.since
-              AND heartbeat.at <= silence.now)),
+              AND heartbeat.at <= silence.now)
+          AND (session.timeline IS NULL OR EXISTS (
+            SELECT FROM rota.here JOIN rota.session AS new ON new.timeline = here.timeline
+            WHERE here.timeline = session.timeline OR new.started_at < silence.since))),
     EXISTS (SELECT FROM rota.cancel_request)
     OR EXISTS (
         SELECT FROM generate_series(0, 3) AS number
