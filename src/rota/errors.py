@@ -4,6 +4,7 @@
 RotaError
 ├── ConfigError             a URL, an option or a setting that cannot be used
 │   └── DatabaseRefused     the database refuses the user, or a right is missing
+│       └── PoolerUnannounced   a pooler in transaction mode, which the URL does not name
 ├── TaskError               a task that could not do what it says
 │   ├── TaskNotFound        no task of that name is registered in this process
 │   └── TaskAlreadyRegistered
@@ -39,6 +40,10 @@ class ConfigError(RotaError, ValueError):
 
 class DatabaseRefused(ConfigError):
     """The database refuses the user, has no such database, or does not grant a right."""
+
+
+class PoolerUnannounced(DatabaseRefused):
+    """Each transaction goes to another connection of the server: say `pooler=transaction` in the URL."""
 
 
 class TaskError(RotaError):

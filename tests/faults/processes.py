@@ -209,9 +209,9 @@ class Ledger:
             for task in tasks.values()
         )
 
-    def worker(self, **config: Any) -> "WorkerProcess":
-        """Start a worker, and wait until it works."""
-        worker = WorkerProcess(self.folder, self.url, config)
+    def worker(self, url: str = "", **config: Any) -> "WorkerProcess":
+        """Start a worker, by another way to the database if one is given, and wait until it works."""
+        worker = WorkerProcess(self.folder, url or self.url, config)
         self._workers.append(worker)
         until(lambda: "worker started" in worker.said, "a worker to start")
         return worker

@@ -15,6 +15,7 @@ import pytest
 from rota import State, StoreError, StoreUnavailable
 from rota.measure.servers import PostgresServer
 from rota.store.operation import Operation
+from rota.store.postgres.at_once import Raw
 from rota.store.postgres.connection import PostgresConnection
 from tests.faults.processes import Ledger, until
 from tests.fixtures.postgres import LOCKS
@@ -138,18 +139,18 @@ def test_ended_connections(ledger: Ledger) -> None:
 
 def test_a_claim_whose_answer_is_lost(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs that a worker has claimed without learning of it run all the same, while it lives."""
-    real = PostgresConnection.run
+    real = PostgresConnection._run
     lost: list[int] = []
 
-    def run(self: PostgresConnection, operation: Operation[Any]) -> Any:
-        result = real(self, operation)
+    def run(self: PostgresConnection, raw: Raw, operation: Operation[Any]) -> Any:
+        result = real(self, raw, operation)
         if operation.name == "take" and result and not lost:
             lost.append(len(result))
             self.close()
             raise StoreUnavailable("the answer was lost")
         return result
 
-    monkeypatch.setattr(PostgresConnection, "run", run)
+    monkeypatch.setattr(PostgresConnection, "_run", run)
     ledger.quick.enqueue_many({"number": number} for number in range(10))
     with working(ledger.app, session_timeout=1.0):
         until(lambda: lost, "a claim")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from rota.errors import ConfigError, RotaError, SchemaMissing, StoreUnavailable
+from rota.errors import ConfigError, PoolerUnannounced, RotaError, SchemaMissing, StoreUnavailable
 from rota.events import Events
 from rota.log import Log
 from rota.worker import loop
@@ -56,6 +56,15 @@ def warnings(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
 def test_refused_at_the_start(error: RotaError) -> None:
     """What is refused for good, and never was possible, is handed on, and not tried again."""
     steps = Steps(error, None)
+    steps.run()
+    assert steps.refusals == [error]
+    assert steps.left == 1
+
+
+def test_refused_for_the_urls_sake() -> None:
+    """What comes from the URL does not pass, however often it went well."""
+    error = PoolerUnannounced("add pooler=transaction to the URL")
+    steps = Steps(None, None, error, None)
     steps.run()
     assert steps.refusals == [error]
     assert steps.left == 1

@@ -294,7 +294,7 @@ class Look(NamedTuple):
     `None` if none waits for its time. `silent`: a session may have to be rescued. `untidy`: there
     is housekeeping that cannot wait for long. `cron`: in how many seconds the next cron entry is
     due, `None` if there is none or the look left cron out; `cron_later`: the next one that is not
-    due already.
+    due already. `clock`: the database's, in seconds; `None` where a rescue does not depend on it.
     """
 
     available: bool
@@ -303,6 +303,7 @@ class Look(NamedTuple):
     untidy: bool
     cron: float | None = None
     cron_later: float | None = None
+    clock: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from rota.errors import (
     ConfigError,
+    PoolerUnannounced,
     RotaError,
     SchemaIncomplete,
     SchemaMissing,
@@ -28,6 +29,8 @@ REMINDER = 60.0
 LASTING = (ConfigError, SchemaIncomplete, SchemaMissing, SchemaOutdated, SchemaTooNew)
 """Errors that do not pass by themselves: no such right, no such table."""
 
+FINAL = PoolerUnannounced
+"""An error that comes now and then, whatever is put right, until the worker gets another URL."""
 
 PATIENCE = 2.0
 """Seconds for which a worker that stops waits for a statement, then for its being cancelled."""
@@ -56,8 +59,8 @@ def repeat(
 ) -> threading.Thread:
     """Start a thread that calls `step` again and again until `stopping` is set.
 
-    A step waits by itself. If the database refuses the first one for good, `refuse` is called and
-    the thread ends: it would never do any good. After a step that succeeded, an error of Rota's own
+    A step waits by itself. If the database refuses the first one for good, or any one for the URL's sake,
+    `refuse` is called and the thread ends: it would never do any good. After a step that succeeded, an error of Rota's own
     tree is reported, now and every minute, and the step tried again after growing pauses, because its
     cause may be put right. Any other exception is a defect of Rota's and is logged with its traceback,
     and the thread goes on: a worker must not lose its heartbeat to a bug elsewhere.
@@ -70,7 +73,7 @@ def repeat(
             try:
                 step()
             except RotaError as error:
-                if not succeeded and isinstance(error, LASTING):
+                if isinstance(error, FINAL if succeeded else LASTING):
                     refuse(error)
                     return
                 if not pause or time.monotonic() >= remind:

@@ -3,8 +3,9 @@
 The thread and its connection do nothing else, so a handler that blocks the event loop or a slow
 claim cannot starve it. By its own monotonic clock, counted from before the last renewal that
 succeeded was sent, the worker knows when others may take its jobs over; then it stops them itself
-and goes on under a new session. If the machine slept through that moment, the next renewal says
-so, and until then the fence in the store refuses what it reports.
+and goes on under a new session, also while the renewal hangs in a silent network (`Deadline`). If the
+machine slept through that moment, the next renewal says so, and until then the fence in the store
+refuses what it reports.
 """
 
 import logging
@@ -16,11 +17,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rota.config import WorkerConfig
-from rota.errors import RotaError, StoreError
+from rota.errors import RotaError
 from rota.events import Events, SessionLost
 from rota.model.job import SessionId, SessionInfo
 from rota.model.queue_settings import QueueSettings
 from rota.store.protocol import Store
+from rota.worker.deadline import Deadline
 from rota.worker.loop import PATIENCE, finish, repeat
 from rota.worker.switchboard import Switchboard
 
@@ -56,7 +58,8 @@ class Session:
             socket.gethostname(), os.getpid(), config.queues, config.session_timeout
         )
         self._entries = entries
-        self._deadline = 0.0
+        self._deadline = Deadline(self._miss, config.heartbeat)
+        self._ends = threading.Lock()
         self._left: list[SessionId] = []
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -80,6 +83,7 @@ class Session:
         """
         session = self._register()
         self._hear(self._connection.run(self._store.queue_settings()))
+        self._deadline.start()
         self._thread = repeat(
             "session", self._step, self._stopping, self._events, self._switchboard.refuse
         )
@@ -90,6 +94,7 @@ class Session:
         self._stopping.set()
         if self._thread is not None:
             finish(self._thread, self._connection)
+        self._deadline.stop()
         session, self.current = self.current, None
         if session is not None:
             hurry = threading.Timer(2 * PATIENCE, self._connection.interrupt, kwargs={"cut": True})
@@ -110,32 +115,31 @@ class Session:
             declared = self._store.cron.declare(session, self._entries, again=again)
             if changed := self._connection.run(declared):
                 logger.info("cron entries written: %s", ", ".join(changed))
-        self._deadline = sent + self._config.session_timeout
         self.current = session
+        self._deadline.set(sent + self._config.session_timeout)
         return session
 
     def _step(self) -> None:
+        self._deadline.begin()
         if self.current is None:
             self._register()
         else:
             self._renew(self.current)
             self._give_back()
+        self._deadline.end()
         if self.current is not None:
             self._stopping.wait(self._config.heartbeat)
 
     def _renew(self, session: SessionId) -> None:
         sent = time.monotonic()
-        try:
-            renewal = self._connection.run(self._store.renew(session))
-        except StoreError:
-            if time.monotonic() >= self._deadline:
-                self._left.append(session)
-                self._lose(session)
-            raise
+        renewal = self._connection.run(self._store.renew(session))
         if not renewal.alive:
             self._lose(session)
             return
-        self._deadline = sent + self._config.session_timeout
+        with self._ends:
+            if self.current != session:
+                return  # the answer came after the deadline
+            self._deadline.set(sent + self._config.session_timeout)
         self._serving = renewal.serving
         if renewal.cancel:
             self._switchboard.cancel(renewal.cancel)
@@ -143,7 +147,7 @@ class Session:
             self._hear(renewal.queues)
 
     def _give_back(self) -> None:
-        """Close sessions that were lost because the database was away: no job is to blame for that.
+        """Close sessions that were lost while their worker lives: no job is to blame for that.
 
         A heartbeat after the first answer: what had ended in the meantime has been settled by then.
         """
@@ -156,7 +160,18 @@ class Session:
         self._learnt = said
         self._switchboard.learn(said)
 
-    def _lose(self, session: SessionId) -> None:
-        self.current = None
+    def _miss(self) -> None:
+        """The deadline has passed; called in its thread."""
+        if (session := self.current) is not None and self._lose(session):
+            self._connection.interrupt(cut=True)
+
+    def _lose(self, session: SessionId) -> bool:
+        """Others may run the session's jobs; whether this is the first to say so."""
+        with self._ends:
+            if self.current != session:
+                return False
+            self.current = None
+            self._left.append(session)
         self._events.emit(SessionLost(session))
         self._switchboard.lose()
+        return True

@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping
 
 from rota.config import WorkerConfig
 from rota.events import Events, JobsStaged, SessionRescued, Tidied
+from rota.model.job import Look
 from rota.store.protocol import Store
 from rota.worker.cron import CronWatch
 from rota.worker.loop import finish, repeat
+from rota.worker.rhythm import Rhythm
 from rota.worker.switchboard import Switchboard
 
 STAGE_SIZE = 5000
@@ -67,6 +69,7 @@ class Upkeep:
         self._nudge = threading.Event()
         self._thread: threading.Thread | None = None
         self._rescue_at = 0.0
+        self._rhythm = Rhythm(config.session_timeout)
         self._squeeze_at = 0.0
         self._tidied = time.monotonic() - TIDY * random.random()  # noqa: S311 - no secret
         self._spread = 1.0
@@ -94,15 +97,13 @@ class Upkeep:
         self._nudge.clear()
         cron = self._cron.wants_to_know()
         look = self._connection.run(self._store.look(self._config.queues, cron=cron))
+        heard = self._rescue(look)
         due = self._stage() if look.due == 0 else look.due
         if look.available:
             self._switchboard.wake()
         if (soon := self._cron.step(look, known=cron)) is not None:
             due = soon if due is None else min(due, soon)
         now = time.monotonic()
-        if look.silent and now >= self._rescue_at:
-            self._rescue()
-            self._rescue_at = now + self._config.session_timeout / 6
         self._squeeze(now)
         pause = TIDY if look.untidy else TIDY_ANYWAY
         if now >= self._tidied + pause * self._spread:
@@ -113,6 +114,8 @@ class Upkeep:
             self._spread = random.uniform(0.8, 1.2)  # noqa: S311 - no secret
         longest = EARLY * self._config.poll
         wait = longest if due is None else min(due, longest)
+        if not heard:
+            wait = min(wait, self._rhythm.hurry)
         if self._nudge.wait(max(wait, PACE)):
             # The claim that was woken by the same news goes first.
             self._stopping.wait(max(NUDGE, now + SPACING - time.monotonic()))
@@ -133,8 +136,17 @@ class Upkeep:
             self._counted = claimed
             self._squeeze_at = now + SQUEEZE
 
-    def _rescue(self) -> None:
-        for rescue in self._connection.run(self._store.rescue(self._keep())):
-            self._events.emit(SessionRescued(rescue))
-            if rescue.available:
-                self._switchboard.wake()
+    def _rescue(self, look: Look) -> bool:
+        """Rescue the jobs of dead workers; false: silent ones may only not have been heard."""
+        now = time.monotonic()
+        if look.clock is not None:
+            self._rhythm.look(look.clock)
+            if look.silent and not self._rhythm.steady:
+                return False
+        if look.silent and now >= self._rescue_at:
+            for rescue in self._connection.run(self._store.rescue(self._keep())):
+                self._events.emit(SessionRescued(rescue))
+                if rescue.available:
+                    self._switchboard.wake()
+            self._rescue_at = now + self._config.session_timeout / 6
+        return True

@@ -21,10 +21,10 @@ from rota.store.operation import (
 from rota.store.postgres import sessions
 from rota.store.postgres.connection import PostgresConnection
 from rota.store.postgres.store import PostgresStore
+from tests.fixtures.proxy import Proxy
 from tests.store.factories import claim, until
 from tests.store.keying import keys_of, limited
 from tests.store.postgres.database import Database, Later, ids
-from tests.store.postgres.swallowing import swallowing
 
 T = TypeVar("T")
 
@@ -49,13 +49,8 @@ def numbers(db: Database) -> Database:
 @pytest.fixture
 def said(db: Database) -> Iterator[tuple[PostgresConnection, list[bytes]]]:
     """A connection, and what goes over it, piece by piece."""
-    pieces: list[bytes] = []
-    info = db.admin.info
-    with (
-        swallowing(db.url, info.host, info.port, said=pieces) as url,
-        closing(PostgresStore(url).connect()) as connection,
-    ):
-        yield connection, pieces
+    with Proxy(db.url) as proxy, closing(PostgresStore(proxy.url).connect()) as connection:
+        yield connection, proxy.said
 
 
 def adding(*numbers: int, lasting: bool = False) -> Together[list[int]]:

@@ -16,10 +16,10 @@ from rota.errors import StoreUnavailable
 from rota.measure.servers import PostgresServer
 from rota.store.postgres import health, probe
 from rota.store.postgres.store import PostgresStore
+from tests.fixtures.proxy import Proxy
 from tests.store.factories import until
 from tests.store.postgres.database import Database, Later, Raw
 from tests.store.postgres.examining import facts_of, findings, held, look
-from tests.store.postgres.swallowing import swallowing
 
 
 @pytest.fixture
@@ -199,9 +199,8 @@ def test_the_doctor_does_not_wait(db: Database) -> None:
 def test_notify_arrives(db: Database) -> None:
     """Straight to the server it does; through a proxy that swallows notifications it does not."""
     assert db.store.hears(5.0) is True
-    info = db.own.raw().info
-    with swallowing(db.url, info.host, info.port) as url:
-        store = PostgresStore(url)
+    with Proxy(db.url, swallow=True) as proxy:
+        store = PostgresStore(proxy.url)
         assert facts_of(store).unseen == {}
         assert store.hears(0.2) is False
 

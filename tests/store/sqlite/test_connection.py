@@ -229,6 +229,24 @@ def test_a_long_transaction_kills_no_worker(
     store.close()
 
 
+def test_a_clock_that_was_set_back(store: SqliteStore, connection: SqliteConnection) -> None:
+    """A sign of life from the future is none: a dead worker is missed all the same, a living one is not."""
+    dead = open_session(store, connection, timeout=0.05)
+    [job] = enqueue(store, connection)
+    claim(store, connection, dead)
+    living = open_session(store, connection, timeout=600.0)
+    assert connection.run(store.rescue()) == []
+    with closing(sqlite3.connect(store.path)) as foreign:
+        foreign.execute("UPDATE rota_session SET renewed_at = renewed_at + 3600, silent_at = NULL")
+        foreign.commit()
+    assert rescued(store, connection, dead).available == (job,)
+    assert connection.run(store.renew(living)).alive
+    with closing(sqlite3.connect(store.path)) as foreign:
+        noted = "SELECT silent_at FROM rota_session WHERE id = ?"
+        assert foreign.execute(noted, [living]).fetchone() == (None,)
+    store.close()
+
+
 def test_correctness_does_not_depend_on_the_gate(
     store: SqliteStore, connection: SqliteConnection
 ) -> None:

@@ -261,7 +261,7 @@ class Postgres(Server):
         # The eighth line is the server's state; pg_ctl reads it the same way.
         with suppress(OSError, IndexError):
             lines = (self.data / "postmaster.pid").read_text().splitlines()
-            return lines[0] == str(pid) and lines[7].strip() == "ready"
+            return lines[0] == str(pid) and lines[7].strip() in {"ready", "standby"}
         return False
 
     def _kill_backends(self) -> None:

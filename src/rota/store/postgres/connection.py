@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any, LiteralString, TypeVar
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import psycopg
 from psycopg.pq import PipelineStatus, TransactionStatus
@@ -35,6 +35,7 @@ from rota.store.operation import (
 )
 from rota.store.postgres.at_once import FLUSH, AtOnce, Raw
 from rota.store.postgres.failures import raise_translated
+from rota.store.postgres.patience import REACH, PatientConnection
 from rota.store.url import shown
 
 T = TypeVar("T")
@@ -77,9 +78,6 @@ APPLICATION = "rota"
 CALLERS_APPLICATION = "rota.transaction"
 """The name for `rota.transaction()`: with users' statements it may stay open too long."""
 
-CONNECT_TIMEOUT = 10
-"""Seconds within which a connection must be made."""
-
 CANCEL_TIMEOUT = 1.0
 """Seconds within which the server must accept a request to cancel a statement."""
 
@@ -103,7 +101,9 @@ class PostgresConnection:
 
     def run(self, operation: Operation[T]) -> T:
         """Run an operation in the kind of transaction it asks for."""
-        raw = self.raw()
+        return self._run(self.fresh(), operation)
+
+    def _run(self, raw: Raw, operation: Operation[T]) -> T:
         try:
             result: T
             if isinstance(operation, Single):
@@ -128,7 +128,7 @@ class PostgresConnection:
         """Send what can go to the server at once; the rest runs when the answer is asked for."""
         if operation.begin is not Begin.NOTHING or not self._pipelines:
             return partial(self.run, operation)
-        raw = self.raw()
+        raw = self.fresh()
         steps = operation.steps
         try:
             request = next(steps)
@@ -154,6 +154,29 @@ class PostgresConnection:
             self._give_up(raw, error)
             raise
 
+    def fresh(self) -> Raw:
+        """`raw`, but where the server has closed the connection meanwhile, a new one.
+
+        Nothing was sent: an operation that begins now can be begun on another connection. Between two
+        statements of one it is too late for that.
+        """
+        self.find_ended()
+        return self.raw()
+
+    def find_ended(self) -> bool:
+        """Close the connection if the server has done so, which waits to be read; whether it had."""
+        if self._raw is None or self._pid != os.getpid():
+            return False
+        look = self._raw.pgconn.consume_input
+        try:
+            # The last words, then the end: each needs a look.
+            look()
+            look()
+        except psycopg.Error:
+            self.close()
+            return True
+        return False
+
     def raw(self) -> Raw:
         """The driver's connection, opened if need be.
 
@@ -169,21 +192,29 @@ class PostgresConnection:
             self.close()
         if self._raw is None or self._raw.closed:
             try:
-                self._raw = psycopg.connect(self.url, autocommit=True, **self._parameters())
-                if self._tuned:
-                    self._raw.execute(PLANNER, prepare=False)
+                self._raw = self._connect()
             except psycopg.Error as error:
                 raise_translated(error, self.url)
             self._pid = os.getpid()
         return self._raw
 
+    def _connect(self) -> Raw:
+        raw = PatientConnection.connect(self.url, autocommit=True, **self._parameters())
+        raw.pooled = self._pooled
+        if self._tuned:
+            try:
+                raw.execute(PLANNER, prepare=False)
+            except BaseException:
+                raw.close()
+                raise
+        return raw
+
     def _parameters(self) -> dict[str, Any]:
-        given = parse_qs(urlsplit(self.url).query)
+        given = parse_qs(self.url.partition("?")[2])
         parameters: dict[str, Any] = {"prepare_threshold": None} if self._pooled else {}
         # The name that the server shows, unless the URL or PGAPPNAME gives another one.
         parameters["fallback_application_name"] = self._name
-        if "connect_timeout" not in given:
-            parameters["connect_timeout"] = CONNECT_TIMEOUT
+        parameters |= {name: limit for name, limit in REACH.items() if name not in given}
         if "client_encoding" not in given:
             # Else the database's encoding counts, and with SQL_ASCII the driver gives bytes.
             parameters["client_encoding"] = "utf8"
@@ -238,7 +269,8 @@ class PostgresConnection:
 
     def _apart(self, operation: Operation[Any]) -> Rows:
         if self.raw().info.transaction_status not in IN_TRANSACTION:
-            return [(self.run(operation),)]
+            # Not on a fresh connection: part of it may have been sent on this one.
+            return [(self._run(self.raw(), operation),)]
         other = PostgresConnection(self.url, pooled=self._pooled)
         try:
             return [(other.run(operation),)]

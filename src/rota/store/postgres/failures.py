@@ -8,6 +8,7 @@ from psycopg import errors as pg
 
 from rota.errors import (
     DatabaseRefused,
+    PoolerUnannounced,
     RotaError,
     SchemaIncomplete,
     SchemaMissing,
@@ -50,7 +51,7 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR09
         ):
             return DatabaseRefused(f"{shown(url)} refuses: {said}")
         case pg.InvalidSqlStatementName() | pg.DuplicatePreparedStatement():
-            return DatabaseRefused(
+            return PoolerUnannounced(
                 f"{shown(url)} gives each transaction another connection ({said}): a pooler in "
                 "transaction mode; add pooler=transaction to the URL, or connect to the server"
             )

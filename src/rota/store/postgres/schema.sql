@@ -136,6 +136,14 @@ CREATE INDEX cursor_order ON rota.cursor (lane, seq);
 
 -- Workers and what they hold --------------------------------------------------------------------
 
+-- The timeline of this server, which a failover changes, and so does a restore to an earlier moment. Not on a
+-- standby.
+CREATE VIEW rota.here AS
+SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer AS timeline;
+
+-- The timeline on which sessions were opened last; 0: not known.
+CREATE SEQUENCE rota.timeline AS integer MINVALUE 0 START 0;
+
 -- One run of one worker process. Never updated: the lock on this row is the fence between a worker and
 -- another one that declares it dead.
 CREATE TABLE rota.session (
@@ -144,7 +152,8 @@ CREATE TABLE rota.session (
     pid        integer NOT NULL,
     queues     text[] NOT NULL,
     timeout    interval NOT NULL,
-    started_at timestamptz NOT NULL DEFAULT now()
+    started_at timestamptz NOT NULL DEFAULT now(),
+    timeline   integer
 );
 
 -- Signs of life, append-only: the newest one of a session counts.

@@ -19,6 +19,7 @@ from rota.store.postgres.origin import anchor
 from rota.store.postgres.queue_settings import read
 from rota.store.postgres.settle import CANCEL_FORGET, give_back, keys_end, keys_wait
 from rota.store.postgres.statements import sql
+from rota.store.postgres.timeline import follow
 
 SESSION_OPEN = sql("sessions/session_open")
 SESSION_RENEW = sql("sessions/session_renew")
@@ -37,6 +38,7 @@ WAKE = sql("wake/wake")
 def open_session(info: SessionInfo) -> Steps[SessionId]:
     """Register a worker; anchors the logs anew after a restore into another cluster."""
     yield from anchor()
+    yield from follow()
     rows = yield SESSION_OPEN(
         host=info.host, pid=info.pid, queues=list(info.queues), timeout=info.timeout
     )

@@ -20,7 +20,7 @@ class PostgresTransaction:
     ) -> None:
         self._own = own
         self._give_back = give_back
-        self.connection = own.raw()
+        self.connection = own.fresh()
         self._run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
 
     def tune(self) -> None:

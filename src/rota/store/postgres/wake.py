@@ -94,6 +94,9 @@ class PostgresWaker:
         # A connection that was closed meanwhile listens no more, and need not be opened for that.
         if self._listening is not None and not self._listening.closed:
             try:
+                if self.connection.find_ended():
+                    self._forget()
+                    return False
                 self.connection.run(_awake())
             except RotaError:
                 self._forget()

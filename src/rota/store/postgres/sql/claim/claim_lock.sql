@@ -5,9 +5,12 @@
 -- without waiting for the answer; the setting, which ends with the transaction, tells it whether
 -- the lane is locked. (Beside the lock the setting would be made for rows, too, that the lock skips.)
 -- Locks the session's row, too, FOR KEY SHARE: as long as the claim's transaction lasts the session
--- cannot be declared dead. No row: the queue is paused, or the session is dead already.
+-- cannot be declared dead. No row: the queue is paused, or the session is dead already, or was opened
+-- before a failover.
 WITH session AS MATERIALIZED (
-    SELECT id FROM rota.session WHERE id = %(session)s::int8 FOR KEY SHARE
+    SELECT id FROM rota.session
+    WHERE id = %(session)s::int8 AND timeline = (SELECT timeline FROM rota.here)
+    FOR KEY SHARE
 ), locked AS MATERIALIZED (
     SELECT lane.id, lane.queue, lane.priority, lane.keyed
     FROM session, rota.lane

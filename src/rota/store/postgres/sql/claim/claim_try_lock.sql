@@ -1,6 +1,8 @@
 -- claim_lock.sql for every further lane of the same claim: does not wait.
 WITH session AS MATERIALIZED (
-    SELECT id FROM rota.session WHERE id = %(session)s::int8 FOR KEY SHARE
+    SELECT id FROM rota.session
+    WHERE id = %(session)s::int8 AND timeline = (SELECT timeline FROM rota.here)
+    FOR KEY SHARE
 ), locked AS MATERIALIZED (
     SELECT lane.id, lane.queue, lane.priority, lane.keyed
     FROM session, rota.lane

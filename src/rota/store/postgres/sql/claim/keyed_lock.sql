@@ -4,7 +4,9 @@
 -- Locks the session's row FOR KEY SHARE, and tells the second half by a setting, as claim_lock.sql
 -- does. Locks no lane: see keyed_turn.sql.
 WITH session AS MATERIALIZED (
-    SELECT id FROM rota.session WHERE id = %(session)s::int8 FOR KEY SHARE
+    SELECT id FROM rota.session
+    WHERE id = %(session)s::int8 AND timeline = (SELECT timeline FROM rota.here)
+    FOR KEY SHARE
 ), lane AS MATERIALIZED (
     SELECT lane.id, lane.queue, lane.priority
     FROM session, rota.lane

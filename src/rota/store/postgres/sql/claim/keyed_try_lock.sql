@@ -1,6 +1,8 @@
 -- keyed_lock.sql for all parts of a claim but the first: does not wait.
 WITH session AS MATERIALIZED (
-    SELECT id FROM rota.session WHERE id = %(session)s::int8 FOR KEY SHARE
+    SELECT id FROM rota.session
+    WHERE id = %(session)s::int8 AND timeline = (SELECT timeline FROM rota.here)
+    FOR KEY SHARE
 ), lane AS MATERIALIZED (
     SELECT lane.id, lane.queue, lane.priority
     FROM session, rota.lane

@@ -14,8 +14,10 @@ FROM (
         ON held.pid = activity.pid AND held.relation = 'rota.session'::regclass
        AND held.mode = 'RowShareLock' AND held.granted
        AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    CROSS JOIN LATERAL (SELECT clock_timestamp() - session.timeout AS since) AS silence
+    CROSS JOIN LATERAL (
+        SELECT now, now - session.timeout AS since FROM clock_timestamp() AS now) AS silence
     WHERE session.id <> ALL (%(locked)s::int8[]) AND NOT EXISTS (
         SELECT FROM rota.heartbeat
-        WHERE heartbeat.session = session.id AND heartbeat.at > silence.since)
+        WHERE heartbeat.session = session.id AND heartbeat.at > silence.since
+          AND heartbeat.at <= silence.now)
 ) AS stuck

@@ -6,10 +6,12 @@
 -- Locks leases by their ids' order, as settlements do; waits for no lock.
 WITH dead AS MATERIALIZED (
     SELECT session.id, session.host, session.pid FROM rota.session
-    CROSS JOIN LATERAL (SELECT clock_timestamp() - session.timeout AS since) AS silence
+    CROSS JOIN LATERAL (
+        SELECT now, now - session.timeout AS since FROM clock_timestamp() AS now) AS silence
     WHERE session.id = ANY (%(sessions)s::int8[]) AND NOT EXISTS (
         SELECT FROM rota.heartbeat
-        WHERE heartbeat.session = session.id AND heartbeat.at > silence.since)
+        WHERE heartbeat.session = session.id AND heartbeat.at > silence.since
+          AND heartbeat.at <= silence.now)
 ), held AS MATERIALIZED (
     SELECT lease.id FROM rota.lease
     WHERE lease.session = ANY (ARRAY(SELECT id FROM dead))

@@ -1,12 +1,13 @@
 -- A sign of life. Gives the session's jobs that have a request to cancel, which sessions serve each of
 -- its queues, itself among them, and what is set for queues (null: nothing). No row: the session is not
--- alive, or came here with a dump; see rota.restored.
+-- alive, came here with a dump (see rota.restored), or belongs to the time before a failover, whose last
+-- commits may be lost.
 -- Locks the session's row FOR KEY SHARE: a rescue waits, or was first and has removed the row. The table
 -- of requests is nearly always empty.
 WITH alive AS (
     INSERT INTO rota.heartbeat (session)
     SELECT id FROM rota.session
-    WHERE id = %(session)s::int8
+    WHERE id = %(session)s::int8 AND timeline = (SELECT timeline FROM rota.here)
       AND NOT (SELECT sure FROM rota.restored)
     FOR KEY SHARE
     RETURNING session

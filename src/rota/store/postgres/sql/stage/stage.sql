@@ -6,11 +6,15 @@
 -- `late`: at or before the mark, from transactions that its snapshot did not see: newer ones, or
 -- those that were running then; walks timer_xid. Not bounded by `size`, so that the new mark's
 -- snapshot vouches for all of them.
+-- Where the clock was set back the mark is ahead of it, and counts as one of now: what is not due yet
+-- is looked at again when its time comes.
 -- Two entries of a unique job may have the same time, hence WITH TIES. Those that are void are dropped.
 -- `seen` is what this snapshot sees of the others' keys, `key` what of it no transaction has locked or
 -- changed: where a replacement is under way the job is put off a little, since a staging waits for none.
 WITH mark AS MATERIALIZED (
-    SELECT seq, run_at, id, snapshot FROM rota.timer_mark ORDER BY seq DESC LIMIT 1
+    SELECT seq, least(run_at, statement_timestamp()) AS run_at, id, snapshot,
+           run_at > statement_timestamp() AS ahead
+    FROM rota.timer_mark ORDER BY seq DESC LIMIT 1
 ), due AS MATERIALIZED (
     SELECT timer.id, timer.run_at, timer.entry, timer.task, timer.unique_key FROM rota.timer
     WHERE (timer.run_at, timer.id) > ((SELECT run_at FROM mark), (SELECT id FROM mark))
@@ -86,6 +90,7 @@ WITH mark AS MATERIALIZED (
            coalesce((SELECT id FROM reached), mark.id), pg_current_snapshot()
     FROM mark
     WHERE EXISTS (SELECT FROM due) OR EXISTS (SELECT FROM late)
+       OR mark.ahead
        OR EXISTS (SELECT FROM rota.timer WHERE xid >= (SELECT pg_snapshot_xmax(snapshot) FROM mark))
 )
 SELECT count(*) FROM job

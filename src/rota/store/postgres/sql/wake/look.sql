@@ -1,7 +1,8 @@
 -- What there is to do, for an idle worker once a second: whether these queues have something to
 -- claim, in how many seconds the timer needs a staging (null: not at all), whether a session is
 -- silent, whether a ring is untidy or a request to cancel is left over, and in how many seconds the
--- next cron entry is due, and the next one that is not overdue (null: none, or not asked for).
+-- next cron entry is due, and the next one that is not overdue (null: none, or not asked for); last,
+-- the server's clock.
 -- Where there are many lanes a log that is not empty is untidy: it is left as soon as it is old enough.
 -- Locks nothing and writes nothing. Walks what claim_probe.sql, stage.sql and rescue_lock.sql walk,
 -- each to its first hit. Timers that the newest mark has not seen need a staging at once, even if
@@ -55,10 +56,16 @@ SELECT
     END,
     EXISTS (
         SELECT FROM rota.session
-        CROSS JOIN LATERAL (SELECT clock_timestamp() - session.timeout AS since) AS silence
-        WHERE pg_postmaster_start_time() < silence.since AND NOT EXISTS (
+        CROSS JOIN LATERAL (
+            SELECT now, now - session.timeout AS since FROM clock_timestamp() AS now) AS silence
+        WHERE pg_postmaster_start_time() NOT BETWEEN silence.since AND silence.now
+          AND NOT EXISTS (
             SELECT FROM rota.heartbeat
-            WHERE heartbeat.session = session.id AND heartbeat.at > silence.since)),
+            WHERE heartbeat.session = session.id AND heartbeat.at > silence.since
+              AND heartbeat.at <= silence.now)
+          AND (session.timeline IS NULL OR EXISTS (
+            SELECT FROM rota.here JOIN rota.session AS new ON new.timeline = here.timeline
+            WHERE here.timeline = session.timeline OR new.started_at < silence.since))),
     EXISTS (SELECT FROM rota.cancel_request)
     OR EXISTS (
         SELECT FROM generate_series(0, 3) AS number
@@ -83,7 +90,8 @@ SELECT
             >= CASE WHEN number = ring.turn %% 2 THEN ring.largest ELSE 1 END),
     CASE WHEN entry.due IS NOT NULL
          THEN greatest(0, extract(epoch FROM entry.due - clock_timestamp()))::float8 END,
-    extract(epoch FROM entry.later - clock_timestamp())::float8
+    extract(epoch FROM entry.later - clock_timestamp())::float8,
+    extract(epoch FROM clock_timestamp())::float8
 FROM (
     SELECT min(cron.due) AS due,
            min(cron.due) FILTER (WHERE cron.due > clock_timestamp()) AS later

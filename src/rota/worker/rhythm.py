@@ -1,0 +1,36 @@
+"""Whether other workers are silent, or only could not be heard.
+
+Where the server's clock jumps forward, or its machine or the way to it stood still for a while, all sessions
+look silent at once, and their next heartbeats are on their way. A worker whose looks at the database have
+come regularly by the server's clock would have noticed.
+"""
+
+GAP = 0.2
+"""The share of a session's timeout that may lie between two looks: as long as between two heartbeats."""
+
+LONG_ENOUGH = 0.4
+"""The share of a session's timeout for which looks must have come regularly: two heartbeats."""
+
+HURRY = 0.1
+"""The share of a session's timeout between two looks, while that is to be found out."""
+
+
+class Rhythm:
+    """The looks of one worker. All times are in seconds."""
+
+    def __init__(self, timeout: float) -> None:
+        self.hurry = HURRY * timeout
+        self._gap = GAP * timeout
+        self._long_enough = LONG_ENOUGH * timeout
+        self._since = self._last = 0.0
+
+    def look(self, clock: float) -> None:
+        """What the server's clock said at a look."""
+        if not 0 <= clock - self._last <= self._gap:
+            self._since = clock
+        self._last = clock
+
+    @property
+    def steady(self) -> bool:
+        """Looks have come regularly for so long that a living worker was heard meanwhile."""
+        return self._last - self._since >= self._long_enough
