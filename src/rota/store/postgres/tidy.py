@@ -93,6 +93,9 @@ def cancel_overtaken() -> Steps[list[str]]:
 
 @operation(Begin.HASTY)
 def prune_discarded() -> Steps[int]:
-    """Remove a batch of discarded jobs whose retention is over; how many."""
+    """Remove a batch of discarded jobs whose retention is over, with their notes; how many."""
+    [(mine,)] = yield rings.TURN_LOCK()
+    if not mine:
+        return 0
     [(removed,)] = yield PRUNE_DISCARDED(size=PRUNE_BATCH)
     return int(removed)
