@@ -151,8 +151,8 @@ class TableFacts:
     Attributes:
         ring: The partitioned table it is a segment of, if that is a ring; else "".
         current: Whether new rows go to this segment.
-        size: Bytes without indexes and oversized values.
-        total: Bytes with them.
+        size: Bytes without indexes.
+        total: Bytes with indexes.
         unclaimed: Whether a segment of the job log has jobs that no worker has claimed.
     """
 

@@ -33,10 +33,10 @@ from rota.store.postgres.notes import BOUNDS
 from rota.store.postgres.statements import sql
 
 LOG_SIZE = 32 * 1024 * 1024
-"""Bytes from which on the current segment of the log is left."""
+"""Bytes from which on the current segment of the log is left, long args included."""
 
 LOG_AGE = 600.0
-"""Seconds after which a current segment of the log that is not empty is left."""
+"""Seconds for which a segment of the log is the current one, if it is not empty."""
 
 LOG_AGE_OF_MANY = 10.0
 """The same where there are so many keys that claims walk only those with rows in the log."""
@@ -58,13 +58,16 @@ LIMIT_SIZE = 1024 * 1024
 """Bytes from which on the current table of what started under a rate is left."""
 
 FINISHED_SIZE = 1024 * 1024 * 1024
-"""Bytes from which on the current segment of finished jobs is left."""
+"""Bytes from which on the current segment of finished jobs is left, long results included."""
 
 FINISHED_AGE = 6 * 3600.0
-"""Seconds after which a segment of finished jobs is left: four of them span a day."""
+"""Seconds for which a segment of finished jobs is the current one: four of them span a day."""
 
 COPY_FORWARD = 2000
 """Leased rows that are copied forward at most: a segment with more of them waits."""
+
+COPY_FORWARD_SIZE = 16 * 1024 * 1024
+"""Bytes of such rows at most: claims wait while they are copied."""
 
 TURN_LOCK = sql("rings/turn_lock")
 LOG_STATE = sql("rings/log_segments")
@@ -141,11 +144,11 @@ def _turn(
         return []
     segments = list((yield state()))
     current = next(number for number, _, is_current, _ in segments if is_current)
-    _, size, _, age = segments[current]
+    _, size, _, seconds = segments[current]
     # The order of the segments means nothing, so one that is still in use is passed by.
     count = len(segments)
     empty = [by for by in range(1, count) if not segments[(current + by) % count][1]]
-    if not empty or not (size >= largest or (size and (age or 0) >= oldest)):
+    if not empty or not (size >= largest or (size and seconds >= oldest)):
         return []
     yield turn(by=empty[0])
     return [f"{ring}: segment {current} is left with {size} bytes"]
@@ -243,8 +246,8 @@ def empty_log(segment: int) -> Steps[list[str]]:
     [(unclaimed,)] = yield UNCLAIMED(segment=segment)
     if unclaimed:
         return []
-    [(leased,)] = yield LEASED(segment=segment)
-    if leased > COPY_FORWARD:
+    [(leased, size)] = yield LEASED(segment=segment)
+    if leased > COPY_FORWARD or size > COPY_FORWARD_SIZE:
         return []
     # These reads hold the segment's weak lock now; one transaction's own locks do not conflict.
     yield LOCK_WAIT()

@@ -85,6 +85,9 @@ CREATE SEQUENCE rota.job_id AS bigint;
 -- while an old snapshot is held. Which table that is says a sequence: its last_value modulo the number
 -- of tables. A sequence is read without a row version and moved without one.
 CREATE SEQUENCE rota.log_turn MINVALUE 0 START 0;
+-- Another one has the second, since 1970, in which the current table became it.
+CREATE SEQUENCE rota.log_begun MINVALUE 0 START 0;
+SELECT setval('rota.log_begun', extract(epoch FROM now())::int8);
 
 -- The log order is (lane, xid, id): the transactions of a lane in the order of their first write, and
 -- inside one the jobs as they were enqueued. A job that comes back (retry, snooze, release, rescue) is
@@ -237,6 +240,8 @@ INSERT INTO rota.timer_mark VALUES (0, '-infinity', 0, pg_current_snapshot());
 -- A ring by age for completed and cancelled jobs, and one table for the discarded ones, which stay until
 -- their retention is over, if they have one, or until they are deleted or retried by hand.
 CREATE SEQUENCE rota.finished_turn MINVALUE 0 START 0;
+CREATE SEQUENCE rota.finished_begun MINVALUE 0 START 0;
+SELECT setval('rota.finished_begun', extract(epoch FROM now())::int8);
 CREATE TABLE rota.finished (
     id            bigint NOT NULL,
     enqueued_at   timestamptz NOT NULL,

@@ -1,0 +1,6 @@
+-- Since when the current segments of the log and of the finished jobs are in use. An older Rota turns the rings
+-- without saying so; then the next turn comes a little early.
+CREATE SEQUENCE rota.log_begun MINVALUE 0 START 0;
+SELECT setval('rota.log_begun', extract(epoch FROM now())::int8);
+CREATE SEQUENCE rota.finished_begun MINVALUE 0 START 0;
+SELECT setval('rota.finished_begun', extract(epoch FROM now())::int8);
