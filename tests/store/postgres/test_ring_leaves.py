@@ -7,6 +7,7 @@ import pytest
 from rota.model.job import JobSpec, Order
 from rota.model.settlement import Settlement
 from rota.model.states import Move
+from rota.store.health import PostgresFacts
 from rota.store.postgres import rings
 from tests.store.postgres.database import KEEP, Database, ids
 
@@ -46,7 +47,9 @@ def test_long_args_count(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     assert db.one("SELECT pg_relation_size('rota.log_0')") < MIB / 10
     assert db.own.run(db.store.look(["default"])).untidy
     assert len(db.own.run(rings.turn_log())) == 1
-    [table] = [table for table in db.own.run(db.store.health()).tables if table.name == "log_0"]
+    facts = db.own.run(db.store.health())
+    assert isinstance(facts, PostgresFacts)
+    [table] = [table for table in facts.tables if table.name == "log_0"]
     assert MIB < table.size < table.total
 
 

@@ -2,7 +2,13 @@
 
 Discarded jobs lie outside of the ring of finished jobs, since most of them stay. Those with a retention
 are deleted when it is over, in small batches.
+
+Behind a truncation that waits for its lock all claims wait. So no lock is asked for on a table that
+some transaction keeps: a round looks who has locked what, twice, and whoever is there both times is not
+about to go. A `pg_dump` delays no claim, however long it takes and however many workers there are.
 """
+
+from collections.abc import Sequence
 
 from rota.store.operation import Apart, Begin, Operation, Steps, operation
 from rota.store.postgres import rings
@@ -18,6 +24,8 @@ PRUNE_BATCHES = 20
 """Such transactions in one round; the next round goes on."""
 
 LOCK_WAIT = sql("tidy/lock_wait")
+HOLDERS = sql("tidy/holders")
+PAUSE = sql("tidy/pause")
 HEARTBEAT_TRIM = sql("tidy/heartbeat_trim")
 MARK_TRIM = sql("tidy/mark_trim")
 CRON_TRIM = sql("tidy/cron_trim")
@@ -35,26 +43,49 @@ def tidy() -> Steps[list[str]]:
         done += did
     [((did, left),)] = yield Apart(rings.turn_slots())
     done += did
-    for ring, slot in left:
-        done += yield from _try(rings.empty_slot(ring, slot))
-    for state, empty in (
-        (rings.LOG_STATE, rings.empty_log),
-        (rings.FINISHED_STATE, rings.empty_finished),
-    ):
-        for number, size, current, _ in (yield state()):
-            if size and not current:
-                done += yield from _try(empty(number))
+    done += yield from _empty(left)
     yield Apart(trim())
     done += yield from _try(cancel_overtaken())
+    return done + (yield from _prune())
+
+
+def _empty(left: Sequence[tuple[str, int]]) -> Steps[list[str]]:
+    """Empty what the rings have left, these tables of the small ones included, as far as can be."""
+    emptying: list[tuple[tuple[str, ...], Operation[list[str]]]] = [
+        ((f"{ring}_{slot}",), rings.empty_slot(ring, slot)) for ring, slot in left
+    ]
+    for number, size, current, _ in (yield rings.LOG_STATE()):
+        if size and not current:
+            emptying.append(((f"log_{number}",), rings.empty_log(number)))
+    for number, size, current, _ in (yield rings.FINISHED_STATE()):
+        if size and not current:
+            both = (f"finished_{number}", f"finished_note_{number}")
+            emptying.append((both, rings.empty_finished(number)))
+    held = yield from _held([name for tables, _ in emptying for name in tables])
+    done: list[str] = []
+    for tables, empty in emptying:
+        if held.isdisjoint(tables):
+            done += yield from _try(empty)
+    return done
+
+
+def _prune() -> Steps[list[str]]:
     removed = 0
     for _ in range(PRUNE_BATCHES):
         [(pruned,)] = yield Apart(prune_discarded())
         removed += pruned
         if pruned < PRUNE_BATCH:
             break
-    if removed:
-        done.append(f"removed {removed} discarded job(s) past their retention")
-    return done
+    return [f"removed {removed} discarded job(s) past their retention"] if removed else []
+
+
+def _held(tables: Sequence[str]) -> Steps[set[str]]:
+    """Those of these tables that a transaction has kept locked for as long as a truncation waits."""
+    before = set((yield HOLDERS(tables=list(tables)))) if tables else set()
+    if not before:
+        return set()
+    yield PAUSE()
+    return {name for name, _ in before.intersection((yield HOLDERS(tables=list(tables))))}
 
 
 def _try(part: Operation[list[str]]) -> Steps[list[str]]:
