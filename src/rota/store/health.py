@@ -154,6 +154,7 @@ class TableFacts:
         size: Bytes without indexes.
         total: Bytes with indexes.
         unclaimed: Whether a segment of the job log has jobs that no worker has claimed.
+        kept: The share of a segment of finished jobs that is within its retention, estimated.
     """
 
     name: str
@@ -163,6 +164,7 @@ class TableFacts:
     total: int
     dead_rows: int
     unclaimed: bool | None = None
+    kept: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ segment: they are copied forward and keep their place in log order. If the lock 
 The cursor, the leases, the tally, the notes and the starts under a rate have rings of two tables,
 which turn the same way. Rows that counters are made of are counted once more before they are
 truncated (`counters.py`). The ring of finished jobs turns by age; a segment is truncated when the
-retention of all its jobs is over.
+retention of all its jobs is over, and the few that are kept longer are moved on (`long_kept.py`).
 
 Known weakness: a transaction that has touched a segment (a producer that has not committed, a
 `pg_dump`) keeps it from being truncated until the transaction ends.
@@ -223,7 +223,8 @@ def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
     return [f"{ring}: table {slot} is empty again"]
 
 
-def _may_empty(state: Statement, segment: int) -> Steps[bool]:
+def may_empty(state: Statement, segment: int) -> Steps[bool]:
+    """Whether a segment is not the current one, and will not be before this transaction ends."""
     # One transaction at a time: two that have both read a segment would wait for each other's weak
     # locks. And while this one has the turn, no other one can make the segment current: the leased
     # rows would be copied into the segment that is truncated.
@@ -241,7 +242,7 @@ def empty_log(segment: int) -> Steps[list[str]]:
     Raises:
         LockTimeout: The segment is in use.
     """
-    if not (yield from _may_empty(LOG_STATE, segment)):
+    if not (yield from may_empty(LOG_STATE, segment)):
         return []
     [(unclaimed,)] = yield UNCLAIMED(segment=segment)
     if unclaimed:
@@ -264,15 +265,12 @@ def empty_log(segment: int) -> Steps[list[str]]:
 
 @operation(Begin.HASTY)
 def empty_finished(segment: int) -> Steps[list[str]]:
-    """Truncate a segment of finished jobs if their retention is over.
+    """Truncate a segment of finished jobs whose retention was over a moment ago.
 
     Raises:
         LockTimeout: The segment is in use.
     """
-    if not (yield from _may_empty(FINISHED_STATE, segment)):
-        return []
-    [(kept,)] = yield FINISHED_KEPT(segment=segment)
-    if kept:
+    if not (yield from may_empty(FINISHED_STATE, segment)):
         return []
     yield LOCK_WAIT()
     yield FINISHED_LOCK[segment]()

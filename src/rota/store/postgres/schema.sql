@@ -242,6 +242,9 @@ INSERT INTO rota.timer_mark VALUES (0, '-infinity', 0, pg_current_snapshot());
 CREATE SEQUENCE rota.finished_turn MINVALUE 0 START 0;
 CREATE SEQUENCE rota.finished_begun MINVALUE 0 START 0;
 SELECT setval('rota.finished_begun', extract(epoch FROM now())::int8);
+-- How far the jobs that are kept longer than the others have been moved out of a segment that was left: its
+-- number * 2^32 + the next block.
+CREATE SEQUENCE rota.finished_moved MINVALUE 0 START 0;
 CREATE TABLE rota.finished (
     id            bigint NOT NULL,
     enqueued_at   timestamptz NOT NULL,

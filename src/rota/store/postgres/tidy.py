@@ -14,6 +14,7 @@ from rota.store.operation import Apart, Begin, Operation, Steps, operation
 from rota.store.postgres import rings
 from rota.store.postgres.control import cancel_steps
 from rota.store.postgres.failures import LockTimeout
+from rota.store.postgres.long_kept import free_finished
 from rota.store.postgres.settle import CANCEL_FORGET
 from rota.store.postgres.statements import sql
 
@@ -60,7 +61,7 @@ def _empty(left: Sequence[tuple[str, int]]) -> Steps[list[str]]:
     for number, size, current, _ in (yield rings.FINISHED_STATE()):
         if size and not current:
             both = (f"finished_{number}", f"finished_note_{number}")
-            emptying.append((both, rings.empty_finished(number)))
+            emptying.append((both, free_finished(number)))
     held = yield from _held([name for tables, _ in emptying for name in tables])
     done: list[str] = []
     for tables, empty in emptying:

@@ -4,3 +4,6 @@ CREATE SEQUENCE rota.log_begun MINVALUE 0 START 0;
 SELECT setval('rota.log_begun', extract(epoch FROM now())::int8);
 CREATE SEQUENCE rota.finished_begun MINVALUE 0 START 0;
 SELECT setval('rota.finished_begun', extract(epoch FROM now())::int8);
+
+-- How far the jobs that are kept longer than the others have been moved out of a segment that was left.
+CREATE SEQUENCE rota.finished_moved MINVALUE 0 START 0;
