@@ -9,8 +9,8 @@ more, which is checked again under the segment's exclusive lock. A few leased ro
 segment: they are copied forward and keep their place in log order. If the lock is not free within
 50 ms, the ring waits: the current segment grows, and nothing is lost.
 
-The cursor, the leases, the tally, the notes and the starts under a rate have rings of two tables,
-which turn the same way. Rows that counters are made of are counted once more before they are
+The cursor, the leases, the tally, its marks, the notes and the starts under a rate have rings of two
+tables, which turn the same way. Rows that counters are made of are counted once more before they are
 truncated (`counters.py`). The ring of finished jobs turns by age; a segment is truncated when the
 retention of all its jobs is over, and the few that are kept longer are moved on (`long_kept.py`).
 
@@ -26,6 +26,7 @@ from rota.store.postgres.layout import (
     LEASE_SLOTS,
     LIMIT_SLOTS,
     LOG_SEGMENTS,
+    MARK_SLOTS,
     NOTE_SLOTS,
     TALLY_SLOTS,
 )
@@ -50,6 +51,10 @@ LEASE_SIZE = 512 * 1024
 
 TALLY_SIZE = 4 * 1024 * 1024
 """Bytes from which on the current table of the tally is left."""
+
+MARK_SIZE = 1024 * 1024
+"""Bytes from which on the current table of the marks of the totals is left: one a second, while there is
+work."""
 
 NOTE_SIZE = 16 * 1024 * 1024
 """Bytes from which on the current table of the notes is left."""
@@ -80,6 +85,8 @@ SLOTS = sql("rings/slots")
 CURSOR_TURN = sql("rings/cursor_turn")
 LEASE_TURN = sql("rings/lease_turn")
 TALLY_TURN = sql("rings/tally_turn")
+MARK_TURN = sql("rings/mark_turn")
+MARK_PASSED = sql("rings/mark_passed")
 NOTE_TURN = sql("rings/note_turn")
 LIMIT_TURN = sql("rings/limit_turn")
 LIMIT_COPY_FORWARD = sql("rings/limit_copy_forward")
@@ -111,6 +118,8 @@ LEASE_LOCK = _each(_EXCLUSIVE, "lease", LEASE_SLOTS)
 LEASE_TRUNCATE = _each("TRUNCATE {}", "lease", LEASE_SLOTS)
 TALLY_LOCK = _each(_EXCLUSIVE, "tally", TALLY_SLOTS)
 TALLY_TRUNCATE = _each("TRUNCATE {}", "tally", TALLY_SLOTS)
+MARK_LOCK = _each(_EXCLUSIVE, "tally_mark", MARK_SLOTS)
+MARK_TRUNCATE = _each("TRUNCATE {}", "tally_mark", MARK_SLOTS)
 NOTE_LOCK = _each(_EXCLUSIVE, "note", NOTE_SLOTS)
 NOTE_TRUNCATE = _each("TRUNCATE {}", "note", NOTE_SLOTS)
 LIMIT_LOCK = _each(_EXCLUSIVE, "limit_start", LIMIT_SLOTS)
@@ -170,6 +179,7 @@ def turn_slots() -> Steps[tuple[list[str], list[tuple[str, int]]]]:
         ("cursor", CURSOR_TURN, CURSOR_SIZE),
         ("lease", LEASE_TURN, LEASE_SIZE),
         ("tally", TALLY_TURN, TALLY_SIZE),
+        ("tally_mark", MARK_TURN, MARK_SIZE),
         ("note", NOTE_TURN, NOTE_SIZE),
         ("limit_start", LIMIT_TURN, LIMIT_SIZE),
     ):
@@ -207,6 +217,14 @@ def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
             yield LEASE_LOCK[slot]()
             yield LEASE_COPY_FORWARD()
             yield LEASE_TRUNCATE[slot]()
+        case "tally_mark":
+            # Nothing is copied: what is in use is a mark in the other table.
+            if not (yield from _passed()):
+                return []
+            yield MARK_LOCK[slot]()
+            if not (yield from _passed()):
+                return []
+            yield MARK_TRUNCATE[slot]()
         case "note":
             yield NOTE_LOCK[slot]()
             yield NOTE_COPY_FORWARD(**BOUNDS)
@@ -221,6 +239,11 @@ def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
             yield SQUEEZE(age=0.0)
             yield TALLY_TRUNCATE[slot]()
     return [f"{ring}: table {slot} is empty again"]
+
+
+def _passed() -> Steps[bool]:
+    [(passed,)] = yield MARK_PASSED()
+    return bool(passed)
 
 
 def may_empty(state: Statement, segment: int) -> Steps[bool]:

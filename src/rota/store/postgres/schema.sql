@@ -436,6 +436,8 @@ CREATE INDEX tally_xid ON rota.tally (xid);
 -- All totals as they were in one snapshot; append-only, and the highest seq counts. An element of
 -- the arrays is a lane, a state ('appended' for all entries that its log ever got, 'removed' for those
 -- taken out by hand), an expiry and a number of jobs. `claimed` is the sum of all lanes' `taken`.
+-- Who reads this table reads the two that inherit from it, which are a ring, and where all but the first mark
+-- are. (A partitioned table could not have replaced this one under older versions of Rota.)
 CREATE TABLE rota.tally_mark (
     seq      bigint PRIMARY KEY,
     at       timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -447,6 +449,9 @@ CREATE TABLE rota.tally_mark (
     jobs     bigint[] NOT NULL
 );
 INSERT INTO rota.tally_mark VALUES (0, DEFAULT, pg_current_snapshot(), 0, '{}', '{}', '{}', '{}');
+CREATE SEQUENCE rota.tally_mark_turn MINVALUE 0 START 0;
+CREATE TABLE rota.tally_mark_0 (PRIMARY KEY (seq)) INHERITS (rota.tally_mark) WITH (autovacuum_enabled = false);
+CREATE TABLE rota.tally_mark_1 (PRIMARY KEY (seq)) INHERITS (rota.tally_mark) WITH (autovacuum_enabled = false);
 
 
 -- Lanes and their cursors, as claims and counts look at them -------------------------------------
