@@ -152,14 +152,15 @@ def test_deleting_forgets(store: Store, connection: Connection) -> None:
     assert len(notes(store, connection, jobs[1].id)) == 2
 
 
-def test_retention(store: Store, connection: Connection) -> None:
+@pytest.mark.parametrize("move", [Move.COMPLETE, Move.DISCARD])
+def test_retention(store: Store, connection: Connection, move: Move) -> None:
     """What was told of a job goes when its retention is over."""
     session, [short, long] = running(store, connection, 2)
     for job, keep in ((short, 0.001), (long, 3600.0)):
         connection.run(
             store.note([progress(job.id, job.lease, 1, 0.5), line(job.id, job.lease, 1)])
         )
-        settle(store, connection, session, settlement(job, Move.COMPLETE, keep=keep))
+        settle(store, connection, session, settlement(job, move, keep=keep))
 
     def pruned() -> bool | None:
         connection.run(store.tidy())

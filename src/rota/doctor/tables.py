@@ -18,6 +18,15 @@ leaves it, and more for the cursor, which has small segments."""
 
 LARGE_OTHERWISE = 64 * MIB
 
+EXPIRED, EXPIRED_SHARE = 256 * MIB, 0.75
+"""Bytes of finished jobs past their retention, and the share of all, beyond which they are named.
+Housekeeping leaves no more than this share for long: see `store/postgres/long_kept.py`."""
+
+PIECEMEAL = (
+    "Housekeeping frees it piece by piece, within minutes; or within hours, where the last jobs of a "
+    "piece will soon have expired."
+)
+
 DEAD_ROWS = 100_000
 """Dead rows from which on a table of Rota's is named."""
 
@@ -34,10 +43,12 @@ def _space(facts: PostgresFacts) -> list[Finding]:
     findings, fine = [], []
     for ring, members in groupby(segments, key=lambda table: table.ring):
         parts = list(members)
-        if stuck := _stuck(ring, parts, facts):
-            findings.append(stuck)
+        if found := _stuck(ring, parts, facts) or _expired(ring, parts, facts):
+            findings.append(found)
         else:
-            fine.append(f"{ring} {size(sum(table.total for table in parts))}")
+            past = _past(parts)
+            of_it = f" ({size(past)} past its retention)" if past >= MIB else ""
+            fine.append(f"{ring} {size(sum(table.total for table in parts))}{of_it}")
     if fine:
         title = f"Housekeeping frees space in time: {', '.join(fine)}"
         findings.append(Finding(Severity.OK, "space", title))
@@ -62,7 +73,28 @@ def _stuck(ring: str, parts: list[TableFacts], facts: PostgresFacts) -> Finding 
     )
 
 
-def _reason(ring: str, left: list[TableFacts], facts: PostgresFacts) -> tuple[Severity, str, str]:
+def _past(parts: list[TableFacts]) -> int:
+    """Bytes of finished jobs that are past their retention, and still take space."""
+    return int(sum((1 - table.kept) * table.total for table in parts if table.kept is not None))
+
+
+def _expired(ring: str, parts: list[TableFacts], facts: PostgresFacts) -> Finding | None:
+    past, total = _past(parts), sum(table.total for table in parts)
+    if past < max(EXPIRED, EXPIRED_SHARE * total):
+        return None
+    left = [table for table in parts if table.kept is not None]
+    severity, why, advice = _holding(left, facts) or (Severity.NOTE, PIECEMEAL, "rota doctor")
+    return Finding(
+        severity,
+        "space",
+        f"Most of rota.{ring} is past its retention: {size(past)} of {size(total)}",
+        f"These jobs are out of sight, and still take space. {why}",
+        advice,
+    )
+
+
+def _holding(left: list[TableFacts], facts: PostgresFacts) -> tuple[Severity, str, str] | None:
+    """What keeps all space from being freed, whatever is in it."""
     names = {table.name for table in left}
     for holder in facts.holders:
         if touched := sorted(names & set(holder.touches)):
@@ -75,6 +107,12 @@ def _reason(ring: str, left: list[TableFacts], facts: PostgresFacts) -> tuple[Se
             return Severity.WARNING, f"{locker} has locked {', '.join(touched)}.", advice
     if "sessions" not in facts.unseen and not any(map(alive, facts.work.sessions)):
         return Severity.WARNING, "Workers remove old rows, and none is alive.", START
+    return None
+
+
+def _reason(ring: str, left: list[TableFacts], facts: PostgresFacts) -> tuple[Severity, str, str]:
+    if holding := _holding(left, facts):
+        return holding
     if ring == "log" and all(table.unclaimed for table in left):
         return (
             Severity.NOTE,

@@ -157,9 +157,10 @@ class TableFacts:
     Attributes:
         ring: The partitioned table it is a segment of, if that is a ring; else "".
         current: Whether new rows go to this segment.
-        size: Bytes without indexes and oversized values.
-        total: Bytes with them.
+        size: Bytes without indexes.
+        total: Bytes with indexes.
         unclaimed: Whether a segment of the job log has jobs that no worker has claimed.
+        kept: The share of a segment of finished jobs that is within its retention, estimated.
     """
 
     name: str
@@ -169,6 +170,7 @@ class TableFacts:
     total: int
     dead_rows: int
     unclaimed: bool | None = None
+    kept: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

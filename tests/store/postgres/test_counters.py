@@ -244,14 +244,6 @@ def test_a_new_mark_is_left_alone(db: Database, monkeypatch: pytest.MonkeyPatch)
     assert right(db)
 
 
-def test_old_marks_are_removed(db: Database) -> None:
-    """A few marks stay, however many there were."""
-    for _ in range(40):
-        db.enqueue(1)
-        assert squeeze(db)
-    assert db.one("SELECT count(*) FROM rota.tally_mark") <= 2
-
-
 def test_expired_jobs_leave_the_mark(db: Database) -> None:
     """Jobs whose retention is over are not counted any more, and forgotten."""
     session = db.session()

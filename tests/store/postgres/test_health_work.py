@@ -58,6 +58,21 @@ def test_a_full_ring(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(table.size for table in ring(db, "log") if not table.current) == 0
 
 
+def test_how_much_of_the_finished_jobs_is_kept(db: Database) -> None:
+    """For each segment that was left: the share that is within its retention."""
+    session = db.session()
+    db.enqueue(30)
+    jobs = db.claim(session)
+    db.settle(session, jobs[:3], keep=3600.0)
+    db.settle(session, jobs[3:], keep=0.001)
+    until(lambda: db.one("SELECT count(*) FROM rota.job") == 3 or None)
+    assert [table.kept for table in ring(db, "finished")] == [None] * 6
+    db.sql("SELECT setval('rota.finished_turn', 1)")
+    [share, *rest] = [table.kept for table in ring(db, "finished")]
+    assert 0.05 < share < 0.15
+    assert rest == [None] * 5
+
+
 def test_the_thresholds_leave_room() -> None:
     """A ring that turns in time is never called full."""
     assert tables.LARGE["log"] >= 2 * rings.LOG_SIZE

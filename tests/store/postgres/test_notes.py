@@ -104,6 +104,40 @@ def test_a_finished_job_takes_them_along(db: Database) -> None:
     assert known(db, failed.id) == (1, [1])
 
 
+def test_discarded_jobs_take_their_notes_along(db: Database) -> None:
+    """What was told of a discarded job goes from the disk with it, and not what was told of others."""
+    session = db.session()
+    db.enqueue(2)
+    short, kept = db.claim(session)
+    tell(db, [*said(short, 1), *said(kept, 1)])
+    db.settle(session, [short], Move.DISCARD, keep=0.001)
+    db.settle(session, [kept], Move.DISCARD)
+    db.own.run(rings.turn_slots())
+    db.own.run(rings.empty_slot("note", 1 - int(db.one("SELECT last_value FROM rota.note_turn"))))
+    assert rows(db, "rota.finished_note_discarded") == 4
+    until(lambda: rows(db, "rota.finished_discarded") == 1 or (tidy(db, 1) and None) or None)
+    assert rows(db, "rota.finished_note_discarded") == 2
+    assert known(db, kept.id) == (1, [1])
+
+
+def test_no_discarded_job_goes_while_notes_move(db: Database) -> None:
+    """Notes that are being moved to a discarded job would stay behind without it, for ever."""
+    session = db.session()
+    db.enqueue(1)
+    jobs = db.claim(session)
+    tell(db, said(jobs[0], 1))
+    db.settle(session, jobs, Move.DISCARD, keep=0.001)
+    db.own.run(rings.turn_slots())
+    housekeeper = db.bare()
+    housekeeper.execute(rings.TURN_LOCK.text)
+    housekeeper.execute(rings.NOTE_COPY_FORWARD.text, noting.BOUNDS)
+    until(lambda: db.one("SELECT keep_until <= now() FROM rota.finished") or None)
+    tidy(db)
+    housekeeper.commit()
+    until(lambda: rows(db, "rota.finished_discarded") == 0 or (tidy(db, 1) and None) or None)
+    assert rows(db, "rota.finished_note") == 0
+
+
 def test_notes_of_jobs_that_are_gone(db: Database) -> None:
     """With the next turn nothing is left of deleted jobs, and of those that leave nothing behind."""
     session = db.session()

@@ -39,6 +39,7 @@ from rota.store.operation import (
     operation,
 )
 from rota.store.postgres.claim_lanes import KeyLaneClaims
+from rota.store.postgres.idle import in_use
 from rota.store.postgres.statements import sql
 
 CLAIM_PROBE = sql("claim/claim_probe")
@@ -185,7 +186,9 @@ class Claims:
 def probe(queues: Sequence[str]) -> Steps[list[Part]]:
     """What there is to claim from in these queues, in the order of a claim."""
     parts = []
-    for lane, ready, priority, keys_ready in (yield CLAIM_PROBE(queues=list(queues))):
+    for lane, ready, priority, keys_ready in (
+        yield CLAIM_PROBE(queues=(yield from in_use(queues)))
+    ):
         parts.append(Part(lane, priority, ready, key_lanes=False))
         if keys_ready is not None:
             parts.append(Part(lane, priority, keys_ready, key_lanes=True))

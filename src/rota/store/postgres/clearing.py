@@ -57,9 +57,9 @@ def clear_log(segment: int) -> Steps[bool]:
     [(unclaimed,)] = yield rings.UNCLAIMED(segment=segment)
     if unclaimed:
         return False
-    [(leased,)] = yield rings.LEASED(segment=segment)
+    [(leased, size)] = yield rings.LEASED(segment=segment)
     yield SQUEEZE(age=0.0)
-    if 0 < leased <= rings.COPY_FORWARD:
+    if 0 < leased <= rings.COPY_FORWARD and size <= rings.COPY_FORWARD_SIZE:
         yield rings.COPY_FORWARD_SQL(segment=segment)
     return not leased
 
@@ -91,5 +91,5 @@ def clear_slot(ring: str, slot: int) -> Steps[bool]:
             yield SQUEEZE(age=0.0)
             [(counted,)] = yield TALLY_COUNTED(slot=slot)
             return bool(counted)
-        case _:  # notes, and starts under a rate
+        case _:  # marks, notes, and starts under a rate
             return True

@@ -47,6 +47,7 @@ OVERDUE = sql("health/health_overdue")
 RESCUED = sql("health/health_rescued")
 ORIGIN_CHECK = sql("origin/origin_check")
 UNCLAIMED = sql("rings/segment_unclaimed")
+FINISHED_SHARE = sql("rings/finished_share")
 
 
 @operation(Begin.NOTHING)
@@ -80,7 +81,7 @@ def health(*, pooled: bool) -> Steps[Facts]:
     if work.schema:
         foreign = any(row[0] for row in (yield from _part(unseen, "origin", _rows(ORIGIN_CHECK))))
         if "schema" not in unseen:
-            segments = yield from _part(unseen, "segments", _claimed(segments), otherwise=segments)
+            segments = yield from _part(unseen, "segments", _segments(segments), otherwise=segments)
     return PostgresFacts(
         server=server,
         work=work,
@@ -197,12 +198,16 @@ def _server() -> Steps[ServerFacts]:
 
 
 @operation(Begin.READING)
-def _claimed(tables: Sequence[TableFacts]) -> Steps[Sequence[TableFacts]]:
-    """The same tables, with `unclaimed` for the segments of the log that are not current."""
+def _segments(tables: Sequence[TableFacts]) -> Steps[Sequence[TableFacts]]:
+    """The same tables, with `unclaimed` and `kept` for the segments that are not current."""
     told = []
     for table in tables:
-        unclaimed = None
-        if table.ring == "log" and table.size and not table.current:
-            [(unclaimed,)] = yield UNCLAIMED(segment=int(table.name.rpartition("_")[2]))
-        told.append(replace(table, unclaimed=unclaimed))
+        unclaimed = kept = None
+        if table.ring in {"log", "finished"} and table.size and not table.current:
+            segment = int(table.name.rpartition("_")[2])
+            if table.ring == "log":
+                [(unclaimed,)] = yield UNCLAIMED(segment=segment)
+            else:
+                [(kept, _)] = yield FINISHED_SHARE(segment=segment)
+        told.append(replace(table, unclaimed=unclaimed, kept=kept))
     return told

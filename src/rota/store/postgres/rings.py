@@ -10,10 +10,10 @@ segment: they are copied forward and keep their place in log order. If the lock 
 50 ms, the ring waits: the current segment grows, and nothing is lost. What is copied is copied some
 seconds before, in a transaction of its own (`clearing.py`).
 
-The cursor, the leases, the tally, the notes and the starts under a rate have rings of two tables,
-which turn the same way. Rows that counters are made of are counted once more before they are
+The cursor, the leases, the tally, its marks, the notes and the starts under a rate have rings of two
+tables, which turn the same way. Rows that counters are made of are counted once more before they are
 truncated (`counters.py`). The ring of finished jobs turns by age; a segment is truncated when the
-retention of all its jobs is over.
+retention of all its jobs is over, and the few that are kept longer are moved on (`long_kept.py`).
 
 Known weakness: a transaction that has touched a segment (a producer that has not committed, a
 `pg_dump`) keeps it from being truncated until the transaction ends.
@@ -27,6 +27,7 @@ from rota.store.postgres.layout import (
     LEASE_SLOTS,
     LIMIT_SLOTS,
     LOG_SEGMENTS,
+    MARK_SLOTS,
     NOTE_SLOTS,
     TALLY_SLOTS,
 )
@@ -34,10 +35,10 @@ from rota.store.postgres.notes import BOUNDS
 from rota.store.postgres.statements import sql
 
 LOG_SIZE = 32 * 1024 * 1024
-"""Bytes from which on the current segment of the log is left."""
+"""Bytes from which on the current segment of the log is left, long args included."""
 
 LOG_AGE = 600.0
-"""Seconds after which a current segment of the log that is not empty is left."""
+"""Seconds for which a segment of the log is the current one, if it is not empty."""
 
 LOG_AGE_OF_MANY = 10.0
 """The same where there are so many keys that claims walk only those with rows in the log."""
@@ -52,6 +53,10 @@ LEASE_SIZE = 512 * 1024
 TALLY_SIZE = 4 * 1024 * 1024
 """Bytes from which on the current table of the tally is left."""
 
+MARK_SIZE = 1024 * 1024
+"""Bytes from which on the current table of the marks of the totals is left: one a second, while there is
+work."""
+
 NOTE_SIZE = 16 * 1024 * 1024
 """Bytes from which on the current table of the notes is left."""
 
@@ -59,13 +64,16 @@ LIMIT_SIZE = 1024 * 1024
 """Bytes from which on the current table of what started under a rate is left."""
 
 FINISHED_SIZE = 1024 * 1024 * 1024
-"""Bytes from which on the current segment of finished jobs is left."""
+"""Bytes from which on the current segment of finished jobs is left, long results included."""
 
 FINISHED_AGE = 6 * 3600.0
-"""Seconds after which a segment of finished jobs is left: four of them span a day."""
+"""Seconds for which a segment of finished jobs is the current one: four of them span a day."""
 
 COPY_FORWARD = 2000
 """Leased rows that are copied forward at most: a segment with more of them waits."""
+
+COPY_FORWARD_SIZE = 16 * 1024 * 1024
+"""Bytes of such rows at most: claims wait while they are copied."""
 
 TURN_LOCK = sql("rings/turn_lock")
 LOG_STATE = sql("rings/log_segments")
@@ -78,6 +86,8 @@ SLOTS = sql("rings/slots")
 CURSOR_TURN = sql("rings/cursor_turn")
 LEASE_TURN = sql("rings/lease_turn")
 TALLY_TURN = sql("rings/tally_turn")
+MARK_TURN = sql("rings/mark_turn")
+MARK_PASSED = sql("rings/mark_passed")
 NOTE_TURN = sql("rings/note_turn")
 LIMIT_TURN = sql("rings/limit_turn")
 LIMIT_COPY_FORWARD = sql("rings/limit_copy_forward")
@@ -112,6 +122,8 @@ LEASE_DELETE = _each("DELETE FROM {}", "lease", LEASE_SLOTS)
 LEASE_TRUNCATE = _each("TRUNCATE {}", "lease", LEASE_SLOTS)
 TALLY_LOCK = _each(_EXCLUSIVE, "tally", TALLY_SLOTS)
 TALLY_TRUNCATE = _each("TRUNCATE {}", "tally", TALLY_SLOTS)
+MARK_LOCK = _each(_EXCLUSIVE, "tally_mark", MARK_SLOTS)
+MARK_TRUNCATE = _each("TRUNCATE {}", "tally_mark", MARK_SLOTS)
 NOTE_LOCK = _each(_EXCLUSIVE, "note", NOTE_SLOTS)
 NOTE_TRUNCATE = _each("TRUNCATE {}", "note", NOTE_SLOTS)
 LIMIT_LOCK = _each(_EXCLUSIVE, "limit_start", LIMIT_SLOTS)
@@ -145,11 +157,11 @@ def _turn(
         return []
     segments = list((yield state()))
     current = next(number for number, _, is_current, _ in segments if is_current)
-    _, size, _, age = segments[current]
+    _, size, _, seconds = segments[current]
     # The order of the segments means nothing, so one that is still in use is passed by.
     count = len(segments)
     empty = [by for by in range(1, count) if not segments[(current + by) % count][1]]
-    if not empty or not (size >= largest or (size and (age or 0) >= oldest)):
+    if not empty or not (size >= largest or (size and seconds >= oldest)):
         return []
     yield turn(by=empty[0])
     return [f"{ring}: segment {current} is left with {size} bytes"]
@@ -171,6 +183,7 @@ def turn_slots() -> Steps[tuple[list[str], list[tuple[str, int]]]]:
         ("cursor", CURSOR_TURN, CURSOR_SIZE),
         ("lease", LEASE_TURN, LEASE_SIZE),
         ("tally", TALLY_TURN, TALLY_SIZE),
+        ("tally_mark", MARK_TURN, MARK_SIZE),
         ("note", NOTE_TURN, NOTE_SIZE),
         ("limit_start", LIMIT_TURN, LIMIT_SIZE),
     ):
@@ -212,6 +225,9 @@ def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
             if left:
                 return []
             yield LEASE_TRUNCATE[slot]()
+        case "tally_mark":
+            if not (yield from _empty_marks(slot)):
+                return []
         case "note":
             yield NOTE_LOCK[slot]()
             yield NOTE_COPY_FORWARD(**BOUNDS)
@@ -226,6 +242,22 @@ def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
             yield SQUEEZE(age=0.0)
             yield TALLY_TRUNCATE[slot]()
     return [f"{ring}: table {slot} is empty again"]
+
+
+def _empty_marks(slot: int) -> Steps[bool]:
+    """Nothing is copied: what is in use is a mark in the other table."""
+    if not (yield from _passed()):
+        return False
+    yield MARK_LOCK[slot]()
+    if not (yield from _passed()):
+        return False
+    yield MARK_TRUNCATE[slot]()
+    return True
+
+
+def _passed() -> Steps[bool]:
+    [(passed,)] = yield MARK_PASSED()
+    return bool(passed)
 
 
 def may_empty(state: Statement, segment: int) -> Steps[bool]:
@@ -256,7 +288,7 @@ def empty_log(segment: int) -> Steps[list[str]]:
     yield LOCK_WAIT()
     yield LOG_LOCK[segment]()
     [(unclaimed,)] = yield UNCLAIMED(segment=segment)
-    [(leased,)] = yield LEASED(segment=segment)
+    [(leased, _)] = yield LEASED(segment=segment)
     if unclaimed or leased:
         return []
     # What came since the newest mark is counted by its rows.
@@ -267,15 +299,12 @@ def empty_log(segment: int) -> Steps[list[str]]:
 
 @operation(Begin.HASTY)
 def empty_finished(segment: int) -> Steps[list[str]]:
-    """Truncate a segment of finished jobs if their retention is over.
+    """Truncate a segment of finished jobs whose retention was over a moment ago.
 
     Raises:
         LockTimeout: The segment is in use.
     """
     if not (yield from may_empty(FINISHED_STATE, segment)):
-        return []
-    [(kept,)] = yield FINISHED_KEPT(segment=segment)
-    if kept:
         return []
     yield LOCK_WAIT()
     yield FINISHED_LOCK[segment]()

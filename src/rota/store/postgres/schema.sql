@@ -86,6 +86,9 @@ CREATE SEQUENCE rota.job_id AS bigint;
 -- while an old snapshot is held. Which table that is says a sequence: its last_value modulo the number
 -- of tables. A sequence is read without a row version and moved without one.
 CREATE SEQUENCE rota.log_turn MINVALUE 0 START 0;
+-- Another one has the second, since 1970, in which the current table became it.
+CREATE SEQUENCE rota.log_begun MINVALUE 0 START 0;
+SELECT setval('rota.log_begun', extract(epoch FROM now())::int8);
 
 -- The log order is (lane, xid, id): the transactions of a lane in the order of their first write, and
 -- inside one the jobs as they were enqueued. A job that comes back (retry, snooze, release, rescue) is
@@ -253,6 +256,11 @@ INSERT INTO rota.timer_mark VALUES (0, '-infinity', 0, pg_current_snapshot());
 -- A ring by age for completed and cancelled jobs, and one table for the discarded ones, which stay until
 -- their retention is over, if they have one, or until they are deleted or retried by hand.
 CREATE SEQUENCE rota.finished_turn MINVALUE 0 START 0;
+CREATE SEQUENCE rota.finished_begun MINVALUE 0 START 0;
+SELECT setval('rota.finished_begun', extract(epoch FROM now())::int8);
+-- How far the jobs that are kept longer than the others have been moved out of a segment that was left: its
+-- number * 2^32 + the next block.
+CREATE SEQUENCE rota.finished_moved MINVALUE 0 START 0;
 CREATE TABLE rota.finished (
     id            bigint NOT NULL,
     enqueued_at   timestamptz NOT NULL,
@@ -444,6 +452,8 @@ CREATE INDEX tally_xid ON rota.tally (xid);
 -- All totals as they were in one snapshot; append-only, and the highest seq counts. An element of
 -- the arrays is a lane, a state ('appended' for all entries that its log ever got, 'removed' for those
 -- taken out by hand), an expiry and a number of jobs. `claimed` is the sum of all lanes' `taken`.
+-- Who reads this table reads the two that inherit from it, which are a ring, and where all but the first mark
+-- are. (A partitioned table could not have replaced this one under older versions of Rota.)
 CREATE TABLE rota.tally_mark (
     seq      bigint PRIMARY KEY,
     at       timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -455,6 +465,9 @@ CREATE TABLE rota.tally_mark (
     jobs     bigint[] NOT NULL
 );
 INSERT INTO rota.tally_mark VALUES (0, DEFAULT, pg_current_snapshot(), 0, '{}', '{}', '{}', '{}');
+CREATE SEQUENCE rota.tally_mark_turn MINVALUE 0 START 0;
+CREATE TABLE rota.tally_mark_0 (PRIMARY KEY (seq)) INHERITS (rota.tally_mark) WITH (autovacuum_enabled = false);
+CREATE TABLE rota.tally_mark_1 (PRIMARY KEY (seq)) INHERITS (rota.tally_mark) WITH (autovacuum_enabled = false);
 
 
 -- Lanes and their cursors, as claims and counts look at them -------------------------------------

@@ -2,13 +2,21 @@
 
 Discarded jobs lie outside of the ring of finished jobs, since most of them stay. Those with a retention
 are deleted when it is over, in small batches.
+
+Behind a truncation that waits for its lock all claims wait. So no lock is asked for on a table that
+some transaction keeps: a round looks who has locked what, twice, and whoever is there both times is not
+about to go. A `pg_dump` delays no claim, however long it takes and however many workers there are.
 """
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from rota.store.operation import Apart, Begin, Operation, Steps, operation
 from rota.store.postgres import rings
 from rota.store.postgres.clearing import Clear, clear_log, clear_slot, rested
 from rota.store.postgres.control import cancel_steps
 from rota.store.postgres.failures import LockTimeout
+from rota.store.postgres.long_kept import free_finished
 from rota.store.postgres.settle import CANCEL_FORGET
 from rota.store.postgres.statements import sql
 
@@ -19,6 +27,8 @@ PRUNE_BATCHES = 20
 """Such transactions in one round; the next round goes on."""
 
 LOCK_WAIT = sql("tidy/lock_wait")
+HOLDERS = sql("tidy/holders")
+PAUSE = sql("tidy/pause")
 HEARTBEAT_TRIM = sql("tidy/heartbeat_trim")
 MARK_TRIM = sql("tidy/mark_trim")
 CRON_TRIM = sql("tidy/cron_trim")
@@ -39,31 +49,62 @@ def tidy(clear: Clear) -> Steps[list[str]]:
         done += did
     [((did, left),)] = yield Apart(rings.turn_slots())
     done += did
-    emptying = [
-        (f"{ring}_{slot}", clear_slot(ring, slot), rings.empty_slot(ring, slot))
-        for ring, slot in left
-    ] + [
-        (f"log_{number}", clear_log(number), rings.empty_log(number))
-        for number, size, current, _ in (yield rings.LOG_STATE())
-        if size and not current
-    ]
-    for table, clearing, empty in emptying:
-        if (yield from rested(clear, table, clearing)):
-            done += yield from _try(empty)
-    for number, size, current, _ in (yield rings.FINISHED_STATE()):
-        if size and not current:
-            done += yield from _try(rings.empty_finished(number))
+    done += yield from _empty(left, clear)
     yield Apart(trim())
     done += yield from _try(cancel_overtaken())
+    return done + (yield from _prune())
+
+
+class Emptying(NamedTuple):
+    """How tables are emptied that a ring has left; `clear` moves what counts in them, some time before."""
+
+    tables: tuple[str, ...]
+    empty: Operation[list[str]]
+    clear: Operation[bool] | None = None
+
+
+def _empty(left: Sequence[tuple[str, int]], clear: Clear) -> Steps[list[str]]:
+    """Empty what the rings have left, these tables of the small ones included, as far as can be."""
+    emptying = [
+        Emptying((f"{ring}_{slot}",), rings.empty_slot(ring, slot), clear_slot(ring, slot))
+        for ring, slot in left
+    ]
+    for number, size, current, _ in (yield rings.LOG_STATE()):
+        if size and not current:
+            emptying.append(
+                Emptying((f"log_{number}",), rings.empty_log(number), clear_log(number))
+            )
+    for number, size, current, _ in (yield rings.FINISHED_STATE()):
+        if size and not current:
+            both = (f"finished_{number}", f"finished_note_{number}")
+            emptying.append(Emptying(both, free_finished(number)))
+    held = yield from _held([name for one in emptying for name in one.tables])
+    done: list[str] = []
+    for one in emptying:
+        if not held.isdisjoint(one.tables):
+            continue
+        if one.clear is None or (yield from rested(clear, one.tables[0], one.clear)):
+            done += yield from _try(one.empty)
+    return done
+
+
+def _prune() -> Steps[list[str]]:
     removed = 0
     for _ in range(PRUNE_BATCHES):
         [(pruned,)] = yield Apart(prune_discarded())
         removed += pruned
         if pruned < PRUNE_BATCH:
             break
-    if removed:
-        done.append(f"removed {removed} discarded job(s) past their retention")
-    return done
+    return [f"removed {removed} discarded job(s) past their retention"] if removed else []
+
+
+def _held(tables: Sequence[str]) -> Steps[set[str]]:
+    """Those of these tables that a transaction has kept locked for as long as a truncation waits."""
+    before = set((yield HOLDERS(tables=list(tables)))) if tables else set()
+    if not before:
+        return set()
+    yield PAUSE()
+    return {name for name, _ in before.intersection((yield HOLDERS(tables=list(tables))))}
 
 
 def _try(part: Operation[list[str]]) -> Steps[list[str]]:
@@ -102,6 +143,9 @@ def cancel_overtaken() -> Steps[list[str]]:
 
 @operation(Begin.HASTY)
 def prune_discarded() -> Steps[int]:
-    """Remove a batch of discarded jobs whose retention is over; how many."""
+    """Remove a batch of discarded jobs whose retention is over, with their notes; how many."""
+    [(mine,)] = yield rings.TURN_LOCK()
+    if not mine:
+        return 0
     [(removed,)] = yield PRUNE_DISCARDED(size=PRUNE_BATCH)
     return int(removed)

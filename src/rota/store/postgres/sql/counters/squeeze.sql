@@ -1,10 +1,10 @@
 -- Write the totals of this moment down as the newest mark: one statement, hence one snapshot. Nothing
 -- is written while the newest mark is younger than `age` seconds or still says it all.
 -- Locks: nothing. Of two sessions that squeeze at once the second finds its number taken and stops
--- there; to take a number, a session must have seen the mark before it.
+-- there; to take a number, a session must have seen the mark before it. While the ring of the marks turns,
+-- two may have the same number: each is right, and what one of them has not counted is not truncated.
 -- Walks: tally_mark's right end; log_order per lane in use and tally_xid from the newest mark's snapshot
 -- on, never what was there before; cursor_order from lane to lane.
--- Old marks are removed by their numbers: a range without a lower end would walk all the dead ones.
 -- A mark from the future is that of another cluster, before the first worker has come.
 WITH mark AS MATERIALIZED (
     SELECT seq, claimed,
@@ -17,12 +17,13 @@ WITH mark AS MATERIALIZED (
     SELECT coalesce(sum(place.taken), 0)::int8 AS out
     FROM rota.cursor_newest AS place
     WHERE (SELECT due FROM mark)
-), marked AS (
-    INSERT INTO rota.tally_mark (seq, snapshot, claimed, lanes, states, expires, jobs)
-    SELECT mark.seq + 1, pg_current_snapshot(), handed.out,
-           coalesce(total.lanes, '{}'), coalesce(total.states, '{}'),
-           coalesce(total.expires, '{}'), coalesce(total.jobs, '{}')
+), total AS MATERIALIZED (
+    SELECT mark.seq + 1 AS seq, pg_current_snapshot() AS snapshot, handed.out AS claimed,
+           coalesce(total.lanes, '{}') AS lanes, coalesce(total.states, '{}') AS states,
+           coalesce(total.expires, '{}') AS expires, coalesce(total.jobs, '{}') AS jobs, turn.slot
     FROM mark, handed, (
+        SELECT last_value %% 2 AS slot FROM rota.tally_mark_turn
+    ) AS turn, (
         -- An expiry of a moment ago may still lie ahead for a statement that began before.
         SELECT array_agg(lane) AS lanes, array_agg(state) AS states, array_agg(expires) AS expires,
                array_agg(jobs) AS jobs
@@ -30,10 +31,15 @@ WITH mark AS MATERIALIZED (
     ) AS total
     WHERE mark.due
       AND (handed.out <> mark.claimed OR EXISTS (SELECT FROM counted WHERE recent > 0))
+), marked_0 AS (
+    INSERT INTO rota.tally_mark_0 (seq, snapshot, claimed, lanes, states, expires, jobs)
+    SELECT seq, snapshot, claimed, lanes, states, expires, jobs FROM total WHERE slot = 0
     ON CONFLICT (seq) DO NOTHING
     RETURNING seq
-), trimmed AS (
-    DELETE FROM rota.tally_mark AS old USING mark
-    WHERE old.seq >= mark.seq - 20 AND old.seq < mark.seq AND EXISTS (SELECT FROM marked)
+), marked_1 AS (
+    INSERT INTO rota.tally_mark_1 (seq, snapshot, claimed, lanes, states, expires, jobs)
+    SELECT seq, snapshot, claimed, lanes, states, expires, jobs FROM total WHERE slot = 1
+    ON CONFLICT (seq) DO NOTHING
+    RETURNING seq
 )
-SELECT count(*) FROM marked
+SELECT (SELECT count(*) FROM marked_0) + (SELECT count(*) FROM marked_1)

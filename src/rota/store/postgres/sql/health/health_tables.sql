@@ -2,7 +2,8 @@
 -- `_turn` is a ring. The sizes take each table's weakest lock for a moment.
 SELECT entry.relname::text, coalesce(ring.name, ''),
        coalesce(entry.relname = ring.name || '_' || (ring.turn % ring.count), false),
-       coalesce(pg_relation_size(entry.oid), 0), coalesce(pg_total_relation_size(entry.oid), 0),
+       coalesce(pg_relation_size(entry.oid), 0) + coalesce(pg_relation_size(entry.reltoastrelid), 0),
+       coalesce(pg_total_relation_size(entry.oid), 0),
        coalesce(stat.n_dead_tup, 0)
 FROM pg_class AS entry
 JOIN pg_namespace AS schema ON schema.oid = entry.relnamespace

@@ -1,7 +1,9 @@
--- The finished ring's segments: number, size in bytes, whether new rows go there, age of the
--- first row.
-SELECT number, pg_relation_size(('rota.finished_' || number)::regclass),
-       number = (SELECT last_value % 6 FROM rota.finished_turn),
-       extract(epoch FROM now() - (
-           SELECT finished_at FROM rota.finished WHERE segment = number LIMIT 1))::float8
-FROM generate_series(0, 5) AS number ORDER BY number
+-- The finished ring's segments: number, size in bytes with what long values occupy elsewhere, whether new rows go
+-- there, and for how many seconds they have (null: they do not).
+SELECT number, pg_relation_size(segment.oid) + coalesce(pg_relation_size(segment.reltoastrelid), 0),
+       number = turn.last_value % 6,
+       CASE WHEN number = turn.last_value % 6 THEN
+           extract(epoch FROM clock_timestamp())::float8 - (SELECT last_value FROM rota.finished_begun) END
+FROM rota.finished_turn AS turn CROSS JOIN generate_series(0, 5) AS number
+JOIN pg_class AS segment ON segment.oid = ('rota.finished_' || number)::regclass
+ORDER BY number

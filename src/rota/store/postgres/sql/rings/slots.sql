@@ -1,4 +1,4 @@
--- The rings of two tables (cursor, leases, tally, notes, starts under a limit). For each table: ring,
+-- The rings of two tables (cursor, leases, tally, notes, starts under a limit, marks of the totals). For each table: ring,
 -- number, size in bytes with what long arrays occupy elsewhere, whether new rows go there.
 SELECT ring.name, number, pg_relation_size(slot.oid) + coalesce(pg_relation_size(slot.reltoastrelid), 0),
        number = ring.turn % 2
@@ -12,6 +12,8 @@ FROM (
     SELECT 'note', last_value FROM rota.note_turn
     UNION ALL
     SELECT 'limit_start', last_value FROM rota.limit_turn
+    UNION ALL
+    SELECT 'tally_mark', last_value FROM rota.tally_mark_turn
 ) AS ring
 CROSS JOIN generate_series(0, 1) AS number
 JOIN pg_class AS slot ON slot.oid = format('rota.%s_%s', ring.name, number)::regclass

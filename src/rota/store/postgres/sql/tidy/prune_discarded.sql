@@ -1,7 +1,9 @@
--- Remove a batch of discarded jobs whose retention is over; how many. Their totals have expired by
--- themselves. Jobs that are being retried or deleted at the same moment are left out.
+-- Remove a batch of discarded jobs whose retention is over, with what their handlers told; how many jobs. Their
+-- totals have expired by themselves. Jobs that are being retried or deleted at the same moment are left out.
+-- The turn is held: while notes move to the finished jobs, none of these goes.
 -- Locks: the rows. Walks: finished_discarded_kept from its left end, where under an old snapshot the dead
--- rows of earlier rounds lie. Discarded jobs are few, and no other statement waits for this.
+-- rows of earlier rounds lie, and finished_note_order, job by job. Discarded jobs are few, and no other
+-- statement waits for this.
 WITH gone AS (
     DELETE FROM rota.finished_discarded
     WHERE ctid = ANY (ARRAY(
@@ -10,5 +12,7 @@ WITH gone AS (
         ORDER BY keep_until LIMIT %(size)s::int8
         FOR UPDATE SKIP LOCKED))
     RETURNING id
+), told AS (
+    DELETE FROM rota.finished_note_discarded WHERE job = ANY (ARRAY(SELECT id FROM gone))
 )
 SELECT count(*)::int4 FROM gone

@@ -69,7 +69,8 @@ SELECT
     EXISTS (SELECT FROM rota.cancel_request)
     OR EXISTS (
         SELECT FROM generate_series(0, 3) AS number
-        WHERE pg_relation_size(('rota.log_' || number)::regclass)
+        JOIN pg_class AS segment ON segment.oid = ('rota.log_' || number)::regclass
+        WHERE pg_relation_size(segment.oid) + coalesce(pg_relation_size(segment.reltoastrelid), 0)
             >= CASE WHEN number = (SELECT last_value %% 4 FROM rota.log_turn)
                          AND (SELECT few FROM rota.lane_few)
                     THEN %(log_size)s::int8 ELSE 1 END)
