@@ -197,7 +197,7 @@ def test_without_copying_forward_a_running_job_is_lost(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mutant: a truncation that takes leased rows along."""
-    for name, text in {"COPY_FORWARD_SQL": "SELECT", "LEASED": "SELECT 0"}.items():
+    for name, text in {"COPY_FORWARD_SQL": "SELECT", "LEASED": "SELECT 0, 0"}.items():
         monkeypatch.setattr(rings, name, constant(name, text))
     db.enqueue(1)
     dead = db.session()

@@ -8,7 +8,7 @@ from rota.model.job import JobSpec, Order
 from rota.model.settlement import Settlement
 from rota.model.states import Move
 from rota.store.health import PostgresFacts
-from rota.store.postgres import rings
+from rota.store.postgres import clearing, rings
 from tests.store.postgres.database import KEEP, Database, ids
 
 MIB = 1024 * 1024
@@ -78,8 +78,11 @@ def test_long_args_that_are_leased_are_not_copied(
     jobs = db.claim(session)
     aged(db, "log", rings.LOG_AGE)
     db.own.run(rings.turn_log())
+    assert not db.own.run(clearing.clear_log(0))
     assert db.own.run(rings.empty_log(0)) == []
     db.settle(session, jobs[:15])
+    db.own.run(clearing.clear_log(0))
+    assert db.own.run(clearing.clear_log(0))
     assert db.own.run(rings.empty_log(0)) == ["log: segment 0 is empty again"]
     assert db.settle(session, jobs[15:]) == []
 

@@ -60,7 +60,8 @@ def test_no_lock_is_asked_for_beside_a_dump(db: Database, *, prepared: bool) -> 
     done = Later(db, db.store.tidy()).result()
     assert not any("empty again" in did for did in done)
     db.sql("ROLLBACK PREPARED 'rota dump'") if prepared else holder.rollback()
-    done = Later(db, db.store.tidy()).result()
+    # Cursors are copied in one round, and what they were copied from is emptied in the next.
+    done = [did for _ in range(2) for did in Later(db, db.store.tidy()).result()]
     assert {did.partition(":")[0] for did in done if "empty again" in did} == {
         "log", "cursor", "lease", "tally", "finished",
     }  # fmt: skip
@@ -92,7 +93,7 @@ def test_only_the_tables_that_are_kept_wait(db: Database) -> None:
     left(db)
     reader = db.bare()
     reader.execute("SELECT FROM rota.log_0")
-    done = Later(db, db.store.tidy()).result()
+    done = [did for _ in range(2) for did in Later(db, db.store.tidy()).result()]
     emptied = {did.partition(":")[0] for did in done if "empty again" in did}
     assert emptied == {"cursor", "lease", "tally", "finished"}
     reader.rollback()
