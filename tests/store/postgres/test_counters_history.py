@@ -107,10 +107,10 @@ def test_a_mutant_counts_wrong(db: Database, monkeypatch: pytest.MonkeyPatch, mu
     if mutant == "no running":
         forgets = (
             "(pg_snapshot_xmax(pg_current_snapshot())::text || ':' || "
-            "pg_snapshot_xmax(pg_current_snapshot())::text || ':')::pg_snapshot, handed.out"
+            "pg_snapshot_xmax(pg_current_snapshot())::text || ':')::pg_snapshot AS snapshot"
         )
         text = SQUEEZE.text
-        squeezing = forgetful(text, "pg_current_snapshot(), handed.out", forgets)
+        squeezing = forgetful(text, "pg_current_snapshot() AS snapshot", forgets)
         monkeypatch.setattr(counters, "SQUEEZE", squeezing)
         monkeypatch.setattr(rings, "SQUEEZE", squeezing)
     else:
