@@ -118,7 +118,7 @@ def test_who_comes_and_goes_keeps_nothing(
         second.execute("SELECT FROM rota.log")
     gate.execute("SELECT pg_advisory_unlock(%s)", (PAUSED,))
     if other:
-        # The second one is new, so the lock is asked for, as it has always been.
+        # The second one was not there at the first look, so the lock is asked for.
         until(lambda: db.waits_for(housekeeper.pid, second.info.backend_pid) or None)
         second.rollback()
     assert any(did.startswith("log") and "empty" in did for did in housekeeper.result())

@@ -4,7 +4,7 @@ Discarded jobs lie outside of the ring of finished jobs, since most of them stay
 are deleted when it is over, in small batches.
 
 Behind a truncation that waits for its lock all claims wait. So no lock is asked for on a table that
-some transaction keeps: a round looks who has locked what, twice, and whoever is there both times is not
+some transaction keeps: a round looks who has locked what, a few times, and whoever is there each time is not
 about to go. A `pg_dump` delays no claim, however long it takes and however many workers there are.
 """
 
@@ -25,6 +25,9 @@ PRUNE_BATCH = 500
 
 PRUNE_BATCHES = 20
 """Such transactions in one round; the next round goes on."""
+
+LOOKS = 5
+"""How often a round looks who has locked the tables that it would empty, a twentieth of a second apart."""
 
 LOCK_WAIT = sql("tidy/lock_wait")
 HOLDERS = sql("tidy/holders")
@@ -99,12 +102,14 @@ def _prune() -> Steps[list[str]]:
 
 
 def _held(tables: Sequence[str]) -> Steps[set[str]]:
-    """Those of these tables that a transaction has kept locked for as long as a truncation waits."""
-    before = set((yield HOLDERS(tables=list(tables)))) if tables else set()
-    if not before:
-        return set()
-    yield PAUSE()
-    return {name for name, _ in before.intersection((yield HOLDERS(tables=list(tables))))}
+    """Those of these tables that a transaction keeps locked, longer than those that come and go."""
+    held = set((yield HOLDERS(tables=list(tables)))) if tables else set()
+    for _ in range(LOOKS - 1):
+        if not held:
+            break
+        yield PAUSE()
+        held.intersection_update((yield HOLDERS(tables=list(tables))))
+    return {name for name, _ in held}
 
 
 def _try(part: Operation[list[str]]) -> Steps[list[str]]:

@@ -1,2 +1,2 @@
--- Wait as long as lock_wait.sql lets a truncation wait.
+-- Let those who use a table for a moment come and go.
 SELECT pg_sleep(0.05)
