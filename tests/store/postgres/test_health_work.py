@@ -100,7 +100,7 @@ def test_dead_rows(db: Database) -> None:
 
 def test_a_dead_worker(db: Database) -> None:
     """Its silence and what it holds are told; a worker that has just spoken is alive."""
-    session = db.session(timeout=5.0)
+    session = db.session(timeout=0.05)
     db.enqueue(3)
     db.claim(session)
     [alive] = look(db).work.sessions
@@ -119,7 +119,7 @@ def test_rescued_jobs(db: Database) -> None:
     """Jobs that were alone with their worker are found where they wait, run again, and ended; each once."""
     died = {"one": "render", "two": "render", "three": "export", "four": "mail"}
     for queue, task in died.items():
-        session = db.session(timeout=5.0)
+        session = db.session(timeout=0.05)
         count, attempts = 2 if task == "mail" else 1, 1 if task == "export" else 2
         db.enqueue(count, task=f"shop.{task}", max_attempts=attempts, queue=queue)
         assert len(db.claim(session, queues=[queue])) == count
@@ -137,7 +137,7 @@ def test_rescued_jobs(db: Database) -> None:
 
 def test_rescued_jobs_under_a_backlog(db: Database) -> None:
     """What was claimed before it is found behind what waits; a long log is read at its end only."""
-    first = db.session(timeout=5.0)
+    first = db.session(timeout=0.05)
     db.enqueue(1, task="shop.render")
     db.claim(first)
     db.enqueue(20_000)

@@ -69,9 +69,9 @@ def test_claims_stay_flat(db: Database, held: Raw, enqueueing: Enqueueing) -> No
         while jobs := db.claim(session, 2 * TENANTS):
             assert db.settle(session, jobs) == []
         db.own.run(db.store.tidy())
-    for first, last in zip(costs[1], costs[-1], strict=True):
-        # The way down an index may be longer, once or twice for each lane.
-        assert last <= first + 3 * TENANTS, costs
+    for first, *last in zip(costs[1], *costs[-3:], strict=True):
+        # The way down an index may be longer, once or twice for each lane. What grows goes on growing.
+        assert min(last) <= first + 3 * TENANTS, str(costs)
 
 
 def test_starts_of_long_ago_are_not_read(db: Database, held: Raw) -> None:
