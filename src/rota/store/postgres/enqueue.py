@@ -12,7 +12,6 @@ from typing import NamedTuple
 from rota.model.enqueued import Enqueued
 from rota.model.job import JobId, JobSpec, Order
 from rota.store.operation import (
-    Apart,
     Begin,
     Copy,
     Operation,
@@ -25,7 +24,7 @@ from rota.store.operation import (
     surroundings,
 )
 from rota.store.postgres.enqueue_keyed import enqueue_keyed
-from rota.store.postgres.lanes import ensure_lane
+from rota.store.postgres.lanes import apart, ensure_lane
 from rota.store.postgres.layout import LOG_SEGMENTS
 from rota.store.postgres.statements import CHUNK, sql
 
@@ -187,6 +186,6 @@ def _in_lane(spec: JobSpec, query: Query) -> Steps[Rows]:
     params = {**query.params, "lane": None}
     rows = yield Query(query.statement, params)
     if not rows:
-        [(lane,)] = yield Apart(ensure_lane(spec.queue, spec.priority))
+        lane = yield from apart(spec.queue, spec.priority, ensure_lane(spec.queue, spec.priority))
         rows = yield Query(query.statement, {**params, "lane": lane})
     return rows

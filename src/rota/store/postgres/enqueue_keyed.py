@@ -27,7 +27,6 @@ from rota.model.enqueued import Enqueued, Placed, Placing
 from rota.model.job import JobId, JobSpec, Keys, Order
 from rota.model.unique import OnConflict, Unique
 from rota.store.operation import (
-    Apart,
     Begin,
     Operation,
     Rows,
@@ -36,7 +35,7 @@ from rota.store.operation import (
     operation,
     surroundings,
 )
-from rota.store.postgres.lanes import ensure_lane, find_lanes
+from rota.store.postgres.lanes import apart, ensure_lane, find_lanes
 from rota.store.postgres.statements import CHUNK, sql
 
 QUEUE_PRESET = sql("queues/queue_preset")
@@ -110,10 +109,10 @@ def _lanes(spec: JobSpec, keys: Keys, count: int) -> Steps[list[int]]:
     if rows:
         [(lane, keyed)] = rows
     else:
-        [(lane,)] = yield Apart(ensure_lane(spec.queue, spec.priority))
+        lane = yield from apart(spec.queue, spec.priority, ensure_lane(spec.queue, spec.priority))
         keyed = False
     if spec.unique is not None and not keyed:
-        yield Apart(mark_keyed(lane))
+        yield from apart(spec.queue, spec.priority, mark_keyed(lane))
     return [lane] * count
 
 

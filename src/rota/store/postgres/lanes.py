@@ -6,6 +6,8 @@ cursor: it costs nothing and delays no other job.
 
 The first producer of a lane makes it apart, in a transaction of Rota's own that commits at once. Made in
 the caller's transaction it would stop every other first producer of that lane until the caller commits.
+Only where that transaction has made lanes itself, by `rota.enqueue()` from SQL, are further ones made in it:
+another connection would wait for it for ever.
 A limit's numbers come with the jobs; where they differ from those that are known, they replace them.
 
 Known weakness: two releases of an application that say different numbers for the same key replace
@@ -13,21 +15,38 @@ each other's for as long as both of them enqueue.
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from rota.model.job import JobSpec, Keys
-from rota.store.operation import Apart, Begin, Steps, operation
+from rota.store.operation import Apart, Begin, Operation, Steps, operation, surroundings
 from rota.store.postgres.statements import sql
 
 ENSURE_QUEUE = sql("enqueue/ensure_queue")
 ENSURE_LANE = sql("enqueue/ensure_lane")
 LANE_LOCK = sql("enqueue/lane_lock")
 CURSOR_BEGIN = sql("enqueue/cursor_begin")
+LANES_HERE = sql("enqueue/lanes_here")
+LANES_STAY_HERE = sql("enqueue/lanes_stay_here")
 LANES_FIND = sql("enqueue/lanes_find")
 LANES_ENSURE = sql("enqueue/lanes_ensure")
 LIMITS_ENSURE = sql("enqueue/limits_ensure")
 
+T = TypeVar("T")
+
 Pair = tuple[str | None, str | None]
 """The limit's key and the fair key of a job."""
+
+
+def apart(queue: str, priority: int, making: Operation[T]) -> Steps[T]:
+    """Make lanes apart, or in this transaction if it has made some itself."""
+    if (yield from surroundings()).inside:
+        [(here,)] = yield LANES_HERE(queue=queue, priority=priority)
+        if here:
+            yield LANES_STAY_HERE()
+            return (yield from making.steps)
+    [(made,)] = yield Apart(making)
+    answer: T = made
+    return answer
 
 
 @operation(Begin.DURABLE)
@@ -49,7 +68,7 @@ def find_lanes(spec: JobSpec, keys: Keys, count: int) -> Steps[list[int]]:
     rows = yield LANES_FIND(**_params(spec, distinct), exact=True)
     lanes = {pair: row[0] for pair, row in zip(distinct, rows, strict=True)}
     if missing := [pair for pair in distinct if lanes[pair] is None]:
-        [(made,)] = yield Apart(ensure_lanes(spec, missing))
+        made = yield from apart(spec.queue, spec.priority, ensure_lanes(spec, missing))
         lanes.update(zip(missing, made, strict=True))
     return [lanes[pair] for pair in pairs]
 
