@@ -15,7 +15,7 @@ from rota.app.job_transaction import Completion
 from rota.config import WorkerConfig
 from rota.errors import StoreUnavailable
 from rota.events import JobsClaimed
-from rota.model.job import JobSpec, LeaseId, Order, SessionInfo
+from rota.model.job import JobSpec, LeaseId, Order, SessionId, SessionInfo
 from rota.model.settlement import Settlement
 from rota.model.states import Move
 from rota.store.migrate import migrate
@@ -25,7 +25,7 @@ from rota.worker.claim import Claimer
 from rota.worker.leases import Leases
 from rota.worker.session import Session
 from rota.worker.switchboard import Switchboard, on_loop
-from tests.fixtures.workers import drained, records, until, working
+from tests.fixtures.workers import drained, records, until, until_it_sleeps, working
 
 if TYPE_CHECKING:
     from rota.model.job import ClaimedJob
@@ -257,8 +257,8 @@ def test_what_was_found_is_not_kept_back(
     async def kept() -> None:
         with claiming(app, told.append) as (claimer, session):
             assert session.current is not None
-            claimer._found([], full=True)
-            claimer._kept = jobs
+            claimer._found(session.current, [], full=True)
+            claimer._kept = session.current, jobs
             if what == "shared":
                 claimer.share({"default": 1})
             elif what == "doubted":
@@ -266,7 +266,7 @@ def test_what_was_found_is_not_kept_back(
 
             def away(operation: Operation[object]) -> NoReturn:
                 # A release can take as long as it takes to reach the database.
-                assert operation.name != "release" or not claimer._kept
+                assert operation.name != "release" or not claimer._kept[1]
                 raise StoreUnavailable("away")
 
             for asked in ("run", "send"):
@@ -292,13 +292,14 @@ def test_what_was_found_waits_for_no_connection(postgres_url: str) -> None:
     told: list[object] = []
 
     async def lost() -> None:
-        with claiming(app, told.append) as (claimer, _):
+        with claiming(app, told.append) as (claimer, session):
+            assert session.current is not None
             claimer._waker.wait(0.0)
             assert isinstance(claimer._connection, PostgresConnection)
             raw = claimer._connection.raw()
             with psycopg.connect(postgres_url, autocommit=True) as admin:
                 admin.execute("SELECT pg_terminate_backend(%s, 5000)", [raw.info.backend_pid])
-            claimer._found(jobs, full=True)
+            claimer._found(session.current, jobs, full=True)
             await asyncio.sleep(0)
             assert told == [jobs]
             claimer.stop()
@@ -367,6 +368,50 @@ def test_a_job_that_moves_is_not_given_back(postgres_url: str) -> None:
         asyncio.run(moving())
 
 
+def test_a_claim_that_outlasts_its_session(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its jobs do not run: others may have them. They run once, under the next session."""
+    runs: list[int] = []
+    opened: list[Session] = []
+    real = Session.open
+
+    def open_and_tell(self: Session) -> SessionId:
+        opened.append(self)
+        return real(self)
+
+    monkeypatch.setattr(Session, "open", open_and_tell)
+    with migrated(postgres_url) as app:
+
+        @app.task(name="work", store_result=True)
+        async def work(number: int) -> int:
+            runs.append(number)
+            return number
+
+        work.enqueue(0).cancel()
+        claimed: list[int] = []
+        app.events.subscribe(JobsClaimed, lambda event: claimed.append(event.count))
+        holder = psycopg.connect(postgres_url)
+        with working(app, session_timeout=2.0), holder:
+            [session] = opened
+            until_it_sleeps(app)
+            holder.execute("SELECT FROM rota.lane FOR UPDATE")
+            work.enqueue(1)
+            waiting = (
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            )
+            with psycopg.connect(postgres_url, autocommit=True) as admin:
+                until(lambda: admin.execute(waiting).fetchall() != [(0,)], "the claim to wait")
+            lost = session.current
+            assert lost is not None
+            session._lose(lost)
+            until(lambda: session.current not in {None, lost}, "the next session")
+            holder.rollback()
+            until(lambda: records(app, State.COMPLETED), "its end")
+        assert (runs, sum(claimed)) == ([1], 2)
+
+
 @contextmanager
 def migrated(url: str) -> Iterator[Rota]:
     """An app on an empty database."""
@@ -381,10 +426,10 @@ def claiming(app: Rota, told: Callable[[Any], None]) -> Iterator[tuple[Claimer, 
     """A claimer for three jobs at a time, and its session; it tells what it would tell runners."""
     config = WorkerConfig(queues=("default",), concurrency=3)
     switchboard = Switchboard()
-    switchboard.deliver = on_loop(asyncio.get_running_loop(), told)
+    switchboard.deliver = on_loop(asyncio.get_running_loop(), lambda _, jobs: told(jobs))
     switchboard.adopt = on_loop(asyncio.get_running_loop(), told)
-    switchboard.learn = switchboard.cancel = switchboard.refuse = ignore
-    switchboard.lose = switchboard.nudge = nothing
+    switchboard.learn = switchboard.cancel = switchboard.refuse = switchboard.lose = ignore
+    switchboard.nudge = nothing
     session = Session(app.database.store, config, app.events, switchboard)
     claimer = Claimer(
         app.database.store,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rota import Rota, WorkerConfig
-from rota.model.job import ClaimedJob, JobId, LeaseId
+from rota.model.job import ClaimedJob, JobId, LeaseId, SessionId
 from rota.model.notes import Notes
 from rota.worker.batches import Batch, Batches
 from rota.worker.call import Calls
@@ -158,7 +158,7 @@ async def test_batches_and_single_jobs_take_turns(app: Rota) -> None:
         effects=JobTransactions(app, Leases(), switchboard, notes),
     )  # fmt: skip
     runners = Runners(1, calls, app.tasks.batch, app.events, switchboard)
-    runners.deliver([*claimed("plain", 1, 3), *claimed("many", 4, 6)])
+    runners.deliver(SessionId(1), [*claimed("plain", 1, 3), *claimed("many", 4, 6)])
     await asyncio.wait_for(done.wait(), 20)
     calls.close()
     assert order == ["many [4, 5, 6]", "plain 1", "many [7, 8, 9]", "plain 2", "plain 3"]

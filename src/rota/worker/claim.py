@@ -45,6 +45,10 @@ LONGER = 15
 """Where upkeep looks for jobs once a `poll`, this thread sleeps so many times longer."""
 
 
+NOTHING: tuple[SessionId, list[ClaimedJob]] = (SessionId(0), [])
+"""What the claimer keeps where it has handed over everything."""
+
+
 class Claimer:
     """Claims jobs and delivers them to the event loop."""
 
@@ -77,7 +81,7 @@ class Claimer:
         # Upkeep looks for jobs that no notification announced, and wakes this thread.
         looked_for = config.upkeep and not config.drain
         self._longest = config.poll * (LONGER if looked_for else 1)
-        self._kept: list[ClaimedJob] = []
+        self._kept = NOTHING
         self._suspects = Suspects(store, leases)
         self._news = False
         self._doubtful = False
@@ -154,8 +158,8 @@ class Claimer:
             self._turns = self._new_turns.popleft()
             self._switchboard.adopt(self._turns)
         session = self._session.current
-        if self._suspects.apart(session):
-            self._run_apart()
+        if session is not None and self._suspects.apart(session):
+            self._run_apart(session)
             return
         want = self._want()
         if session is None or want <= 0:
@@ -176,11 +180,11 @@ class Claimer:
             raise
         self._tell(jobs, time.monotonic() - began)
         if jobs:
-            self._found(jobs, full=len(jobs) >= want)
+            self._found(session, jobs, full=len(jobs) >= want)
         elif not self._suspects.apart(session):
             self._rest()
 
-    def _run_apart(self) -> None:
+    def _run_apart(self, session: SessionId) -> None:
         """Begin the next lot of suspects once all else has been settled, and claim nothing."""
         self._pass_on()
         try:
@@ -192,7 +196,7 @@ class Claimer:
             if self._turns is not None:
                 self._turns.count(lot)
             self._claimed += len(lot)
-            self._switchboard.deliver(lot)
+            self._switchboard.deliver(session, lot)
         self._stopping.wait(LOOK)
 
     def _await_session(self) -> None:
@@ -229,10 +233,10 @@ class Claimer:
             if reached:
                 self._events.emit(LimitsReached(reached))
 
-    def _found(self, jobs: list[ClaimedJob], *, full: bool) -> None:
+    def _found(self, session: SessionId, jobs: list[ClaimedJob], *, full: bool) -> None:
         self._claimed += len(jobs)
         self._nap = SHORTEST_NAP
-        self._kept = jobs
+        self._kept = session, jobs
         # One queue must not always come first among equal priorities.
         self._queues.append(self._queues.pop(0))
         if full:
@@ -248,9 +252,9 @@ class Claimer:
 
     def _pass_on(self) -> None:
         """Deliver what the last claim found, if that was not done yet."""
-        jobs, self._kept = self._kept, []
+        (session, jobs), self._kept = self._kept, NOTHING
         if jobs:
-            self._switchboard.deliver(jobs)
+            self._switchboard.deliver(session, jobs)
 
     def _rest(self) -> None:
         if self._config.drain and self.outstanding == 0:

@@ -15,7 +15,7 @@ from typing import Any
 
 from rota.app.batch import BatchTask
 from rota.events import Events, JobCompleted
-from rota.model.job import ClaimedJob, JobId
+from rota.model.job import ClaimedJob, JobId, SessionId
 from rota.model.settlement import Settlement, released
 from rota.model.states import Move
 from rota.worker.batches import Batch, Batches
@@ -52,6 +52,7 @@ class Runners:
         self._due: deque[Batch] = deque()
         self._batch_next = False
         self._unwanted: set[JobId] = set()
+        self._lost: set[SessionId] = set()
         self._runners: set[asyncio.Task[None]] = set()
         self._next: asyncio.Task[None] | None = None
         self._turns: Turns | None = None
@@ -71,8 +72,13 @@ class Runners:
                 self._switchboard.free(1)
         self._start()
 
-    def deliver(self, jobs: list[ClaimedJob]) -> None:
-        """Take claimed jobs in."""
+    def deliver(self, session: SessionId, jobs: list[ClaimedJob]) -> None:
+        """Take claimed jobs in, unless their session is lost: the claim outlasted it."""
+        if session in self._lost:
+            if self._turns is not None:
+                self._turns.forget(jobs)
+            self._switchboard.free(len(jobs))
+            return
         self._inbox.extend(self._batches.take(jobs))
         self._start()
 
@@ -86,8 +92,9 @@ class Runners:
         self._unwanted.update(job for job in jobs if not self._calls.cancel(job) and job in waiting)
         self._start()
 
-    def lose(self) -> None:
-        """Stop everything: the session is lost, and other workers run these jobs."""
+    def lose(self, session: SessionId) -> None:
+        """Stop everything: the session is lost, and other workers run its jobs."""
+        self._lost.add(session)
         dropped = self.drop()
         self._calls.stop(Stop.LOST)
         self._switchboard.free(len(dropped))

@@ -173,5 +173,5 @@ class Session:
             self.current = None
             self._left.append(session)
         self._events.emit(SessionLost(session))
-        self._switchboard.lose()
+        self._switchboard.lose(session)
         return True

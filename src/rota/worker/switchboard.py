@@ -10,7 +10,7 @@ from typing import TypeVarTuple
 
 from rota.app.job_transaction import Completion
 from rota.errors import RotaError
-from rota.model.job import ClaimedJob, JobId
+from rota.model.job import ClaimedJob, JobId, SessionId
 from rota.model.queue_settings import QueueSettings
 from rota.model.settlement import Settlement
 from rota.worker.turns import Turns
@@ -23,8 +23,8 @@ class Switchboard:
 
     # To the event loop -----------------------------------------------------------------------
 
-    deliver: Callable[[list[ClaimedJob]], None]
-    """Claimer to loop: run these jobs."""
+    deliver: Callable[[SessionId, list[ClaimedJob]], None]
+    """Claimer to loop: run these jobs, which the session holds."""
 
     adopt: Callable[[Turns | None], None]
     """Claimer to loop: from now on jobs start by these turns; sent after all that was claimed before."""
@@ -32,8 +32,8 @@ class Switchboard:
     cancel: Callable[[frozenset[JobId]], None]
     """Session to loop: stop these jobs, whose cancelling was requested."""
 
-    lose: Callable[[], None]
-    """Session to loop: the session is lost; stop everything, for other workers run these jobs."""
+    lose: Callable[[SessionId], None]
+    """Session to loop: the session is lost; stop everything, for other workers run its jobs."""
 
     learn: Callable[[Mapping[str, QueueSettings]], None]
     """Session to loop: this is what the database says of queues."""

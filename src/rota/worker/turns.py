@@ -148,5 +148,9 @@ class Turns:
         for waiting in self._held.values():
             waiting.clear()
         self.held = 0
-        self._ended.update(job.queue for job in chain(inbox, held) if job.queue in self.most)
+        self.forget(chain(inbox, held))
         return held
+
+    def forget(self, jobs: Iterable[ClaimedJob]) -> None:
+        """Count off jobs that will not start."""
+        self._ended.update(job.queue for job in jobs if job.queue in self.most)

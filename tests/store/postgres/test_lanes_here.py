@@ -24,7 +24,7 @@ def order(kind: str, **options: object) -> Order:
         **options,  # type: ignore[arg-type]
     )
     keys = {} if kind == "plain" else {kind: ["one"]}
-    return Order(spec, ARGS, Keys(**keys) if keys else None)  # type: ignore[arg-type]
+    return Order(spec, ARGS, Keys(**keys) if keys else None)
 
 
 @pytest.fixture
