@@ -5,6 +5,8 @@ from contextlib import closing
 
 import psycopg
 import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from rota.errors import StoreUnavailable
 from rota_lab.databases import Database
@@ -17,11 +19,16 @@ from tests.lab.bystander import Bystander
 
 
 def cut_off(queue: Queue) -> None:
-    """End all sessions in the queue's database that are not idle observers of this process."""
-    with closing(psycopg.connect(queue.location.url, autocommit=True)) as connection:
+    """End all sessions in the queue's database, and refuse new ones: an idle session would be replaced."""
+    url = queue.location.url
+    name = conninfo_to_dict(url)["dbname"]
+    other = make_conninfo(url, dbname="postgres")
+    with closing(psycopg.connect(other, autocommit=True)) as connection:
         connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(sql.Identifier(str(name)))
+        )
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
         )
 
 
