@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from rota.model.states import Move
 from rota.store.health import SqliteFacts
 from rota.store.migrate import migrate
 from rota.store.sqlite import health
 from rota.store.sqlite.store import SqliteStore
-from tests.store.factories import claim, enqueue, open_session
+from tests.store.factories import claim, enqueue, open_session, settle, settlement
 
 CAPABILITIES = "-dac_override,-dac_read_search"
 UNPRIVILEGED = (
@@ -193,6 +194,11 @@ def test_rescued_jobs(store: SqliteStore) -> None:
     [rescued] = look(store).work.rescued
     assert (rescued.task, rescued.jobs) == ("shop.render", 2)
     assert rescued.last == pytest.approx(0, abs=30)
+    with closing(store.connect()) as connection:
+        session = open_session(store, connection)
+        done = claim(store, connection, session, queues=("one", "two"))
+        settle(store, connection, session, *(settlement(job, Move.COMPLETE) for job in done))
+    assert look(store).work.rescued == ()
 
 
 def test_without_tables(tmp_path: Path) -> None:

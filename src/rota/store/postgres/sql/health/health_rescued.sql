@@ -1,10 +1,12 @@
--- Tasks whose jobs were alone when their worker died within the last hour, among the 1,000 newest finished jobs, up
--- to 1,000 that run, and the 1,000 entries at the end of each lane, where a rescue puts what shall run
--- again: it leaves its mark in a job's errors and nowhere else. A job that is seen more than once
--- counts once. Locks nothing. Walks finished_job and log_order backwards, and log_job for what is
--- leased.
+-- Tasks whose jobs were alone when their worker died within the last hour, among the 1,000 newest finished
+-- jobs, up to 1,000 that run, and those of the 1,000 entries at the end of each lane that wait, where a
+-- rescue puts what shall run again: it leaves its mark in a job's errors and nowhere else. A job that was
+-- completed in the end is nothing to worry about; one that is seen more than once counts once.
+-- Locks nothing. Walks finished_job, log_order and cursor_order backwards, and log_job for what is leased.
 WITH seen AS (
-    (SELECT id, task, errors FROM rota.finished ORDER BY id DESC LIMIT 1000)
+    (SELECT id, task, errors
+     FROM (SELECT id, task, errors, state FROM rota.finished ORDER BY id DESC LIMIT 1000) AS ended
+     WHERE state <> 'completed')
     UNION ALL
     (SELECT held.id, job.task, job.errors
      FROM rota.lease
@@ -18,9 +20,15 @@ WITH seen AS (
     SELECT job.id, job.task, job.errors
     FROM rota.lane
     CROSS JOIN LATERAL (
-        SELECT entry.id, entry.task, entry.errors FROM rota.log AS entry WHERE entry.lane = lane.id
+        SELECT entry.id, entry.xid, entry.task, entry.errors FROM rota.log AS entry
+        WHERE entry.lane = lane.id
         ORDER BY entry.lane DESC, entry.xid DESC, entry.id DESC LIMIT 1000
     ) AS job
+    LEFT JOIN LATERAL (
+        SELECT place.xid, place.id FROM rota.cursor AS place WHERE place.lane = lane.id
+        ORDER BY place.lane DESC, place.seq DESC LIMIT 1
+    ) AS place ON true
+    WHERE place.xid IS NULL OR (job.xid, job.id) > (place.xid, place.id)
 )
 SELECT task, count(DISTINCT id), min(extract(epoch FROM clock_timestamp()
                                            - (errors -> -1 ->> 'at')::timestamptz))::float8,
