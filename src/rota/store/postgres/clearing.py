@@ -50,7 +50,7 @@ def rested(clear: Clear, table: str, clearing: Operation[bool]) -> Steps[bool]:
 def clear_log(segment: int) -> Steps[bool]:
     """Copy the rows of a segment forward that are leased; whether nothing in it counts any more.
 
-    The rows themselves stay: marks have counted them, and whoever looks for the job finds either.
+    The rows themselves stay: marks have counted them, and a look for the job finds the row or its copy.
     """
     if not (yield from rings.may_empty(rings.LOG_STATE, segment)):
         return False

@@ -7,7 +7,7 @@ times of what is kept; and since each move frees three times what it writes, all
 at most a third of what settlements do. Where all jobs are kept alike, nothing is moved: the last
 quarter of a segment expires by itself soon.
 
-A segment is walked in pieces, each in a short transaction that waits for nobody, some in each round of
+A segment is walked in pieces, each in a short transaction that waits for no lock, some in each round of
 housekeeping; a sequence says how far. The table is truncated in a later round.
 
 Known weakness: how much is kept is estimated, from a few of the segment's blocks.

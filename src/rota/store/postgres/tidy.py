@@ -4,7 +4,7 @@ Discarded jobs lie outside of the ring of finished jobs, since most of them stay
 are deleted when it is over, in small batches.
 
 Behind a truncation that waits for its lock all claims wait. So no lock is asked for on a table that
-some transaction keeps: a round looks who has locked what, a few times, and whoever is there each time is not
+some transaction keeps: a round looks at the locks a few times, and a transaction that is there each time is not
 about to go. A `pg_dump` delays no claim, however long it takes and however many workers there are.
 """
 
@@ -27,7 +27,7 @@ PRUNE_BATCHES = 20
 """Such transactions in one round; the next round goes on."""
 
 LOOKS = 5
-"""How often a round looks who has locked the tables that it would empty, a twentieth of a second apart."""
+"""How often a round looks at the locks of the tables that it would empty, a twentieth of a second apart."""
 
 LOCK_WAIT = sql("tidy/lock_wait")
 HOLDERS = sql("tidy/holders")

@@ -9,7 +9,7 @@ SELECT setval('rota.finished_begun', extract(epoch FROM now())::int8);
 CREATE SEQUENCE rota.finished_moved MINVALUE 0 START 0;
 
 -- Marks of the totals are written to two tables that turn, so that no old mark has to be deleted. They inherit from
--- the table of marks: who reads that reads them as well, and an older Rota goes on writing to it.
+-- the table of marks: a query of that reads them as well, and an older Rota goes on writing to it.
 CREATE SEQUENCE rota.tally_mark_turn MINVALUE 0 START 0;
 CREATE TABLE rota.tally_mark_0 (PRIMARY KEY (seq)) INHERITS (rota.tally_mark) WITH (autovacuum_enabled = false);
 CREATE TABLE rota.tally_mark_1 (PRIMARY KEY (seq)) INHERITS (rota.tally_mark) WITH (autovacuum_enabled = false);

@@ -1,2 +1,2 @@
--- Let those who use a table for a moment come and go.
+-- Let transactions that use a table for a moment come and go.
 SELECT pg_sleep(0.05)
