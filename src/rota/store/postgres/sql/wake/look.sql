@@ -57,7 +57,7 @@ SELECT
     EXISTS (
         SELECT FROM rota.session
         CROSS JOIN LATERAL (
-            SELECT now, now - session.timeout AS since FROM clock_timestamp() AS now) AS silence
+            SELECT now, now - session.timeout AS since FROM clock_timestamp() AS now OFFSET 0) AS silence
         WHERE pg_postmaster_start_time() NOT BETWEEN silence.since AND silence.now
           AND NOT EXISTS (
             SELECT FROM rota.heartbeat
