@@ -15,9 +15,9 @@ FROM (
        AND held.mode = 'RowShareLock' AND held.granted
        AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database())
     CROSS JOIN LATERAL (
-        SELECT now, now - session.timeout AS since FROM clock_timestamp() AS now OFFSET 0) AS silence
+        SELECT now, now - session.timeout AS since FROM clock_timestamp() AS now) AS silence
     WHERE session.id <> ALL (%(locked)s::int8[]) AND NOT EXISTS (
         SELECT FROM rota.heartbeat
         WHERE heartbeat.session = session.id AND heartbeat.at > silence.since
-          AND heartbeat.at <= silence.now)
+          AND heartbeat.at <= silence.now OFFSET 0)
 ) AS stuck

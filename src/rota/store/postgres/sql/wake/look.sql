@@ -57,12 +57,12 @@ SELECT
     EXISTS (
         SELECT FROM rota.session
         CROSS JOIN LATERAL (
-            SELECT now, now - session.timeout AS since FROM clock_timestamp() AS now OFFSET 0) AS silence
+            SELECT now, now - session.timeout AS since FROM clock_timestamp() AS now) AS silence
         WHERE pg_postmaster_start_time() NOT BETWEEN silence.since AND silence.now
           AND NOT EXISTS (
             SELECT FROM rota.heartbeat
             WHERE heartbeat.session = session.id AND heartbeat.at > silence.since
-              AND heartbeat.at <= silence.now)
+              AND heartbeat.at <= silence.now OFFSET 0)
           AND (session.timeline IS NULL OR EXISTS (
             SELECT FROM rota.here JOIN rota.session AS new ON new.timeline = here.timeline
             WHERE here.timeline = session.timeline OR new.started_at < silence.since))),
