@@ -91,3 +91,13 @@ def test_a_savepoint_that_was_rolled_back(db: Database, raw: Raw) -> None:
     assert db.one("SELECT count(*) FROM rota.lane") == 2
     raw.commit()
     assert len(db.claim_all(db.session())) == 1
+
+
+def test_a_transaction_that_has_written_nothing(db: Database, raw: Raw) -> None:
+    """It has made no lane, whatever others have made since it began."""
+    raw.execute("SELECT age('3'::xid)")
+    for _ in range(3):
+        db.sql("SELECT rota.enqueue('shop.send')")
+    db.inside(raw, db.store.enqueue(order("limit")))
+    raw.commit()
+    assert len(db.claim_all(db.session())) == 4
