@@ -32,7 +32,7 @@ class Suspects:
         self._waiting += suspects
         return [job for job in jobs if job.suspects is None]
 
-    def apart(self, session: SessionId | None) -> bool:
+    def apart(self, session: SessionId) -> bool:
         """Whether the worker claims nothing now: suspects wait, or run."""
         if self._session is not None and (
             session != self._session

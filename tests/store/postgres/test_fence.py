@@ -17,7 +17,7 @@ from rota.model.states import Move, State
 from rota.store.operation import Begin, Operation, Statement, Stepped, Steps
 from rota.store.postgres import claim, sessions, settle
 from tests.store.factories import until
-from tests.store.postgres.database import KEEP, Database, Later, holding, ids, stopped
+from tests.store.postgres.database import KEEP, Database, Later, Raw, holding, ids, stopped
 
 
 def behind(db: Database, loser: "Later[Any]", winner: "Later[Any]") -> None:
@@ -84,8 +84,8 @@ def test_a_rescue_before_a_settlement(db: Database, *, whole: bool) -> None:
     ]
 
 
-def test_a_rescue_and_a_settlement_of_several_leases(db: Database) -> None:
-    """A rescue waits for no lease, so the two cannot wait for each other: it takes what is free."""
+def dead_with_two_leases(db: Database) -> tuple[SessionId, list[ClaimedJob], Raw]:
+    """A silent session, its two jobs, and a connection that has locked the lease of the first."""
     session = db.session()
     jobs: list[ClaimedJob] = []
     for _ in range(2):
@@ -93,6 +93,12 @@ def test_a_rescue_and_a_settlement_of_several_leases(db: Database) -> None:
         jobs += db.claim(session)
     db.silence(session)
     third = holding(db, f"SELECT FROM rota.lease WHERE id = {jobs[0].lease} FOR UPDATE")
+    return session, jobs, third
+
+
+def test_a_rescue_and_a_settlement_of_several_leases(db: Database) -> None:
+    """A rescue waits for no lease, so the two cannot wait for each other: it takes what is free."""
+    session, jobs, third = dead_with_two_leases(db)
     settlement = Later(db, db.store.settle(session, completing(jobs[::-1])))
     stopped(db, settlement, third)
     [found] = db.own.run(db.store.rescue())
@@ -106,13 +112,7 @@ def test_a_rescue_and_a_settlement_of_several_leases(db: Database) -> None:
 
 def test_a_lease_that_stays_is_not_alone(db: Database) -> None:
     """A job is not to blame for its worker's death while another one of the session is locked."""
-    session = db.session()
-    jobs: list[ClaimedJob] = []
-    for _ in range(2):
-        db.enqueue(1)
-        jobs += db.claim(session)
-    db.silence(session)
-    third = holding(db, f"SELECT FROM rota.lease WHERE id = {jobs[0].lease} FOR UPDATE")
+    _, jobs, third = dead_with_two_leases(db)
     [found] = db.own.run(db.store.rescue())
     assert (found.available, found.blamed) == ((jobs[1].id,), None)
     third.rollback()

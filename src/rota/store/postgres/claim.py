@@ -26,7 +26,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from rota.errors import LeaseLost
 from rota.model.job import ClaimedJob, SessionId
 from rota.store.operation import (
     Apart,
@@ -40,6 +39,7 @@ from rota.store.operation import (
 )
 from rota.store.postgres.claim_lanes import KeyLaneClaims
 from rota.store.postgres.idle import in_use
+from rota.store.postgres.sessions import lost
 from rota.store.postgres.statements import sql
 
 CLAIM_PROBE = sql("claim/claim_probe")
@@ -262,8 +262,7 @@ def _answer_unique(found: Sequence[Rows]) -> Answer | None:
 def _find_alive(session: SessionId) -> Steps[None]:
     [(alive,)] = yield Apart(is_alive(session))
     if not alive:
-        message = f"session {session} was declared dead; its jobs were taken over"
-        raise LeaseLost(message)
+        raise lost(session)
 
 
 @operation(Begin.READING)

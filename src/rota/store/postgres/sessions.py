@@ -71,8 +71,12 @@ def _settings(said: Sequence[Mapping[str, Any]]) -> dict[str, QueueSettings]:
 def begin_lot(session: SessionId, jobs: Sequence[JobId]) -> Steps[None]:
     """Write down which suspects the session begins to run."""
     if not (yield LOT_BEGIN(session=session, jobs=list(jobs))):
-        message = f"session {session} was declared dead; its jobs were taken over"
-        raise LeaseLost(message)
+        raise lost(session)
+
+
+def lost(session: SessionId) -> LeaseLost:
+    """The error of a worker that was declared dead."""
+    return LeaseLost(f"session {session} was declared dead; its jobs were taken over")
 
 
 @operation(Begin.DURABLE)
@@ -132,7 +136,7 @@ def take_over(sessions: Sequence[int], keep: Mapping[str, float]) -> Steps[list[
             continue
         # With a lease that stays, others may have begun.
         alone = len(begun) == 1 and not left
-        available, ended = yield from _mourn(worker, begun, keep, spent=alone)
+        available, ended = yield from _note_death(worker, begun, keep, spent=alone)
         if waiting:
             available += yield from give_back(sorted(map(JobId, waiting)))
         yield from tell_if_waited(job for job, _ in ended)
@@ -150,7 +154,7 @@ def take_over(sessions: Sequence[int], keep: Mapping[str, float]) -> Steps[list[
     return rescues
 
 
-def _mourn(
+def _note_death(
     worker: str, begun: Sequence[int], keep: Mapping[str, float], *, spent: bool
 ) -> Steps[tuple[list[JobId], list[tuple[JobId, str]]]]:
     """Note a worker's death in the jobs it had begun: which are available again, and which ended how."""

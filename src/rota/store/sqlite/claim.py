@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice, zip_longest
 
-from rota.errors import LeaseLost
 from rota.model.job import ClaimedJob, SessionId
 from rota.store.operation import Apart, Begin, Steps, operation
 from rota.store.sqlite.claim_lanes import CLAIM_LANES, Candidate, candidates, note
 from rota.store.sqlite.counters import claimed
 from rota.store.sqlite.rows import claimed_job
+from rota.store.sqlite.sessions import lost
 from rota.store.sqlite.statements import json_list, sql
 
 SESSION_ALIVE = sql("claim/session_alive")
@@ -60,8 +60,7 @@ def _claim(
     session: SessionId, queues: Sequence[str], limit: int, most: Mapping[str, int] | None
 ) -> Steps[list[ClaimedJob]]:
     if not (yield SESSION_ALIVE(session=session)):
-        message = f"session {session} has ended or was rescued; open a new one"
-        raise LeaseLost(message)
+        raise lost(session)
     if limit < 1:
         return []
     rooms: dict[str, int] = {}

@@ -59,8 +59,12 @@ def renew(session: SessionId) -> Steps[Renewal]:
 def begin_lot(session: SessionId, jobs: Sequence[JobId]) -> Steps[None]:
     """Write down which suspects the session begins to run."""
     if not (yield LOT_BEGIN(session=session, jobs=json_list(jobs))):
-        message = f"session {session} has ended or was rescued; open a new one"
-        raise LeaseLost(message)
+        raise lost(session)
+
+
+def lost(session: SessionId) -> LeaseLost:
+    """The error of a worker whose session is over."""
+    return LeaseLost(f"session {session} has ended or was rescued; open a new one")
 
 
 @operation(Begin.HASTY, then=Then.WORKERS | Then.WAITERS)
