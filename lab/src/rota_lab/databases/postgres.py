@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.metadata
+import logging
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, LiteralString
@@ -14,6 +15,9 @@ from rota.errors import ConfigError, StoreUnavailable
 from rota.measure.reports.surroundings import postgres_settings
 from rota.measure.servers.addresses import of_database
 from rota_lab.databases import Connection, Deadlock, Kind, Look
+
+# It warns of errors in ending what another error ended: that one is raised, and reported.
+logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 LOOK: LiteralString = """
     select (select coalesce(sum(n_dead_tup), 0)::int8 from pg_stat_user_tables) as dead,
