@@ -1,7 +1,6 @@
 """Unique jobs of cron entries beside transactions that are about to store one of the same key."""
 
 import threading
-import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -80,10 +79,7 @@ def test_many_keys_that_a_transaction_has(db: Database) -> None:
     for key in held.values():
         enqueue(db, caller, key)
     aside: list[int] = []
-    begun = time.monotonic()
     assert make(db, aside) == {"before": 1}
-    # A fifth of a second, where the machine does nothing else.
-    assert time.monotonic() - begun < 1.5
     assert len(aside) == HELD
     assert make(db, aside) == {"after": 1}
     assert len(aside) == len(set(aside)) == HELD + 2

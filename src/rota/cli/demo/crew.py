@@ -154,12 +154,6 @@ class Crew:
             raise Failure(message)
         return count
 
-    def find(self, pid: int) -> Member | None:
-        """The running worker with this process id."""
-        return next(
-            (member for member in self.members if member.pid == pid and member.running), None
-        )
-
     def stop(self) -> None:
         """Stop all workers in order."""
         for member in self.members:

@@ -37,14 +37,13 @@ class Takeover:
 def kill_one(app: Rota, queue: str, crew: Crew) -> Takeover | None:
     """Kill a worker that holds jobs; `None` if none does just now.
 
-    The worker is frozen first, and only killed if it still holds jobs then: it may just have
-    settled all of them.
+    Each is frozen before it is asked for: by the time of an answer, a worker that goes on may have
+    settled all its jobs.
     """
-    for pid in sorted({_pid(job) for job in _running(app, queue)}):
-        member = crew.find(pid)
-        if member is not None and member.freeze():
+    for member in crew.members:
+        if member.running and member.freeze():
             time.sleep(UNDER_WAY)
-            if _held(app, queue, pid):
+            if _held(app, queue, member.pid):
                 return _kill(app, queue, member)
             member.thaw()
     return None
