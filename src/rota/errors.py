@@ -125,4 +125,4 @@ class SchemaOutdated(StoreError):
 
 
 class SchemaTooNew(StoreError):
-    """The database's Rota tables are newer than this version of Rota."""
+    """A newer Rota has taken from the database's tables what this version of Rota uses."""

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from rota.store.migrate import scripts
 from rota.store.opening import open_store
-from tests.cli.calling import answer, rota
-from tests.store.schema import make_old
+from tests.cli.calling import answer, refused, rota
+from tests.store.schema import contraction, make_old
 
 
 def newest(url: str) -> int:
@@ -84,3 +84,21 @@ def test_passwords_are_not_shown(postgres_url: str) -> None:
     account, at, rest = tail.rpartition("@")
     url = f"{head}://{account.partition(':')[0] or 'postgres'}:hush{at or '@'}{rest}"
     assert "hush" not in rota("migrate", url=url).output
+
+
+def test_tables_of_a_newer_version(store_url: str) -> None:
+    """An older command leaves them as they are: nothing is to be done, or it says to upgrade."""
+    rota("migrate", url=store_url)
+    version = newest(store_url)
+    with closing(open_store(store_url)) as store, closing(store.connect()) as connection:
+        connection.run(store.migrate(998, contraction(store, version), after=version))
+        result = rota("migrate", url=store_url)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "is up to date (version 998)" in result.stdout
+        given = answer("migrate", url=store_url)
+        assert (given["from"], given["version"], given["applied"]) == (998, 998, [])
+        assert answer("migrate", "--dry-run", url=store_url)["pending"] == []
+        assert rota("queues", "list", url=store_url).exit_code == 0
+        connection.run(store.migrate(999, contraction(store, version + 1), after=998))
+    for command in (("migrate",), ("migrate", "--dry-run"), ("queues", "list")):
+        refused(rota(*command, url=store_url), 4, f"knows version {version + 1}", "upgrade Rota")

@@ -449,13 +449,24 @@ def test_settings(setting: str, value: str, severity: Severity) -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "advice"), [(0, "rota migrate"), (1, "rota migrate"), (3, "pip")]
+    ("schema", "oldest", "advice"),
+    [(0, 0, "rota migrate"), (1, 0, "rota migrate"), (4, 3, "pip")],
 )
-def test_schema(schema: int, advice: str) -> None:
-    """Missing, older and newer tables are critical findings."""
-    found = given.only(given.postgres(work=given.work(schema=schema, newest=2)))
+def test_schema(schema: int, oldest: int, advice: str) -> None:
+    """Missing and older tables are critical findings, and newer ones that this Rota cannot use."""
+    work = given.work(schema=schema, newest=2, oldest_code=oldest)
+    found = given.only(given.postgres(work=work))
     assert found.severity is CRITICAL
     assert found.advice.startswith(advice)
+
+
+@pytest.mark.parametrize("oldest", [1, 2])
+def test_newer_tables(oldest: int) -> None:
+    """That they are newer is worth knowing where this Rota works with them, and nothing to do tonight."""
+    work = given.work(schema=3, newest=2, oldest_code=oldest)
+    found = given.only(given.postgres(work=work))
+    assert (found.severity, found.subject) == (NOTE, "schema")
+    assert "version 3; this Rota knows 2 and works with them" in found.title
 
 
 def test_tables_without_a_version() -> None:

@@ -78,7 +78,7 @@ CONSTRAINT = re.compile(r"CONSTRAINT|PRIMARY KEY|UNIQUE|CHECK|FOREIGN KEY")
 
 def described(store: Store) -> list[str]:
     """The tables, views and functions of a database, a line for each thing there is to say."""
-    with _driver(store) as driver:
+    with driver_of(store) as driver:
         if store.name == "sqlite":
             return sorted(_sqlite(driver))
         return sorted(
@@ -87,7 +87,8 @@ def described(store: Store) -> list[str]:
 
 
 @contextmanager
-def _driver(store: Store) -> Iterator[Any]:
+def driver_of(store: Store) -> Iterator[Any]:
+    """The driver's connection, in a transaction."""
     transaction = store.transaction()
     try:
         yield transaction.connection
@@ -116,7 +117,7 @@ def _sqlite(driver: sqlite3.Connection) -> Iterable[str]:
 
 def rows(store: Store) -> list[str]:
     """What the tables hold from the beginning, but their version."""
-    with _driver(store) as driver:
+    with driver_of(store) as driver:
         if store.name == "sqlite":
             names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'rota_schema'"
             query = "SELECT *"
@@ -140,9 +141,17 @@ def make_old(store: Store, connection: Connection, version: int) -> None:
             connection.run(store.migrate(number, sql, after=number - 1))
 
 
+def contraction(store: Store, version: int) -> str:
+    """What a migration does that needs code of this version."""
+    view = f"AS SELECT {version} AS version;"
+    if store.name == "sqlite":
+        return f"DROP VIEW rota_oldest_code;\nCREATE VIEW rota_oldest_code {view}"
+    return f"CREATE OR REPLACE VIEW rota.oldest_code {view}"
+
+
 def drop(store: Store) -> None:
     """Take all tables away."""
-    with _driver(store) as driver:
+    with driver_of(store) as driver:
         drops = ["DROP SCHEMA rota CASCADE"]
         if store.name == "sqlite":
             names = "SELECT type, name FROM sqlite_master WHERE name LIKE 'rota%'"

@@ -12,6 +12,7 @@ from rota.store.connections import Connection
 from rota.store.migrate import check, migrate, steps
 from rota.store.protocol import Store
 from tests.store.factories import enqueue, open_session, record
+from tests.store.schema import contraction
 
 MARK = "CREATE TABLE rota_mark (number integer);"
 
@@ -83,13 +84,26 @@ def test_tables_that_are_older(
 
 
 def test_tables_that_are_newer(store: Store, connection: Connection) -> None:
-    """A schema of a later Rota is refused and left alone."""
-    version = connection.run(store.schema_version())
-    connection.run(store.migrate(999, MARK, after=version))
-    with pytest.raises(SchemaTooNew, match="upgrade"):
-        check(store, connection)
-    with pytest.raises(SchemaTooNew, match="upgrade"):
-        migrate(store, connection)
+    """Tables to which a later Rota has added something are worked with, and left alone."""
+    newest = connection.run(store.schema_version())
+    connection.run(store.migrate(999, MARK, after=newest))
+    check(store, connection)
+    assert migrate(store, connection) == []
+    assert connection.run(store.schema_version()) == 999
+    assert len(enqueue(store, connection)) == 1
+
+
+def test_tables_that_are_too_new(store: Store, connection: Connection) -> None:
+    """Tables from which a later Rota has taken something that this one uses are refused and left alone."""
+    newest = connection.run(store.schema_version())
+    connection.run(store.migrate(999, contraction(store, newest), after=newest))
+    check(store, connection)
+    connection.run(store.migrate(1000, contraction(store, newest + 1), after=999))
+    said = f"of version 1000 and need a Rota that knows version {newest + 1}, .* {newest}; upgrade Rota"
+    for refused in (check, migrate):
+        with pytest.raises(SchemaTooNew, match=said):
+            refused(store, connection)
+    assert connection.run(store.schema_version()) == 1000
 
 
 def test_a_migration_is_applied_as_a_whole(store: Store, connection: Connection) -> None:

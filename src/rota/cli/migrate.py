@@ -19,7 +19,7 @@ def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
 
     It may run any number of times, and on several machines at once. A missing SQLite file is made.
     Where others use the tables, it tries again for a minute, and ends with exit status 3 after that.
-    Tables of a newer Rota are refused with exit status 4.
+    Tables of a newer Rota are left as they are; with exit status 4 where this one cannot work with them.
 
     \b
     Examples:
@@ -35,15 +35,17 @@ def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
     with connected(url) as (store, connection):
         newest = max(store.migrations())
         missing = dry_run and store.missing_file() is not None
-        before = 0 if missing else connection.run(store.schema_version())
+        before = 0 if missing else migrating.version_of(store, connection)
         if dry_run:
             _show(address, before, migrating.scripts(store, before), as_json=as_json)
             return
         applied = migrating.migrate(store, connection, waiting=_say_waiting)
     if as_json:
-        say_json({"url": address, "from": before, "version": newest, "applied": applied})
+        say_json(
+            {"url": address, "from": before, "version": max(before, newest), "applied": applied}
+        )
     elif not applied:
-        say(f"{address} is up to date (version {newest})")
+        say(f"{address} is up to date (version {max(before, newest)})")
     elif before == 0:
         say(f"{address} has Rota's tables now (version {newest})", fg="green")
     else:

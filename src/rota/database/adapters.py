@@ -262,7 +262,7 @@ def translated(error: Exception) -> RotaError:
     if code in {"42P01", "3F000", "42703"} or "no such table" in said:
         return SchemaMissing(
             f"the database of this connection has no Rota tables, or not those this Rota needs "
-            f"({said}); run `rota migrate`"
+            f"({said}); run `rota migrate`, or upgrade Rota here if a newer one did so"
         )
     if code == "40001":
         return StoreError(

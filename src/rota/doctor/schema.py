@@ -40,13 +40,21 @@ def _version(work: WorkFacts) -> Finding:
             "Programs with this Rota refuse to work until the tables are up to date.",
             "rota migrate",
         )
-    if work.schema > work.newest:
+    if work.oldest_code > work.newest:
         return Finding(
             Severity.CRITICAL,
             "schema",
             f"Rota's tables are of version {work.schema}; this Rota knows {work.newest}",
-            "A newer Rota has migrated them. This Rota refuses to work with them.",
+            f"A newer Rota has migrated them. They need a Rota that knows version {work.oldest_code}: this one "
+            "refuses to work with them.",
             "pip install --upgrade rota",
+        )
+    if work.schema > work.newest:
+        return Finding(
+            Severity.NOTE,
+            "schema",
+            f"Rota's tables are of version {work.schema}; this Rota knows {work.newest} and works with them",
+            "A newer Rota has migrated them, as in the middle of a deploy. Upgrade this one at its end.",
         )
     return Finding(Severity.OK, "schema", f"Rota's tables are up to date (version {work.schema})")
 

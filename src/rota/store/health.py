@@ -63,6 +63,7 @@ class WorkFacts:
     Attributes:
         schema: Version of Rota's tables; 0 where there are none.
         newest: The version that this Rota needs.
+        oldest_code: The oldest version whose code works with the tables, where they are newer than this Rota.
         overdue: For how long the first job in the timer has been due; None if none is.
         keys: How many keys of limits and fair shares each queue has in use: with jobs that wait, on
             PostgreSQL also with those that run or have just ended.
@@ -75,6 +76,7 @@ class WorkFacts:
     rescued: tuple[RescueFacts, ...] = ()
     overdue: float | None = None
     keys: tuple[tuple[str, int], ...] = ()
+    oldest_code: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,20 +52,31 @@ def read_script(package: str, **parts: object) -> str:
     return (files(package) / "step.sql").read_text(encoding="utf-8").format(**parts)
 
 
+def version_of(store: Store, connection: Connection) -> int:
+    """The version of the tables; 0: there are none. It may be newer than this Rota, which works with it then.
+
+    Raises:
+        SchemaIncomplete: There are tables, and their version is missing.
+        SchemaTooNew: A newer Rota has migrated them, and taken away what this Rota uses.
+    """
+    version = connection.run(store.schema_version())
+    newest = max(store.migrations())
+    if version > newest and (oldest := connection.run(store.oldest_code())) > newest:
+        message = (
+            f"the database's Rota tables are of version {version} and need a Rota that knows version "
+            f"{oldest}, this Rota knows {newest}; upgrade Rota on this machine"
+        )
+        raise SchemaTooNew(message)
+    return version
+
+
 def steps(store: Store, version: int) -> Mapping[int, str]:
     """The migrations that a database of this version still needs; 0: it has no tables.
 
     Raises:
-        SchemaTooNew: The database was migrated by a newer Rota.
         SchemaOutdated: The database is so old that this Rota does not know the way any more.
     """
     newest = max(store.migrations())
-    if version > newest:
-        message = (
-            f"the database has Rota's schema version {version}, this Rota knows {newest}; "
-            "upgrade Rota on this machine"
-        )
-        raise SchemaTooNew(message)
     waiting = store.migrations(version)
     if 0 < version < newest and version + 1 not in waiting:
         message = (
@@ -91,10 +102,10 @@ def migrate(
     Raises:
         StoreUnavailable: The tables were in use all the time.
         SchemaIncomplete: There are tables, and their version is missing.
-        SchemaTooNew: The database was migrated by a newer Rota.
+        SchemaTooNew: A newer Rota has taken away what this Rota uses.
         SchemaOutdated: The database is so old that this Rota does not know the way any more.
     """
-    there = connection.run(store.schema_version())
+    there = version_of(store, connection)
     applied = []
     until = time.monotonic() + patience
     told = False
@@ -124,15 +135,15 @@ def scripts(store: Store, version: int) -> dict[int, str]:
 
 
 def check(store: Store, connection: Connection) -> None:
-    """Refuse to work on a schema of another version.
+    """Refuse to work on older tables, and on newer ones that have lost what this Rota uses.
 
     Raises:
         SchemaMissing: There are no Rota tables.
         SchemaIncomplete: There are tables, and their version is missing.
         SchemaOutdated: The tables are older than this Rota.
-        SchemaTooNew: The tables are newer than this Rota.
+        SchemaTooNew: A newer Rota has taken away what this Rota uses.
     """
-    version = connection.run(store.schema_version())
+    version = version_of(store, connection)
     waiting = steps(store, version)
     if version == 0:
         message = "the database has no Rota tables yet; run `rota migrate`"

@@ -347,6 +347,10 @@ class Store(Protocol):
         """
         ...
 
+    def oldest_code(self) -> Operation[int]:
+        """The oldest version whose code works with the tables, which are newer than this Rota."""
+        ...
+
     def migrations(self, version: int = 0) -> Mapping[int, str]:
         """The SQL that leads from a version to the newest, by the version that each step leads to.
 

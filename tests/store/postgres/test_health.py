@@ -20,6 +20,7 @@ from tests.fixtures.proxy import Proxy
 from tests.store.factories import until
 from tests.store.postgres.database import Database, Later, Raw
 from tests.store.postgres.examining import facts_of, findings, held, look
+from tests.store.schema import contraction
 
 
 @pytest.fixture
@@ -296,7 +297,11 @@ def test_newer_tables(db: Database) -> None:
     assert facts.work.schema == 99
     assert set(facts.unseen) == {"sessions"}
     [finding] = findings(db, "schema")
+    assert "and works with them" in finding.title
+    db.sql(contraction(db.store, 98))
+    [finding] = findings(db, "schema")
     assert "version 99; this Rota knows" in finding.title
+    assert "knows version 98" in finding.detail
 
 
 def test_older_tables(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:

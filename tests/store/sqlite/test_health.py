@@ -218,6 +218,7 @@ def test_tables_of_another_version(store: SqliteStore) -> None:
         database.commit()
     facts = look(store)
     assert facts.work.schema == 99
+    assert facts.work.oldest_code <= facts.work.newest
     assert "renewed_at" in facts.unseen["work"]
 
 

@@ -34,7 +34,7 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR09
         case pg.UndefinedTable() | pg.InvalidSchemaName() | pg.UndefinedColumn():
             return SchemaMissing(
                 f"the database has no Rota tables, or not those this Rota needs ({said}); "
-                "run `rota migrate`"
+                "run `rota migrate`, or upgrade Rota here if a newer one did so"
             )
         case psycopg.Error(sqlstate="RT002"):  # of step.sql
             return SchemaIncomplete(said)

@@ -26,7 +26,7 @@ from rota.store.health import (
     WorkFacts,
 )
 from rota.store.operation import Apart, Begin, Operation, Statement, Steps, operation
-from rota.store.postgres.schema import migrations, schema_version
+from rota.store.postgres.schema import migrations, oldest_code, schema_version
 from rota.store.postgres.statements import sql
 
 T = TypeVar("T")
@@ -105,9 +105,11 @@ def health(*, pooled: bool) -> Steps[Facts]:
 
 def _work(unseen: dict[str, str]) -> Steps[WorkFacts]:
     newest = max(migrations())
-    found = 0
+    found = oldest = 0
     try:
         [(found,)] = yield Apart(schema_version())
+        if found > newest:
+            [(oldest,)] = yield Apart(oldest_code())
     except SchemaIncomplete as error:
         unseen["version"] = str(error)
     except RotaError as error:
@@ -128,6 +130,7 @@ def _work(unseen: dict[str, str]) -> Steps[WorkFacts]:
         rescued=tuple(RescueFacts(*row) for row in rescued),
         overdue=late if late is not None and late > 0 else None,
         keys=tuple((queue, count) for queue, count in keys),
+        oldest_code=oldest,
     )
 
 

@@ -10,7 +10,7 @@ from rota.store.postgres.statements import sql
 
 PACKAGE = "rota.store.postgres"
 
-VERSION = 17
+VERSION = 18
 """The version of the tables in `schema.sql`."""
 
 INCOMPLETE = (
@@ -20,6 +20,7 @@ INCOMPLETE = (
 )
 
 SCHEMA_VERSION = sql("schema/schema_version")
+OLDEST_CODE = sql("schema/oldest_code")
 
 
 @operation(Begin.NOTHING)
@@ -35,6 +36,13 @@ def schema_version() -> Steps[int]:
         return 0
     if version is None:
         raise SchemaIncomplete(INCOMPLETE)
+    return int(version)
+
+
+@operation(Begin.NOTHING)
+def oldest_code() -> Steps[int]:
+    """The oldest version whose code works with the tables, which are newer than this Rota."""
+    [(version,)] = yield OLDEST_CODE()
     return int(version)
 
 

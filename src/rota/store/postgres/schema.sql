@@ -15,6 +15,10 @@ CREATE TABLE rota.schema_version (
     applied_at timestamptz NOT NULL DEFAULT now()
 );
 
+-- The oldest version whose code works with these tables. A migration that takes away what code of this version
+-- still uses raises it.
+CREATE VIEW rota.oldest_code AS SELECT 17 AS version;
+
 -- Transaction ids mean something in one cluster only. After a dump and a restore into another cluster
 -- this row still names the old one, and the log is anchored anew. (A clone has the same name: there the
 -- ids tell, see rota.restored.)

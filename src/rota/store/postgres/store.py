@@ -181,6 +181,7 @@ class PostgresStore:
     rescue = staticmethod(sessions.rescue)
     squeeze = staticmethod(counters.squeeze)
     schema_version = staticmethod(schema.schema_version)
+    oldest_code = staticmethod(schema.oldest_code)
     migrations = staticmethod(schema.migrations)
     migrate = staticmethod(schema.migrate)
     script = staticmethod(schema.script)

@@ -20,7 +20,7 @@ from rota.errors import RotaError, SchemaIncomplete, SchemaMissing, StoreError, 
 from rota.store.health import Facts, LaneFacts, RescueFacts, SessionFacts, SqliteFacts, WorkFacts
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.connection import SqliteConnection
-from rota.store.sqlite.schema import found_version
+from rota.store.sqlite.schema import found_oldest_code, found_version
 from rota.store.sqlite.statements import sql
 
 FILE = sql("health/health_file")
@@ -91,6 +91,7 @@ def _work(newest: int, unseen: dict[str, str]) -> Steps[WorkFacts]:
         found = 0
     if not found:
         return WorkFacts(0, newest)
+    oldest = (yield from found_oldest_code()) if found > newest else 0
     try:
         sessions = yield SESSIONS()
         lanes = yield LANES()
@@ -99,7 +100,7 @@ def _work(newest: int, unseen: dict[str, str]) -> Steps[WorkFacts]:
         [(due,)] = yield STAGE_NEXT()
     except RotaError as error:  # tables of another version
         unseen["work"] = str(error)
-        return WorkFacts(found, newest)
+        return WorkFacts(found, newest, oldest_code=oldest)
     return WorkFacts(
         schema=found,
         newest=newest,
@@ -108,6 +109,7 @@ def _work(newest: int, unseen: dict[str, str]) -> Steps[WorkFacts]:
         rescued=tuple(RescueFacts(*row) for row in rescued),
         overdue=-due if due is not None and due < 0 else None,
         keys=tuple((queue, count) for queue, count in keys),
+        oldest_code=oldest,
     )
 
 

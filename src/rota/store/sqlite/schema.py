@@ -10,12 +10,13 @@ from rota.store.sqlite import statements
 
 PACKAGE = "rota.store.sqlite"
 
-VERSION = 10
+VERSION = 11
 """The version of the tables in `schema.sql`."""
 
 SCHEMA_EXISTS = statements.sql("schema/schema_exists")
 SCHEMA_VERSION = statements.sql("schema/schema_version")
 SCHEMA_RECORD = statements.sql("schema/schema_record")
+OLDEST_CODE = statements.sql("schema/oldest_code")
 
 INCOMPLETE = (
     "the table rota_schema is there, but no version in it, as after a dump without data; restore that "
@@ -38,6 +39,12 @@ def schema_version() -> Steps[int]:
         SchemaIncomplete: The table of versions is empty.
     """
     return (yield from found_version())
+
+
+@operation(Begin.NOTHING)
+def oldest_code() -> Steps[int]:
+    """The oldest version whose code works with the tables, which are newer than this Rota."""
+    return (yield from found_oldest_code())
 
 
 def migrations(version: int = 0) -> Mapping[int, str]:
@@ -76,6 +83,12 @@ def found_version() -> Steps[int]:
     [(version,)] = yield SCHEMA_VERSION()
     if version is None:
         raise SchemaIncomplete(INCOMPLETE)
+    return int(version)
+
+
+def found_oldest_code() -> Steps[int]:
+    """The steps of `oldest_code`."""
+    [(version,)] = yield OLDEST_CODE()
     return int(version)
 
 

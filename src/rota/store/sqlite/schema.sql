@@ -12,6 +12,10 @@ CREATE TABLE rota_schema (
     applied_at REAL NOT NULL
 ) STRICT;
 
+-- The oldest version whose code works with these tables. A migration that takes away what code of this version
+-- still uses raises it.
+CREATE VIEW rota_oldest_code AS SELECT 10 AS version;
+
 
 -- Queues, limits and lanes ------------------------------------------------------------------------
 

@@ -178,6 +178,7 @@ class SqliteStore:
     tidy = staticmethod(tidying.tidy)
 
     schema_version = staticmethod(schema.schema_version)
+    oldest_code = staticmethod(schema.oldest_code)
     migrations = staticmethod(schema.migrations)
     migrate = staticmethod(schema.migrate)
     script = staticmethod(schema.script)
