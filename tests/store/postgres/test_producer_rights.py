@@ -14,6 +14,7 @@ import pytest
 from rota import Limit, Unique
 from rota.errors import ConfigError, JobExists, RotaError
 from rota.model.job import JobSpec, Keys, Order
+from rota.store.migrate import check
 from rota.store.postgres.store import PostgresStore
 from tests.store.postgres.database import Database
 
@@ -34,7 +35,8 @@ HOUR = timedelta(hours=1)
 
 @pytest.fixture
 def role(db: Database) -> Iterator[str]:
-    """A role with all that the page grants."""
+    """A role with all that the page grants, and tables that are newer than the code."""
+    db.sql("INSERT INTO rota.schema_version (version) VALUES (999)")
     name = f"producer_{secrets.token_hex(4)}"
     db.sql(f"CREATE ROLE {name}")
     for right, what in RIGHTS:
@@ -72,6 +74,7 @@ def enqueue_everything(db: Database, role: str, queue: str) -> None:
     separator = "&" if "?" in db.url else "?"
     url = f"{db.url}{separator}options=-c%20role%3D{role}"
     with closing(PostgresStore(url)) as store, closing(store.connect()) as own:
+        check(store, own)
         for order in orders(queue):
             with suppress(JobExists):
                 own.run(store.enqueue(order))
