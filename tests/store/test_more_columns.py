@@ -1,4 +1,4 @@
-"""Statements beside the tables of a newer Rota: a column more in any table changes none of them."""
+"""Statements beside the tables of a newer Rota: a column more in any table or view changes none of them."""
 
 import itertools
 import re
@@ -13,13 +13,20 @@ from rota.store.operation import Statement, statement
 from rota.store.protocol import Store
 from tests.store.schema import driver_of
 
-TABLES = {
-    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'rota*'",
+ADDITIONS = {
+    "sqlite": """
+        SELECT 'ALTER TABLE ' || name || ' ADD COLUMN colour INTEGER' FROM sqlite_master
+        WHERE type = 'table' AND name GLOB 'rota*'""",
     "postgres": """
-        SELECT oid::regclass::text FROM pg_class
-        WHERE relnamespace = 'rota'::regnamespace AND relkind IN ('r', 'p')
+        SELECT CASE relkind WHEN 'v'
+            THEN format('CREATE OR REPLACE VIEW %s AS SELECT it.*, 1 AS colour FROM (%s) AS it',
+                        oid::regclass, rtrim(pg_get_viewdef(oid), ';'))
+            ELSE format('ALTER TABLE %s ADD COLUMN colour integer', oid::regclass) END
+        FROM pg_class
+        WHERE relnamespace = 'rota'::regnamespace AND relkind IN ('r', 'p', 'v')
           AND NOT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = oid)""",
 }
+"""Statements that give each table, and each view of PostgreSQL's, one more column."""
 
 NUMBERS = itertools.count()
 
@@ -55,13 +62,13 @@ def test_every_statement(store: Store) -> None:
     every = statements(store)
     with driver_of(store) as driver:
         before = [columns(store, driver, one) for one in every]
-        tables = driver.execute(TABLES[store.name]).fetchall()
-        assert len(tables) > 10
-        for (table,) in tables:
+        additions = driver.execute(ADDITIONS[store.name]).fetchall()
+        assert len(additions) > 10
+        for (addition,) in additions:
             driver.execute("SAVEPOINT before")
-            driver.execute(f"ALTER TABLE {table} ADD COLUMN colour integer")
+            driver.execute(addition)
             for one, then in zip(every, before, strict=True):
-                assert columns(store, driver, one) == then, (table, one)
+                assert columns(store, driver, one) == then, (addition, one)
             driver.execute("ROLLBACK TO before")
 
 
