@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from shlex import quote
 
@@ -11,6 +12,7 @@ from rota import ConfigError, Rota
 from rota.store.opening import open_store
 from rota.store.url import shown
 from tests.cli.calling import finished, make_tables, refused, rota
+from tests.store.schema import contraction
 
 COMMANDS = [
     ("jobs", "list"),
@@ -29,18 +31,12 @@ UNREACHABLE = "postgresql://user:secret@127.0.0.1:1/shop"
 """A port at which no server listens."""
 
 
-def record_version(url: str, version: int) -> None:
-    """Make the database that of another Rota."""
+def contract(url: str, version: int) -> None:
+    """Make the database that of a newer Rota, with which this one cannot work."""
     make_tables(url)
-    store = open_store(url)
-    connection = store.connect()
-    connection.run(
-        store.migrate(
-            version, "CREATE TABLE rota_mark (number integer);", after=max(store.migrations())
-        )
-    )
-    connection.close()
-    store.close()
+    with closing(open_store(url)) as store, closing(store.connect()) as connection:
+        newest = max(store.migrations())
+        connection.run(store.migrate(version, contraction(store, version), after=newest))
 
 
 @each_command
@@ -75,8 +71,8 @@ def test_an_unreachable_server(words: tuple[str, ...]) -> None:
 
 @each_command
 def test_a_newer_schema(store_url: str, words: tuple[str, ...]) -> None:
-    """Tables of a newer Rota are left alone."""
-    record_version(store_url, 99)
+    """Tables of a newer Rota that this one cannot work with are left alone."""
+    contract(store_url, 99)
     refused(rota(*words, url=store_url), 4, "99", "upgrade Rota")
 
 
@@ -92,7 +88,7 @@ def test_an_older_schema(store_url: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_migrate_refuses_a_newer_schema(store_url: str) -> None:
     """A database is never brought back."""
-    record_version(store_url, 99)
+    contract(store_url, 99)
     refused(rota("migrate", url=store_url), 4, "99", "upgrade Rota")
     refused(rota("migrate", "--dry-run", url=store_url), 4, "99", "upgrade Rota")
 

@@ -100,5 +100,4 @@ def test_tables_of_a_newer_version(store_url: str) -> None:
         assert answer("migrate", "--dry-run", url=store_url)["pending"] == []
         assert rota("queues", "list", url=store_url).exit_code == 0
         connection.run(store.migrate(999, contraction(store, version + 1), after=998))
-    for command in (("migrate",), ("migrate", "--dry-run"), ("queues", "list")):
-        refused(rota(*command, url=store_url), 4, f"knows version {version + 1}", "upgrade Rota")
+    refused(rota("migrate", url=store_url), 4, f"knows version {version + 1}", "upgrade Rota")
