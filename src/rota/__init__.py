@@ -25,6 +25,7 @@ from rota.config import WorkerConfig
 from rota.errors import (
     ArgsError,
     ConfigError,
+    ConnectionsInUse,
     CronEntryExists,
     CronEntryNotFound,
     DatabaseRefused,
@@ -78,6 +79,7 @@ __all__ = [
     "BatchTask",
     "ChildDied",
     "ConfigError",
+    "ConnectionsInUse",
     "Context",
     "CronEntryExists",
     "CronEntryNotFound",

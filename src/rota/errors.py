@@ -20,6 +20,7 @@ RotaError
 ├── ChildDied               in a job's errors, and told to retry policies: its child process did
 └── StoreError
     ├── StoreUnavailable    the database cannot be reached, or went away
+    │   └── ConnectionsInUse    all connections of the app were in use for too long
     ├── SchemaMissing       run `rota migrate`
     ├── SchemaIncomplete    a dump was restored without Rota's data
     ├── SchemaOutdated      run `rota migrate`
@@ -110,6 +111,10 @@ class StoreError(RotaError):
 
 class StoreUnavailable(StoreError, ConnectionError):
     """The database cannot be reached, or went away during the operation."""
+
+
+class ConnectionsInUse(StoreUnavailable):
+    """All connections that the app may have were in use for too long; nothing was done."""
 
 
 class SchemaMissing(StoreError):

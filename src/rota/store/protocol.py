@@ -7,6 +7,7 @@ conformance suite, `tests/store`, holds for all of them.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -50,12 +51,36 @@ class Store(Protocol):
 
     # Connections ---------------------------------------------------------------------------
 
-    def connect(self) -> Connection:
-        """A new connection of Rota's own; nothing is opened yet."""
+    def run(self, operation: Operation[T]) -> T:
+        """Run an operation on a connection of the pool, as `Connection.run` does.
+
+        Raises:
+            ConnectionsInUse: All of them were in use for too long.
+        """
+        ...
+
+    def lent(self) -> AbstractContextManager[Connection]:
+        """A connection of the pool, for a block.
+
+        Raises:
+            ConnectionsInUse: All of them were in use for too long.
+        """
         ...
 
     def transaction(self) -> Transaction:
-        """Begin a transaction of Rota's own."""
+        """Begin a transaction of Rota's own, on a connection of the pool.
+
+        Raises:
+            ConnectionsInUse: All of them were in use for too long.
+        """
+        ...
+
+    def allow(self, most: int) -> None:
+        """Let the pool have so many connections, if these are more than it may have now."""
+        ...
+
+    def connect(self) -> Connection:
+        """A new connection outside of the pool, for a part of the program; nothing is opened yet."""
         ...
 
     def waker(self, queues: Sequence[str]) -> Waker:
@@ -67,7 +92,7 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Close what the store itself keeps open."""
+        """Close the connections of the pool; the next use opens new ones."""
         ...
 
     @property
