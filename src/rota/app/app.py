@@ -182,7 +182,7 @@ class Rota:
             ConfigError: An option cannot be used.
             ArgsError: The function's parameters cannot be stored as JSON.
             TaskError: The function cannot be a handler: it is a class or yields, or it needs a
-                `name`, as a lambda does.
+                `name`, as a lambda and a function inside another one do.
             TaskAlreadyRegistered: There is a task of that name already.
         """
         policy = check_policy(retry)
