@@ -44,6 +44,7 @@ from rota.errors import (
     TaskAlreadyRegistered,
     TaskError,
     TaskNotFound,
+    TransactionEnded,
     WorkerDied,
 )
 from rota.model.backoff import Backoff
@@ -116,6 +117,7 @@ __all__ = [
     "TaskAlreadyRegistered",
     "TaskError",
     "TaskNotFound",
+    "TransactionEnded",
     "Unique",
     "Worker",
     "WorkerConfig",

@@ -142,10 +142,10 @@ class Database:
         """A transaction of Rota's own, for `with` and `async with`."""
         return OwnTransaction(self.begin)
 
-    def begin(self) -> Transaction:
+    def begin(self, *, tagged: bool = False) -> Transaction:
         """Begin a transaction of Rota's own; `transaction` is the way to use it."""
         self.ready()
-        return self.store.transaction()
+        return self.store.transaction(tagged=tagged)
 
     def close(self) -> None:
         """Close all connections; using the object again opens new ones."""

@@ -67,8 +67,8 @@ class Store(Protocol):
         """
         ...
 
-    def transaction(self) -> Transaction:
-        """Begin a transaction of Rota's own, on a connection of the pool.
+    def transaction(self, *, tagged: bool = False) -> Transaction:
+        """Begin a transaction of Rota's own, on a connection of the pool; `tagged` as by `tag`.
 
         Raises:
             ConnectionsInUse: All of them were in use for too long.
@@ -282,6 +282,26 @@ class Store(Protocol):
 
         A transaction of the caller's that settles it then keeps no other job waiting. Returns the
         lease, which may be the same; `None` where the session does not hold the job any more.
+        """
+        ...
+
+    def tag(self) -> Operation[int | None]:
+        """Tag the caller's transaction, which is to complete a job, or will begin with a change.
+
+        Gives what `settle_tagged` needs, to tell this transaction from a later one on the same
+        connection.
+        """
+        ...
+
+    def settle_tagged(
+        self, session: SessionId, settlement: Settlement, before: int | None
+    ) -> Operation[bool]:
+        """Settle a job in the caller's transaction that was tagged; false where its lease is gone.
+
+        `before` is what `tag` gave; `None` for a transaction of Rota's own.
+
+        Raises:
+            TransactionEnded: It was committed or rolled back in the meantime. Nothing was written.
         """
         ...
 

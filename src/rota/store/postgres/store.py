@@ -65,9 +65,11 @@ class PostgresStore:
         """A new connection of Rota's own; nothing is opened yet."""
         return PostgresConnection(self._url, pooled=self._pooled)
 
-    def transaction(self) -> PostgresTransaction:
+    def transaction(self, *, tagged: bool = False) -> PostgresTransaction:
         """Begin a transaction of Rota's own."""
-        return PostgresTransaction(self._pool.lend(Loan.TRANSACTION), self._pool.give_back)
+        return PostgresTransaction(
+            self._pool.lend(Loan.TRANSACTION), self._pool.give_back, tagged=tagged
+        )
 
     def waker(self, queues: Sequence[str]) -> PostgresWaker:
         """Something a worker of these queues can sleep on."""
@@ -171,6 +173,8 @@ class PostgresStore:
     note = staticmethod(notes.note)
     notes = staticmethod(notes.notes)
     single_out = staticmethod(effects.single_out)
+    tag = staticmethod(effects.tag)
+    settle_tagged = staticmethod(effects.settle_tagged)
     settle_free = staticmethod(effects.settle_free)
     look = staticmethod(look.look)
     stage = staticmethod(timer.stage)

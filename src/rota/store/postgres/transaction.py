@@ -5,22 +5,30 @@ from typing import LiteralString
 
 import psycopg
 
-from rota.store.postgres.connection import LOCAL_PLANNER, PostgresConnection
+from rota.store.operation import Begin
+from rota.store.postgres.connection import BEGIN, LOCAL_PLANNER, PostgresConnection
 from rota.store.postgres.failures import raise_translated
+from rota.store.postgres.job_transaction import TAG
+
+BEGIN_TAGGED: LiteralString = f"{BEGIN[Begin.DURABLE]}; {TAG.text}"
 
 
 class PostgresTransaction:
     """An open transaction of Rota's own; see `rota.store.connections.Transaction`."""
 
     def __init__(
-        self, own: PostgresConnection, give_back: Callable[[PostgresConnection], None]
+        self,
+        own: PostgresConnection,
+        give_back: Callable[[PostgresConnection], None],
+        *,
+        tagged: bool,
     ) -> None:
         self._own = own
         self._give_back = give_back
         self._open = True
         try:
             self.connection = own.fresh()
-            self._run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+            self._run(BEGIN_TAGGED if tagged else BEGIN[Begin.DURABLE])
         except BaseException:
             own.close()
             give_back(own)

@@ -67,9 +67,11 @@ class SqliteStore:
         """A new connection of Rota's own; nothing is opened yet."""
         return SqliteConnection(self.path, patience=self._patience)
 
-    def transaction(self) -> SqliteTransaction:
+    def transaction(self, *, tagged: bool = False) -> SqliteTransaction:
         """Begin a transaction of Rota's own."""
-        return SqliteTransaction(self._pool.lend(Loan.TRANSACTION), self._pool.give_back)
+        return SqliteTransaction(
+            self._pool.lend(Loan.TRANSACTION), self._pool.give_back, tagged=tagged
+        )
 
     def waker(self, queues: Sequence[str]) -> SqliteWaker:
         """Something a worker of these queues can sleep on."""
@@ -163,6 +165,8 @@ class SqliteStore:
     note = staticmethod(notes.note)
     notes = staticmethod(notes.notes)
     single_out = staticmethod(effects.single_out)
+    tag = staticmethod(effects.tag)
+    settle_tagged = staticmethod(effects.settle_tagged)
     settle_free = staticmethod(effects.settle_free)
     look = staticmethod(looking.look)
     stage = staticmethod(staging.stage)

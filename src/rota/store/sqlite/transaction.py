@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from rota.store.sqlite.connection import FULL, SqliteConnection
 from rota.store.sqlite.flags import WORKERS
+from rota.store.sqlite.job_transaction import TAG
 
 
 class SqliteTransaction:
@@ -14,13 +15,19 @@ class SqliteTransaction:
     """
 
     def __init__(
-        self, own: SqliteConnection, give_back: Callable[[SqliteConnection], None]
+        self,
+        own: SqliteConnection,
+        give_back: Callable[[SqliteConnection], None],
+        *,
+        tagged: bool,
     ) -> None:
         self._own = own
         self._give_back = give_back
         self._open = True
         try:
-            self.connection: object = own.begin(FULL)
+            self.connection = own.begin(FULL)
+            if tagged:
+                self.connection.execute(TAG.text)
         except BaseException:
             give_back(own)
             raise
