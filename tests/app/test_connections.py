@@ -15,7 +15,7 @@ from rota import ConfigError, ConnectionsInUse, LeaseLost, Rota, StoreError, Sto
 from rota.model.job import SessionId
 from rota.model.states import State
 from rota.store import pool
-from rota.store.pool import Loan
+from rota.store.pool import APART, CALL
 from rota.store.protocol import Store
 from tests.fixtures.workers import until
 
@@ -175,16 +175,16 @@ def test_what_is_done_apart_counts(few: Few) -> None:
     lending = store._pool  # type: ignore[attr-defined]
     send = send_of(app, fair="{number}")
     with ThreadPoolExecutor(2) as threads, store.lent():
-        apart = lending.lend(Loan.APART)
+        apart = lending.lend(APART)
         try:
             first = threads.submit(send.enqueue_many, [(1,), (2,)])
-            until(lambda: [wait.loan for wait in lending._waiting] == [Loan.APART])
+            until(lambda: [wait.loan for wait in lending._waiting] == [APART])
         finally:
             lending.give_back(apart)
         first.result()
         with store.lent():
             second = threads.submit(store.run, store.last_job())
-            until(lambda: [wait.loan for wait in lending._waiting] == [Loan.CALL])
+            until(lambda: [wait.loan for wait in lending._waiting] == [CALL])
         second.result()
     assert count(app) == 2
 
@@ -204,7 +204,7 @@ def test_an_idle_one_gives_way(few: Few, admin: Callable[[str], Any]) -> None:
     with store.lent() as first, store.lent() as second:
         first.run(store.last_job())
         second.run(store.last_job())
-        third = store._pool.lend(Loan.APART)  # type: ignore[attr-defined]
+        third = store._pool.lend(APART)  # type: ignore[attr-defined]
         third.run(store.last_job())
         until(lambda: admin(COUNT) == 3)
         names = "string_agg(application_name, ' ')"

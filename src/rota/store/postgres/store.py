@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rota.store.pool import USUAL, Loan, Pool
+from rota.store.pool import TRANSACTION, USUAL, Pool
 from rota.store.postgres import (
     clear,
     control,
@@ -68,7 +68,7 @@ class PostgresStore:
     def transaction(self, *, tagged: bool = False) -> PostgresTransaction:
         """Begin a transaction of Rota's own."""
         return PostgresTransaction(
-            self._pool.lend(Loan.TRANSACTION), self._pool.give_back, tagged=tagged
+            self._pool.lend(TRANSACTION), self._pool.give_back, tagged=tagged
         )
 
     def waker(self, queues: Sequence[str]) -> PostgresWaker:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rota.store.pool import USUAL, Loan, Pool
+from rota.store.pool import TRANSACTION, USUAL, Pool
 from rota.store.sqlite import claim as claiming
 from rota.store.sqlite import clear as clearing
 from rota.store.sqlite import control, notes, queue_settings, schema, sessions
@@ -69,9 +69,7 @@ class SqliteStore:
 
     def transaction(self, *, tagged: bool = False) -> SqliteTransaction:
         """Begin a transaction of Rota's own."""
-        return SqliteTransaction(
-            self._pool.lend(Loan.TRANSACTION), self._pool.give_back, tagged=tagged
-        )
+        return SqliteTransaction(self._pool.lend(TRANSACTION), self._pool.give_back, tagged=tagged)
 
     def waker(self, queues: Sequence[str]) -> SqliteWaker:
         """Something a worker of these queues can sleep on."""
