@@ -25,6 +25,7 @@ from rota.config import WorkerConfig
 from rota.errors import (
     ArgsError,
     ConfigError,
+    ConnectionsInUse,
     CronEntryExists,
     CronEntryNotFound,
     DatabaseRefused,
@@ -43,6 +44,7 @@ from rota.errors import (
     TaskAlreadyRegistered,
     TaskError,
     TaskNotFound,
+    TransactionEnded,
     WorkerDied,
 )
 from rota.model.backoff import Backoff
@@ -78,6 +80,7 @@ __all__ = [
     "BatchTask",
     "ChildDied",
     "ConfigError",
+    "ConnectionsInUse",
     "Context",
     "CronEntryExists",
     "CronEntryNotFound",
@@ -114,6 +117,7 @@ __all__ = [
     "TaskAlreadyRegistered",
     "TaskError",
     "TaskNotFound",
+    "TransactionEnded",
     "Unique",
     "Worker",
     "WorkerConfig",

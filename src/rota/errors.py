@@ -20,6 +20,8 @@ RotaError
 ├── ChildDied               in a job's errors, and told to retry policies: its child process did
 └── StoreError
     ├── StoreUnavailable    the database cannot be reached, or went away
+    │   └── ConnectionsInUse    all connections of the app were in use for too long
+    ├── TransactionEnded    a handler's block ended the transaction that was to complete its job
     ├── SchemaMissing       run `rota migrate`
     ├── SchemaIncomplete    a dump was restored without Rota's data
     ├── SchemaOutdated      run `rota migrate`
@@ -110,6 +112,25 @@ class StoreError(RotaError):
 
 class StoreUnavailable(StoreError, ConnectionError):
     """The database cannot be reached, or went away during the operation."""
+
+
+class ConnectionsInUse(StoreUnavailable):
+    """All connections that the app may have were in use for too long; nothing was done."""
+
+
+class TransactionEnded(StoreError):
+    """A handler has committed or rolled back, in its block, the transaction that was to complete its job.
+
+    What it has committed stays; the job is not completed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the transaction of ctx.transaction() was committed or rolled back before its block ended; "
+            "the job is not completed, and what was committed stays. Leave commit and rollback to the "
+            "block, undo parts of it by savepoints, and write what shall stay in any case on another "
+            "connection"
+        )
 
 
 class SchemaMissing(StoreError):

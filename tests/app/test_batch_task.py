@@ -44,7 +44,7 @@ def jobs(app: Rota) -> list[JobRecord]:
 def test_each_job_has_one_element(app: Rota) -> None:
     """The stored args have the parameter's name and one element of the list."""
 
-    @app.task(batch=100, within=timedelta(seconds=2))
+    @app.task(name="index", batch=100, within=timedelta(seconds=2))
     async def index(docs: list[Doc], ctx: BatchContext) -> None: ...
 
     assert isinstance(index, BatchTask)
@@ -62,7 +62,7 @@ def test_each_job_has_one_element(app: Rota) -> None:
 async def test_async_twin(app: Rota) -> None:
     """`aenqueue` takes one element too."""
 
-    @app.task(batch=5)
+    @app.task(name="index", batch=5)
     def index(words: list[str]) -> None: ...
 
     await index.aenqueue("a")
@@ -73,7 +73,7 @@ async def test_async_twin(app: Rota) -> None:
 def test_elements_are_checked(app: Rota) -> None:
     """An arg that is no element of the list is refused where it is enqueued."""
 
-    @app.task(batch=5)
+    @app.task(name="declared", batch=5)
     def declared(numbers: list[int], ctx: BatchContext | None = None) -> None: ...
 
     index: Any = declared  # what type checkers refuse, too
@@ -95,7 +95,7 @@ def test_elements_are_checked(app: Rota) -> None:
 def test_a_rolled_back_transaction(app: Rota) -> None:
     """Jobs of a batch task exist with their transaction or not at all."""
 
-    @app.task(batch=5)
+    @app.task(name="index", batch=5)
     def index(numbers: list[int]) -> None: ...
 
     def failing() -> None:
@@ -112,12 +112,12 @@ def test_direct_calls(app: Rota) -> None:
     """Calling the task calls the function, with a context of no jobs if it wants one."""
     seen: list[BatchContext] = []
 
-    @app.task(batch=5)
+    @app.task(name="lengths", batch=5)
     def lengths(ctx: BatchContext, words: list[str]) -> list[int]:
         seen.append(ctx)
         return [len(word) for word in words]
 
-    @app.task(batch=5)
+    @app.task(name="plain", batch=5)
     def plain(words: list[str]) -> int:
         return len(words)
 
@@ -156,14 +156,14 @@ def handlers() -> list[Any]:
 def test_handlers_that_do_not_fit(app: Rota, handler: Any) -> None:
     """A handler without exactly one list is refused, and told what is needed."""
     with pytest.raises(ArgsError, match=r"Context|one parameter annotated with a list"):
-        app.task(batch=5)(handler)
+        app.task(name="index", batch=5)(handler)
     assert app.tasks == {}
 
 
 def test_a_bare_list(app: Rota) -> None:
     """A list that says nothing of its elements takes whatever JSON can hold."""
 
-    @app.task(batch=5)
+    @app.task(name="index", batch=5)
     def index(docs: list) -> None: ...  # type: ignore[type-arg]
 
     index.enqueue({"a": [1, None]})
@@ -189,14 +189,14 @@ def test_options_that_cannot_be_used(app: Rota, options: dict[str, Any], told: s
     def index(docs: list[int]) -> None: ...
 
     with pytest.raises(ConfigError, match=told):
-        app.task(**options)(index)
+        app.task(name="index", **options)(index)
     assert app.tasks == {}
 
 
 def test_a_single_job_has_no_timeout(app: Rota) -> None:
     """The timeout is that of the call, hence of the task; `using` refuses one."""
 
-    @app.task(batch=5, timeout=30)
+    @app.task(name="index", batch=5, timeout=30)
     def index(docs: list[int]) -> None: ...
 
     with pytest.raises(ConfigError, match="one call serves many jobs"):
@@ -209,7 +209,7 @@ def test_a_single_job_has_no_timeout(app: Rota) -> None:
 def test_results_of_another_type(app: Rota) -> None:
     """The type of each job's result is that of the list's elements, without the outcomes."""
 
-    @app.task(batch=5, store_result=True)
+    @app.task(name="measure", batch=5, store_result=True)
     def measure(words: list[str]) -> list[int | Discard | ValueError] | None: ...
 
     assert measure.result_codec.encode(3) == "3"

@@ -11,11 +11,11 @@ def test_direct_calls(tmp_path: Path) -> None:
     """A direct call gets a context of its own, wherever its parameter stands, or the one given."""
     rota = Rota(f"sqlite:///{tmp_path}/rota.db")
 
-    @rota.task
+    @rota.task(name="first")
     def first(ctx: Context, rows: int) -> tuple[int, int, bool]:
         return ctx.job_id, rows + ctx.attempt, ctx.cancelled
 
-    @rota.task
+    @rota.task(name="last")
     def last(rows: int, *, ctx: Context) -> tuple[int, int, bool]:
         return ctx.job_id, rows + ctx.attempt, ctx.cancelled
 

@@ -44,7 +44,7 @@ def test_a_limit_counts_the_jobs_of_cron(app: Rota) -> None:
     """Those that were enqueued and those of due times together are no more than may run."""
 
     @app.cron(HOURLY, args=("acme",))
-    @app.task(limit=Limit("{tenant}", running=1))
+    @app.task(name="call", limit=Limit("{tenant}", running=1))
     def call(tenant: str) -> None: ...
 
     call.enqueue("acme")
@@ -70,7 +70,7 @@ def test_a_unique_job_that_waits(app: Rota) -> None:
     """A due time makes none while the last one's is there; its time has been dealt with."""
 
     @app.cron(HOURLY, name="e", args=(7,))
-    @app.task(unique="tenant:{tenant}")
+    @app.task(name="report", unique="tenant:{tenant}")
     def report(tenant: int) -> None: ...
 
     waiting = report.enqueue(7)
@@ -96,7 +96,7 @@ def test_of_several_due_times_one_makes_a_job(app: Rota) -> None:
 
     @app.cron(HOURLY, name="skips", args=(1,), due="at")
     @app.cron(HOURLY, name="spread", args=(3,), due="at", jitter=5000)
-    @app.task(unique=Unique(by=("number",)))
+    @app.task(name="report", unique=Unique(by=("number",)))
     def report(number: int, at: datetime) -> None: ...
 
     replaces = report.using(unique=Unique(by=("number",), on_conflict="replace"))
@@ -119,7 +119,7 @@ def test_of_several_due_times_one_makes_a_job(app: Rota) -> None:
 def test_a_replaced_job(app: Rota) -> None:
     """It gets what the entry says, and the answer is that it was there."""
 
-    @app.task(unique=Unique(key="one", on_conflict="replace"))
+    @app.task(name="report", unique=Unique(key="one", on_conflict="replace"))
     def report(number: int) -> None: ...
 
     first = report.using(delay=3600).enqueue(1)
@@ -133,11 +133,11 @@ def test_nobody_is_told_of_a_conflict(app: Rota) -> None:
     """`raise` is `skip`: the job that is there is the answer, and other entries are made."""
 
     @app.cron(HOURLY, name="conflicts")
-    @app.task(unique=Unique(on_conflict="raise"))
+    @app.task(name="report", unique=Unique(on_conflict="raise"))
     def report() -> None: ...
 
     @app.cron(HOURLY, name="free")
-    @app.task
+    @app.task(name="other")
     def other() -> None: ...
 
     first = report.enqueue()
@@ -148,7 +148,7 @@ def test_nobody_is_told_of_a_conflict(app: Rota) -> None:
 def test_a_period(app: Rota) -> None:
     """There is at most one job in it, also where that one has finished."""
 
-    @app.task(unique=Unique(period=LONG))
+    @app.task(name="report", unique=Unique(period=LONG))
     def report() -> None: ...
 
     app.cron.add("e", "@daily", report)
@@ -161,10 +161,10 @@ def test_a_fair_share(app: Rota) -> None:
     """A small tenant's entry takes its turn, behind a hundred jobs of others and those of no key."""
 
     @app.cron(HOURLY, args=("small",))
-    @app.task(fair="{tenant}")
+    @app.task(name="report", fair="{tenant}")
     def report(tenant: str) -> None: ...
 
-    @app.task
+    @app.task(name="plain")
     def plain(tenant: str) -> None: ...
 
     plain.enqueue_many([("none",)] * 100)
@@ -196,7 +196,7 @@ def test_options_of_using(app: Rota) -> None:
 async def test_in_async_code(app: Rota) -> None:
     """The twins do the same."""
 
-    @app.task(unique="{number}")
+    @app.task(name="report", unique="{number}")
     def report(number: int) -> None: ...
 
     await app.cron.aadd("e", "@daily", report, args=(1,))
@@ -209,7 +209,7 @@ async def test_in_async_code(app: Rota) -> None:
 def test_in_a_transaction(app: Rota) -> None:
     """A job that was rolled back leaves its key free."""
 
-    @app.task(unique="one")
+    @app.task(name="report", unique="one")
     def report() -> None: ...
 
     app.cron.add("e", "@daily", report)
@@ -223,10 +223,10 @@ def test_in_a_transaction(app: Rota) -> None:
 def test_what_is_enqueued_is_told(app: Rota) -> None:
     """A job that is new is an event like any other; one that is there is none."""
 
-    @app.task(queue="mail", unique="one")
+    @app.task(name="report", queue="mail", unique="one")
     def report() -> None: ...
 
-    @app.task(queue="slow")
+    @app.task(name="other", queue="slow")
     def other() -> None: ...
 
     app.cron.add("e", "@daily", report)
@@ -268,7 +268,7 @@ def test_a_key_of_the_due_time(plain: Rota, options: dict[str, Any]) -> None:
 def test_debouncing(plain: Rota) -> None:
     """An entry has its times: a task that waits until nobody asks for it any more is refused."""
 
-    @plain.task(unique=Unique(on_conflict="debounce"))
+    @plain.task(name="report", unique=Unique(on_conflict="debounce"))
     def report() -> None: ...
 
     for task in (report, report.using(delay=30)):
@@ -280,7 +280,7 @@ def test_debouncing(plain: Rota) -> None:
 def test_args_that_make_no_key(app: Rota) -> None:
     """They are refused where the entry gets them, and nothing changes."""
 
-    @app.task(unique="{tenant}", limit=Limit("{tenant}", running=1))
+    @app.task(name="report", unique="{tenant}", limit=Limit("{tenant}", running=1))
     def report(tenant: Any) -> None: ...
 
     for args, said in ((("",), "0 characters"), (([1],), "only text, numbers")):

@@ -117,10 +117,10 @@ def test_what_is_no_task(plain: Rota) -> None:
 
     with pytest.raises(ConfigError, match=r"above @rota\.task"):
         plain.cron("@daily")(function)  # type: ignore[type-var]
-    theirs = Rota("sqlite:///nobody-opens-this-either.db").task(function)
+    theirs = Rota("sqlite:///nobody-opens-this-either.db").task(name="f")(function)
     with pytest.raises(ConfigError, match="a task of this app"):
         plain.cron("@daily")(theirs)
-    ours = plain.task(function)
+    ours = plain.task(name="f")(function)
     with pytest.raises(ConfigError, match="has a delay or a time"):
         plain.cron("@daily")(ours.using(delay=5))
     with pytest.raises(TaskNotFound, match="'none'"):

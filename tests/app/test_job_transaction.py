@@ -3,13 +3,22 @@
 import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing, nullcontext
+from contextlib import asynccontextmanager, closing, nullcontext, suppress
 from typing import Any
 
 import psycopg
 import pytest
 
-from rota import ConfigError, Context, LeaseLost, Rota, State, StoreError, Task
+from rota import (
+    ConfigError,
+    Context,
+    LeaseLost,
+    Rota,
+    State,
+    StoreError,
+    Task,
+    TransactionEnded,
+)
 from rota.app.job_transaction import Completion, JobTransaction, Stage
 from rota.model.job import ClaimedJob, JobSpec, LeaseId, Order
 from tests.app.callers import KINDS, POSTGRES, AsyncAlchemy, Awaiting, Caller, Observer, calling
@@ -86,20 +95,34 @@ def awaits(caller: Caller) -> bool:
 async def within(
     app: Rota, completion: Completion, caller: Caller, error: Exception | None
 ) -> None:
-    """A block that writes a row, and fails or not; async ones where the connection is."""
-    transaction = JobTransaction(app.database, completion, caller.conn, commit=True)
+    """A block that writes a row, and fails or not."""
+    async with block(app, completion, caller) as tx:
+        assert tx.connection is caller.conn
+        await caller.execute(OWN_ROW)
+        if error is not None:
+            raise error
+
+
+@asynccontextmanager
+async def block(
+    app: Rota, completion: Completion, caller: Caller, *, commit: bool = True
+) -> AsyncIterator[JobTransaction]:
+    """A block on the caller's connection; an async one where that is."""
+    transaction = JobTransaction(app.database, completion, caller.conn, commit=commit)
     if awaits(caller):
         async with transaction as tx:
-            assert tx.connection is caller.conn
-            await caller.execute(OWN_ROW)
-            if error is not None:
-                raise error
+            yield tx
     else:
         with transaction as tx:
-            assert tx.connection is caller.conn
-            await caller.execute(OWN_ROW)
-            if error is not None:
-                raise error
+            yield tx
+
+
+async def end(kind: str, caller: Caller, how: str) -> None:
+    """End the caller's transaction, as the caller would."""
+    if kind in {"asyncpg", "asyncpg-pool"}:
+        await caller.execute(how)
+    else:
+        await getattr(caller, how)()
 
 
 @pytest.mark.asyncio
@@ -125,6 +148,120 @@ async def test_rollback(app: Rota, kind: str, observer: Observer, completion: Co
         await within(app, completion, caller, None)
     assert observer.orders() == [7]
     assert [job.state for job in observer.jobs()] == [State.RUNNING, State.COMPLETED]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("how", ["commit", "rollback"])
+async def test_ended_within_the_block(
+    app: Rota, kind: str, observer: Observer, completion: Completion, how: str
+) -> None:
+    """A commit or rollback of the handler's is noticed: the job is not completed, and may be tried again."""
+    async with ready(kind, observer.url) as caller:
+        with pytest.raises(TransactionEnded, match="before its block ended"):  # noqa: PT012
+            async with block(app, completion, caller):
+                await caller.execute(OWN_ROW)
+                await end(kind, caller, how)
+    assert observer.orders() == ([7] if how == "commit" else [])
+    assert [job.state for job in observer.jobs()] == [State.RUNNING] * 2
+    assert completion.stage is Stage.NONE
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in {"sqlite3", "aiosqlite"}])
+@pytest.mark.parametrize("commit", [True, False])
+async def test_another_one_is_open_at_the_end(
+    app: Rota, kind: str, observer: Observer, completion: Completion, *, commit: bool
+) -> None:
+    """What was written after the commit is not taken for the whole."""
+    async with ready(kind, observer.url) as caller:
+        if not commit and "asyncpg" in {kind, kind.removesuffix("-pool")}:
+            await caller.execute("BEGIN")
+        with pytest.raises(TransactionEnded):  # noqa: PT012 - a block is the point
+            async with block(app, completion, caller, commit=commit):
+                await caller.execute(OWN_ROW)
+                await end(kind, caller, "commit")
+                if kind in {"asyncpg", "asyncpg-pool", "sqlite3-explicit"}:
+                    await caller.execute("BEGIN")
+                await caller.execute("INSERT INTO orders (id) VALUES (8)")
+    assert observer.orders() == [7]
+    assert [job.state for job in observer.jobs()] == [State.RUNNING] * 2
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("what", ["nothing", "a look", "a savepoint"])
+async def test_what_ends_nothing(
+    app: Rota, kind: str, observer: Observer, completion: Completion, what: str
+) -> None:
+    """A block that writes nothing, or undoes a part, completes the job."""
+    async with ready(kind, observer.url) as caller, block(app, completion, caller):
+        if what == "a look":
+            await caller.execute("SELECT id FROM orders")
+        elif what == "a savepoint":
+            await caller.execute(OWN_ROW)
+            async with caller.savepoint():
+                await caller.execute("INSERT INTO orders (id) VALUES (8)")
+    assert observer.orders() == ([7] if what == "a savepoint" else [])
+    assert completion.stage is Stage.COMPLETED
+    assert [job.state for job in observer.jobs()] == [State.RUNNING, State.COMPLETED]
+
+
+@pytest.mark.parametrize("kind", ["psycopg", "sqlite3"])
+@pytest.mark.parametrize("how", ["COMMIT", "ROLLBACK", "COMMIT and BEGIN", "ROLLBACK and BEGIN"])
+def test_rotas_own_ended_within_the_block(
+    app: Rota, kind: str, observer: Observer, completion: Completion, how: str
+) -> None:
+    """The same on a connection of Rota's, which serves the next one."""
+    del kind
+    with (  # noqa: PT012 - a block is the point
+        pytest.raises(TransactionEnded),
+        JobTransaction(app.database, completion, None, commit=True) as tx,
+    ):
+        tx.execute(OWN_ROW)
+        for statement in how.split(" and "):
+            tx.execute(statement)
+    assert observer.orders() == ([7] if "COMMIT" in how else [])
+    assert completion.stage is Stage.NONE
+    assert [job.state for job in observer.jobs()] == [State.RUNNING] * 2
+    with JobTransaction(app.database, completion, None, commit=True) as tx:
+        tx.execute("INSERT INTO orders (id) VALUES (9)")
+    assert [job.state for job in observer.jobs()] == [State.RUNNING, State.COMPLETED]
+
+
+@pytest.mark.parametrize("kind", ["psycopg"])
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_block_of_the_drivers(
+    app: Rota, kind: str, observer: Observer, completion: Completion, *, fails: bool
+) -> None:
+    """A block of the driver's within is a part of the transaction, and does not end it."""
+    del kind
+    with (
+        closing(psycopg.connect(observer.url)) as conn,
+        suppress(OwnError),
+        JobTransaction(app.database, completion, conn, commit=True),
+    ):
+        with conn.transaction():
+            conn.execute(OWN_ROW)
+        if fails:
+            raise OwnError
+    assert observer.orders() == ([] if fails else [7])
+    assert completion.stage is (Stage.NONE if fails else Stage.COMPLETED)
+
+
+@pytest.mark.parametrize("kind", ["psycopg"])
+def test_an_isolation_level_set_in_the_block(
+    app: Rota, kind: str, observer: Observer, completion: Completion
+) -> None:
+    """The transaction has no snapshot yet when the block begins."""
+    del kind
+    with closing(psycopg.connect(observer.url)) as conn:
+        with JobTransaction(app.database, completion, conn, commit=True):
+            conn.execute("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")
+            conn.execute(OWN_ROW)
+        assert conn.execute("SELECT current_setting('rota.tag', true)").fetchone() in {
+            ("",),
+            (None,),
+        }
+    assert observer.orders() == [7]
 
 
 @pytest.mark.asyncio

@@ -66,7 +66,7 @@ async def test_what_it_sees(app: Rota, how: str) -> None:
 
     register(app, look)
 
-    @app.task(queue="mail")
+    @app.task(name="send", queue="mail")
     def send(order: int, locale: str = "en") -> None: ...
 
     await enqueue(send.using(priority=3), how, 42)
@@ -84,7 +84,7 @@ async def test_what_it_changes(app: Rota, how: str) -> None:
     """Changed options and added arguments are what is stored."""
     register(app, lambda call: call.using(queue="slow", delay=60).passing(locale="it", order=1))
 
-    @app.task
+    @app.task(name="send")
     def send(order: int, locale: str = "en") -> None: ...
 
     await enqueue(send, how, order=42)
@@ -105,7 +105,7 @@ async def test_it_may_refuse(app: Rota, how: str) -> None:
 
     register(app, refuse)
 
-    @app.task
+    @app.task(name="send")
     def send(order: int) -> None: ...
 
     with app.events.collect(JobsEnqueued) as seen, pytest.raises(PermissionError, match="not"):
@@ -136,7 +136,7 @@ async def test_args_are_checked_within(app: Rota, how: str) -> None:
             faults.append(str(error))
             raise
 
-    @app.task
+    @app.task(name="send")
     def send(order: int) -> None: ...
 
     with pytest.raises(ArgsError, match="order"):
@@ -161,7 +161,7 @@ def test_the_first_is_the_outermost(app: Rota) -> None:
     app.around_enqueue(named("outer"))
     app.around_enqueue(named("inner"))
 
-    @app.task
+    @app.task(name="send")
     def send(order: int) -> None: ...
 
     ids = send.enqueue_many([(1,), {"order": 2}])
@@ -173,7 +173,7 @@ def test_the_first_is_the_outermost(app: Rota) -> None:
 async def test_no_way_round(app: Rota) -> None:
     """With middleware of one kind alone, the other way of enqueueing is refused."""
 
-    @app.task
+    @app.task(name="send")
     def send(order: int) -> None: ...
 
     @app.around_enqueue
@@ -214,7 +214,7 @@ async def test_it_gives_back_the_ids(app: Rota, answer: Any, stored: int, how: s
             await call_next(call)
         return answer
 
-    @app.task
+    @app.task(name="send")
     def send(order: int) -> None: ...
 
     with pytest.raises(ConfigError, match="return what call_next gives") as raised:
@@ -231,7 +231,7 @@ def test_it_may_call_several_times(app: Rota) -> None:
     def one_by_one(call: EnqueueCall, call_next: Next) -> list[JobId]:
         return [call_next(replace(call, jobs=(job,)))[0] for job in call.jobs]
 
-    @app.task
+    @app.task(name="send")
     def send(order: int) -> None: ...
 
     assert send.enqueue_many([(1,), (2,)]) == [job.id for job in jobs(app)]
@@ -252,7 +252,7 @@ def test_in_a_transaction(app: Rota) -> None:
     """Jobs that went through middleware join the caller's transaction, and vanish with it."""
     register(app, lambda call: call)
 
-    @app.task
+    @app.task(name="send")
     def send(order: int) -> None: ...
 
     def rolled_back() -> None:
@@ -272,7 +272,7 @@ def test_unknown_options(app: Rota) -> None:
     """Middleware that sets an option which does not exist gets a clear error."""
     register(app, lambda call: call.using(prioritty=1))
 
-    @app.task
+    @app.task(name="send")
     def send(order: int) -> None: ...
 
     with pytest.raises(ConfigError, match="unknown option prioritty"):
@@ -283,7 +283,7 @@ def test_a_timeout_for_a_batch(app: Rota) -> None:
     """What `using` refuses, middleware cannot do either."""
     register(app, lambda call: call.using(timeout=5))
 
-    @app.task(batch=5)
+    @app.task(name="index", batch=5)
     def index(words: list[str]) -> None: ...
 
     with pytest.raises(ConfigError, match="one call serves many jobs"):
@@ -296,7 +296,7 @@ def test_another_connection(app: Rota) -> None:
     with app.transaction() as tx:
         register(app, lambda call: call.using(conn=tx))
 
-        @app.task
+        @app.task(name="send")
         def send(order: int) -> None: ...
 
         send.enqueue(1)
@@ -308,7 +308,7 @@ def test_elements_of_batches(app: Rota) -> None:
     """A batch task's jobs go through middleware one element each."""
     register(app, lambda call: call.using(priority=len(call.jobs)))
 
-    @app.task(batch=5)
+    @app.task(name="index", batch=5)
     def index(words: list[str]) -> None: ...
 
     index.enqueue("a")

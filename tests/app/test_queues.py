@@ -166,7 +166,7 @@ def test_pausing(app: Rota) -> None:
     assert mail.pause()
     assert not app.queue("mail").pause()
 
-    @app.task(queue="mail")
+    @app.task(name="job", queue="mail")
     async def job() -> None: ...
 
     job.enqueue()

@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -41,15 +41,15 @@ def jobs(app: Rota) -> list[JobRecord]:
 # Declaring ---------------------------------------------------------------------------------------
 
 
+def _double(number: int) -> int:
+    """Double it."""
+    return 2 * number
+
+
 def test_without_parentheses(app: Rota) -> None:
     """`@rota.task` makes a task named after its function."""
-
-    @app.task
-    def double(number: int) -> int:
-        """Double it."""
-        return 2 * number
-
-    assert double.name == f"{__name__}.test_without_parentheses.<locals>.double"
+    double = app.task(_double)
+    assert double.name == f"{__name__}._double"
     assert double(21) == 42
     assert double.__doc__ == "Double it."
     assert app.find_task(double.name) is double
@@ -73,7 +73,7 @@ def test_with_parentheses(app: Rota) -> None:
 async def test_an_async_task_is_called_directly(app: Rota) -> None:
     """Calling a task of an `async def` gives its coroutine."""
 
-    @app.task()
+    @app.task(name="double")
     async def double(number: int) -> int:
         return 2 * number
 
@@ -86,7 +86,7 @@ def test_the_signature_is_kept(app: Rota) -> None:
     def send(order: int, /, *, locale: str = "en") -> str:
         return f"{order}{locale}"
 
-    task = app.task(send)
+    task = app.task(name="send")(send)
     assert inspect.signature(task) == inspect.signature(send)
     assert task.__wrapped__ is send  # type: ignore[attr-defined]  # of functools.update_wrapper
     assert repr(task) == f"<Task {task.name}>"
@@ -126,8 +126,8 @@ def test_executors(app: Rota) -> None:
     async def on_loop() -> None: ...
     def in_thread() -> None: ...
 
-    assert app.task(on_loop).executor is Executor.LOOP
-    assert app.task(in_thread).executor is Executor.THREAD
+    assert app.task(name="l")(on_loop).executor is Executor.LOOP
+    assert app.task(name="t")(in_thread).executor is Executor.THREAD
     assert app.task(name="p", executor="process")(in_thread).executor is Executor.PROCESS
 
 
@@ -138,7 +138,7 @@ def test_an_executor_that_does_not_fit_async(app: Rota, executor: str) -> None:
     async def handler() -> None: ...
 
     with pytest.raises(ConfigError, match="does not fit; an async def runs on the loop"):
-        app.task(executor=executor)(handler)
+        app.task(name="handler", executor=executor)(handler)
     assert app.tasks == {}
 
 
@@ -148,7 +148,7 @@ def test_an_executor_that_does_not_fit_def(app: Rota) -> None:
     def handler() -> None: ...
 
     with pytest.raises(ConfigError, match="does not fit; a def runs in a thread or process"):
-        app.task(executor="loop")(handler)
+        app.task(name="handler", executor="loop")(handler)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_results_that_are_not_stored_may_be_anything(app: Rota) -> None:
     def fetch() -> Response:
         return Response()
 
-    assert isinstance(app.task(fetch)(), Response)
+    assert isinstance(app.task(name="fetch")(fetch)(), Response)
     with pytest.raises(ArgsError, match="Response"):
         app.task(store_result=True, name="stored")(fetch)
 
@@ -237,10 +237,20 @@ def test_a_task_of_a_task(app: Rota) -> None:
     assert {*app.tasks} == {"nothing", "other"}
 
 
+def _inside() -> Callable[[], None]:
+    def nobody_finds() -> None: ...
+
+    return nobody_finds
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
-    [(lambda: None, "a lambda has no name"), (sorted, "is built in")],
-    ids=["lambda", "builtin"],
+    [
+        (lambda: None, "a lambda has no name"),
+        (sorted, "is built in"),
+        (_inside(), "is made inside of a function.* move it to the top level"),
+    ],
+    ids=["lambda", "builtin", "local"],
 )
 def test_what_has_no_name_of_its_own(app: Rota, function: Any, message: str) -> None:
     """What no worker could find by its own name needs another one."""
@@ -262,7 +272,7 @@ def test_a_parameter_called_conn(app: Rota) -> None:
     def connect(conn: str) -> None: ...
 
     with pytest.raises((ConfigError, ArgsError), match="conn"):
-        app.task(connect)
+        app.task(name="connect")(connect)
 
 
 # Options of one call -----------------------------------------------------------------------------
@@ -420,7 +430,7 @@ def test_a_limit_of_ones_own(store_url: str) -> None:
 def test_the_context_is_no_arg(app: Rota) -> None:
     """A parameter annotated Context is neither stored nor accepted."""
 
-    @app.task
+    @app.task(name="handler")
     def handler(ctx: Context, number: int) -> None: ...
 
     report: Any = handler
@@ -434,7 +444,7 @@ def test_the_context_is_no_arg(app: Rota) -> None:
 def test_outcomes_are_no_results(app: Rota) -> None:
     """A handler may be annotated to return an outcome beside its result."""
 
-    @app.task(store_result=True)
+    @app.task(name="fetch", store_result=True)
     def fetch() -> str | Discard:
         return Discard("why")
 

@@ -20,7 +20,7 @@ from rota import (
 def test_handles(app: Rota) -> None:
     """A handle says what the enqueue did."""
 
-    @app.task(unique="order:{order}")
+    @app.task(name="send", unique="order:{order}")
     def send(order: int, locale: str = "en") -> None: ...
 
     first, second = send.enqueue(1), send.enqueue(1, locale="it")
@@ -39,7 +39,7 @@ def test_handles(app: Rota) -> None:
 async def test_async(app: Rota) -> None:
     """The async twins answer alike."""
 
-    @app.task(unique=Unique(by=("order",)))
+    @app.task(name="send", unique=Unique(by=("order",)))
     def send(order: int) -> None: ...
 
     first = await send.aenqueue(1)
@@ -51,7 +51,7 @@ async def test_async(app: Rota) -> None:
 def test_many(app: Rota) -> None:
     """Plain tasks give ids, all of them created; unique ones say which is which."""
 
-    @app.task
+    @app.task(name="plain")
     def plain(order: int) -> None: ...
 
     ids = plain.enqueue_many([(1,), (1,)])
@@ -65,7 +65,7 @@ def test_many(app: Rota) -> None:
 def test_keys_of_arguments_differ(app: Rota) -> None:
     """With `by`, different values always make different keys."""
 
-    @app.task(unique=Unique(by=("one", "two")))
+    @app.task(name="send", unique=Unique(by=("one", "two")))
     def send(one: str | int | None = None, two: str = "x") -> None: ...
 
     values: list[dict[str, Any]] = [
@@ -106,7 +106,7 @@ def test_text_that_no_database_holds(app: Rota, option: str, text: str) -> None:
 def test_bad_keys(app: Rota) -> None:
     """What cannot be a key is refused where it is enqueued, and nothing is stored."""
 
-    @app.task(unique="{order}")
+    @app.task(name="send", unique="{order}")
     def send(order: Any) -> None: ...
 
     for order, said in (
@@ -125,7 +125,7 @@ def test_bad_keys(app: Rota) -> None:
 def test_debouncing_needs_a_delay(app: Rota) -> None:
     """Without one the call says what is missing."""
 
-    @app.task(unique=Unique(on_conflict="debounce"))
+    @app.task(name="send", unique=Unique(on_conflict="debounce"))
     def send() -> None: ...
 
     with pytest.raises(ConfigError, match=r"debounce .*\.using\(delay=30\)"):
@@ -137,7 +137,7 @@ def test_debouncing_needs_a_delay(app: Rota) -> None:
 def test_raising(app: Rota) -> None:
     """The error carries the job that is there."""
 
-    @app.task(unique=Unique(on_conflict="raise"))
+    @app.task(name="send", unique=Unique(on_conflict="raise"))
     def send() -> None: ...
 
     first = send.enqueue()
@@ -149,7 +149,7 @@ def test_raising(app: Rota) -> None:
 def test_in_a_transaction(app: Rota) -> None:
     """A rolled-back enqueue leaves its key free."""
 
-    @app.task(unique="one")
+    @app.task(name="send", unique="one")
     def send() -> None: ...
 
     send.enqueue().cancel()

@@ -2,6 +2,8 @@
 
 import pytest
 
+from rota.database.recognise import blocking_caller
+from rota.errors import TransactionEnded
 from rota.model.job import LeaseId, SessionId
 from rota.model.states import Move, State
 from rota.store.connections import Connection
@@ -78,3 +80,34 @@ def test_inside_a_transaction(
     assert settled is (end == "rollback")
     after = {"commit": State.COMPLETED, "rollback": State.RETRYABLE}[end]
     assert states(store, other, [job.id, jobs[1].id]) == [after, State.RUNNING]
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_tagged_transaction(
+    store: Store, connection: Connection, other: Connection, *, held: bool
+) -> None:
+    """It settles a job that the session still holds, and no other."""
+    session, [job] = running(store, connection)
+    if not held:
+        connection.run(store.close_session(session))
+    transaction = store.transaction(tagged=True)
+    operation = store.settle_tagged(session, settlement(job, Move.COMPLETE), None)
+    assert blocking_caller(transaction.connection).run(operation) is held
+    transaction.commit()
+    assert states(store, other, [job.id]) == [State.COMPLETED if held else State.AVAILABLE]
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_transaction_without_the_tag(
+    store: Store, connection: Connection, other: Connection, *, held: bool
+) -> None:
+    """It settles nothing, and whoever asked for it is told: it is not the one that was tagged."""
+    session, [job] = running(store, connection)
+    if not held:
+        connection.run(store.close_session(session))
+    transaction = store.transaction()
+    operation = store.settle_tagged(session, settlement(job, Move.COMPLETE), None)
+    with pytest.raises(TransactionEnded):
+        blocking_caller(transaction.connection).run(operation)
+    transaction.commit()
+    assert states(store, other, [job.id]) == [State.RUNNING if held else State.AVAILABLE]

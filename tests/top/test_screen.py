@@ -126,7 +126,7 @@ async def test_it_is_alive(store: Store, store_url: str) -> None:
     assert store.name in store_url
     with Rota(store_url) as app:
 
-        @app.task
+        @app.task(name="nothing")
         def nothing(number: int) -> None:
             del number
 

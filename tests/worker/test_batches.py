@@ -110,7 +110,7 @@ def test_only_jobs_of_one_task(app: Rota) -> None:
     async def two(numbers: list[int]) -> None:
         calls.append(("two", numbers))
 
-    @app.task
+    @app.task(name="plain")
     async def plain(number: int) -> None:
         alone.append(number)
 
@@ -130,12 +130,12 @@ def test_batches_and_other_jobs_take_turns(app: Rota) -> None:
     """Neither a flood of plain jobs keeps batches from running, nor the other way round."""
     order: list[str] = []
 
-    @app.task(batch=10, within=0.001)
+    @app.task(name="many", batch=10, within=0.001)
     async def many(numbers: list[int]) -> None:
         del numbers
         order.append("many")
 
-    @app.task
+    @app.task(name="plain")
     async def plain() -> None:
         order.append("plain")
 

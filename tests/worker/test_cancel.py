@@ -20,7 +20,7 @@ def test_a_waiting_job(app: Rota) -> None:
     """A job that was cancelled while it waited is never started."""
     ran: list[int] = []
 
-    @app.task
+    @app.task(name="job")
     async def job(number: int) -> None:
         ran.append(number)
 
@@ -38,7 +38,7 @@ def test_on_the_loop(app: Rota) -> None:
     """The CancelledError reaches a running async handler, and the job is cancelled."""
     began, reached = threading.Event(), threading.Event()
 
-    @app.task(retry=Backoff(first=0))
+    @app.task(name="job", retry=Backoff(first=0))
     async def job() -> None:
         began.set()
         try:
@@ -61,7 +61,7 @@ def test_the_runner_goes_on(app: Rota) -> None:
     """After a cancelled job the same runner takes the next one."""
     began = threading.Event()
 
-    @app.task(store_result=True)
+    @app.task(name="job", store_result=True)
     async def job(number: int) -> int:
         if number == 0:
             began.set()
@@ -81,7 +81,7 @@ def test_a_handler_that_finishes_anyway(app: Rota) -> None:
     """A handler that catches the CancelledError and returns has completed its job."""
     began = threading.Event()
 
-    @app.task(store_result=True)
+    @app.task(name="job", store_result=True)
     async def job() -> str:
         began.set()
         try:
@@ -132,7 +132,7 @@ def test_in_a_thread_that_looks(app: Rota) -> None:
     """A thread that looks at its Context and returns is cancelled."""
     began = threading.Event()
 
-    @app.task
+    @app.task(name="job")
     def job(ctx: Context | None = None) -> None:
         assert ctx is not None
         assert not ctx.cancelled
@@ -153,7 +153,7 @@ def test_in_a_thread_that_does_not_look(app: Rota) -> None:
     began, go = threading.Event(), threading.Event()
     contexts: list[Context] = []
 
-    @app.task(store_result=True)
+    @app.task(name="job", store_result=True)
     def job(ctx: Context | None = None) -> str:
         assert ctx is not None
         contexts.append(ctx)
@@ -176,7 +176,7 @@ def test_cancelled_and_then_failing(app: Rota) -> None:
     began = threading.Event()
     runs: list[int] = []
 
-    @app.task(retry=Backoff(first=0))
+    @app.task(name="job", retry=Backoff(first=0))
     async def job() -> None:
         runs.append(1)
         began.set()
@@ -206,13 +206,13 @@ def test_a_late_request_does_not_hit_the_next_run(app: Rota) -> None:
         seen.append(self)
         made(self, jobs)
 
-    @app.task(store_result=True)
+    @app.task(name="job", store_result=True)
     async def job() -> int:
         return 1
 
     blocker_began, go = threading.Event(), threading.Event()
 
-    @app.task
+    @app.task(name="blocker")
     def blocker() -> None:
         blocker_began.set()
         go.wait(30)

@@ -86,7 +86,7 @@ def test_one_at_a_time(app: Rota) -> None:
     gauge = Gauge()
     ran: list[int] = []
 
-    @app.task
+    @app.task(name="job")
     async def job(number: int) -> None:
         with gauge:
             await asyncio.sleep(0.001)
@@ -104,7 +104,7 @@ def test_queue_selection(app: Rota) -> None:
     """A worker takes jobs of its queues only."""
     ran: list[str] = []
 
-    @app.task
+    @app.task(name="job")
     async def job(queue: str) -> None:
         ran.append(queue)
 
@@ -120,11 +120,11 @@ def test_the_queues_of_the_tasks(app: Rota) -> None:
     """Without a selection a worker serves the queues of the app's tasks."""
     ran: list[str] = []
 
-    @app.task(queue="mail")
+    @app.task(name="mail", queue="mail")
     async def mail() -> None:
         ran.append("mail")
 
-    @app.task(queue="reports")
+    @app.task(name="report", queue="reports")
     async def report() -> None:
         ran.append("report")
 
@@ -138,7 +138,7 @@ def test_priorities(app: Rota) -> None:
     """Smaller priorities start first, within one queue and over several."""
     ran: list[int] = []
 
-    @app.task
+    @app.task(name="job")
     async def job(priority: int) -> None:
         ran.append(priority)
 
@@ -152,7 +152,7 @@ def test_priorities(app: Rota) -> None:
 def test_a_paused_queue(app: Rota) -> None:
     """A paused queue gives nothing until it is resumed, and other queues go on."""
 
-    @app.task(store_result=True)
+    @app.task(name="job", store_result=True)
     async def job(number: int) -> int:
         return number
 
@@ -170,7 +170,7 @@ def test_a_worker_with_slow_jobs_hoards_none(app: Rota, held: threading.Event) -
     """A worker whose jobs are slow holds as many as it runs, and hardly any more."""
     most = 0
 
-    @app.task
+    @app.task(name="slow")
     def slow() -> None:
         held.wait(0.05)
 
@@ -207,7 +207,7 @@ def test_quick_jobs_are_claimed_in_batches(app: Rota) -> None:
     sizes: list[int] = []
     app.events.subscribe(JobsClaimed, lambda event: sizes.append(event.count))
 
-    @app.task
+    @app.task(name="quick")
     async def quick() -> None: ...
 
     quick.enqueue_many([()] * 3000)
@@ -221,7 +221,7 @@ def test_what_was_found_at_the_stop(app: Rota) -> None:
     """A claimer that is stopped in the middle of a claim keeps nothing of it to itself."""
     jobs: list[list[ClaimedJob]] = []
 
-    @app.task
+    @app.task(name="job")
     async def job() -> None: ...
 
     async def stopped_in_a_claim() -> None:
@@ -361,7 +361,7 @@ def test_a_job_that_moves_is_not_given_back(postgres_url: str) -> None:
 
     with migrated(postgres_url) as app:
 
-        @app.task
+        @app.task(name="job")
         def job() -> None: ...
 
         job.enqueue_many([()] * 2)
@@ -476,7 +476,7 @@ def test_drain(app: Rota) -> None:
     """A draining worker ends when nothing is left: no retry, no delayed job, no job elsewhere."""
     ran: list[str] = []
 
-    @app.task(retry=lambda _attempt, _error: 0.05)
+    @app.task(name="job", retry=lambda _attempt, _error: 0.05)
     async def job(name: str) -> None:
         ran.append(name)
         if name == "retried" and ran.count("retried") < 2:
@@ -493,7 +493,7 @@ def test_drain(app: Rota) -> None:
 def test_drain_leaves_other_queues(app: Rota) -> None:
     """What waits in queues that are not the worker's does not keep it."""
 
-    @app.task
+    @app.task(name="job")
     async def job() -> None: ...
 
     other = job.using(queue="other").enqueue()
@@ -506,7 +506,7 @@ def test_drain_leaves_other_queues(app: Rota) -> None:
 def test_many_drains(app: Rota, count: int) -> None:
     """Worker after worker in one process: nothing of the one disturbs the next."""
 
-    @app.task
+    @app.task(name="job")
     async def job() -> None:
         await asyncio.sleep(0)
 

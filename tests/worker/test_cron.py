@@ -39,7 +39,7 @@ def test_on_time(app: Rota) -> None:
     dues: list[datetime] = []
 
     @app.cron(EVERY_SECOND, timezone="Europe/Rome", due="at", args={"word": "hello"})
-    @app.task
+    @app.task(name="tick")
     async def tick(at: datetime, word: str) -> None:
         late.append(time.time() - at.timestamp())
         dues.append(at)
@@ -79,7 +79,7 @@ def test_changes_take_effect_at_once(app: Rota) -> None:
     """A worker that sleeps learns of an entry, of its change, its pause and its end."""
     ran = threading.Event()
 
-    @app.task
+    @app.task(name="tick")
     async def tick() -> None:
         ran.set()
 
@@ -109,7 +109,7 @@ def test_events(app: Rota, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "rota")
     events = heard(app, CronJobsMade, CronRunsMissed)
 
-    @app.task
+    @app.task(name="tick")
     async def tick() -> None: ...
 
     now = datetime.now(UTC)
@@ -133,10 +133,10 @@ def test_what_is_enqueued_is_told(app: Rota) -> None:
     told = heard(app, JobsEnqueued)
     made = heard(app, CronJobsMade)
 
-    @app.task(queue="mail")
+    @app.task(name="plain", queue="mail")
     async def plain() -> None: ...
 
-    @app.task(unique="one")
+    @app.task(name="unique", unique="one")
     async def unique() -> None: ...
 
     minute = (datetime.now(UTC).minute + 30) % 60
@@ -160,7 +160,7 @@ def test_one_at_a_time(app: Rota) -> None:
     most: list[int] = []
 
     @app.cron(EVERY_SECOND, args={"tenant": "acme"})
-    @app.task(limit=Limit("{tenant}", running=1))
+    @app.task(name="call", limit=Limit("{tenant}", running=1))
     async def call(tenant: str) -> None:
         assert tenant == "acme"
         running[0] += 1
@@ -178,7 +178,7 @@ def test_what_the_code_says_of_a_queue(app: Rota) -> None:
     """A worker that starts writes it with the entry, though the queue is declared after it."""
 
     @app.cron("@daily")
-    @app.task(queue="mail")
+    @app.task(name="tick", queue="mail")
     async def tick() -> None: ...
 
     app.queue("mail", max_attempts=2, timeout=7)
@@ -195,7 +195,7 @@ def test_without_upkeep(app: Rota, store_url: str) -> None:
     started = heard(app, JobStarted)
 
     @app.cron(EVERY_SECOND)
-    @app.task(queue="declared")
+    @app.task(name="tick", queue="declared")
     async def tick() -> None: ...
 
     with working(app, upkeep=False):
@@ -217,7 +217,7 @@ def test_an_entry_that_somebody_keeps_locked(app: Rota) -> None:
     names: list[str] = []
     app.events.subscribe(CronJobsMade, lambda event: names.append(event.entry))
 
-    @app.task
+    @app.task(name="tick")
     async def tick() -> None: ...
 
     app.cron.add("locked", EVERY_SECOND, tick)
@@ -235,7 +235,7 @@ def test_many_entries_that_cannot_be_read_here(app: Rota) -> None:
     """They stay due, and yet one that comes after them has its jobs."""
     made = heard(app, CronJobsMade)
 
-    @app.task
+    @app.task(name="tick")
     async def tick() -> None: ...
 
     transaction = app.database.begin()
@@ -255,7 +255,7 @@ def test_who_waits_for_an_entry_wakes_for_the_next(
 ) -> None:
     """While one cannot be made the pauses grow; they end when another one comes due."""
 
-    @app.task
+    @app.task(name="tick")
     async def tick() -> None: ...
 
     minute = (datetime.now(UTC).minute + 30) % 60
@@ -311,7 +311,7 @@ def test_a_lost_session(app: Rota) -> None:
     """A worker that goes on under a new session still has its entries, and writes none."""
 
     @app.cron("@daily")
-    @app.task
+    @app.task(name="tick")
     async def tick() -> None: ...
 
     with working(app, session_timeout=1.0):

@@ -47,7 +47,7 @@ def test_the_life_of_a_job(app: Rota) -> None:
     """Worker started, job started, job settled, worker stopped: in this order."""
     events = heard(app, WorkerStarted, JobStarted, JobSettled, WorkerStopped)
 
-    @app.task(queue="mail")
+    @app.task(name="job", queue="mail")
     async def job() -> None: ...
 
     handle = job.enqueue()
@@ -70,7 +70,7 @@ def test_moves(app: Rota) -> None:
     """Each run ends with the move that is written about it."""
     events = heard(app, JobSettled, TaskUnknown)
 
-    @app.task(retry=lambda _attempt, _error: 0, max_attempts=2)
+    @app.task(name="broken", retry=lambda _attempt, _error: 0, max_attempts=2)
     async def broken() -> None:
         raise ValueError
 
@@ -96,7 +96,7 @@ def test_a_subscriber_that_fails(app: Rota, caplog: pytest.LogCaptureFixture) ->
         app.events.subscribe(kind, broken)
     events = heard(app, JobSettled)
 
-    @app.task(store_result=True)
+    @app.task(name="job", store_result=True)
     async def job() -> int:
         return 1
 
@@ -115,7 +115,7 @@ def test_on(app: Rota) -> None:
     def note(event: JobSettled) -> None:
         seen.append(event)
 
-    @app.task
+    @app.task(name="job")
     async def job() -> None: ...
 
     job.enqueue()
@@ -128,7 +128,7 @@ def test_on(app: Rota) -> None:
 def test_what_is_enqueued(app: Rota) -> None:
     """Each enqueue is one event, with the ids; what is refused is none."""
 
-    @app.task(queue="mail")
+    @app.task(name="job", queue="mail")
     def job(number: int) -> None: ...
 
     with app.events.collect(JobsEnqueued) as seen:
@@ -146,7 +146,7 @@ def test_what_is_enqueued(app: Rota) -> None:
 async def test_what_is_enqueued_in_a_transaction(app: Rota) -> None:
     """An enqueue in a transaction is told when it is stored, before anybody knows how that ends."""
 
-    @app.task
+    @app.task(name="job")
     def job(number: int) -> None: ...
 
     async def rolled_back() -> None:
@@ -167,7 +167,7 @@ async def test_what_is_enqueued_in_a_transaction(app: Rota) -> None:
 def test_what_is_staged(app: Rota) -> None:
     """Jobs whose time has come are told when they become available."""
 
-    @app.task
+    @app.task(name="job")
     async def job(number: int) -> None: ...
 
     job.using(delay=0.01).enqueue_many([(n,) for n in range(5)])
@@ -179,7 +179,7 @@ def test_what_is_staged(app: Rota) -> None:
 def test_a_limit_that_is_reached(app: Rota) -> None:
     """Whenever a claim takes a limit's last place this is told, once for each."""
 
-    @app.task(limit=Limit("door:{door}", running=2))
+    @app.task(name="job", limit=Limit("door:{door}", running=2))
     async def job(door: str) -> None: ...
 
     job.enqueue_many([("a",), ("b",), ("a",), ("a",)])
@@ -191,7 +191,7 @@ def test_a_limit_that_is_reached(app: Rota) -> None:
 def test_what_a_stop_releases(app: Rota) -> None:
     """Jobs that a worker gives back without having started them are told, too."""
 
-    @app.task(batch=10, within=300)
+    @app.task(name="job", batch=10, within=300)
     def job(numbers: list[int]) -> None: ...
 
     ids = job.enqueue_many([(n,) for n in range(4)])
@@ -218,7 +218,7 @@ def test_completed_jobs_cost_nothing_where_nobody_listens(
         asked.append(settlement.move)
         made(self, job, settlement)
 
-    @app.task(max_attempts=1)
+    @app.task(name="job", max_attempts=1)
     async def job(number: int) -> None:
         if number == 7:
             raise ValueError
@@ -232,7 +232,7 @@ def test_completed_jobs_cost_nothing_where_nobody_listens(
 def test_everything(app: Rota) -> None:
     """Who subscribes to `Event` hears all of it, in order."""
 
-    @app.task(max_attempts=1)
+    @app.task(name="job", max_attempts=1)
     async def job(number: int) -> None:
         if number:
             raise ValueError
@@ -256,7 +256,7 @@ def test_a_handler_that_blocks_the_loop(app: Rota, how: str) -> None:
     """A handler that blocks the event loop for longer than a session lives does not lose it."""
     events = heard(app, SessionLost, LeasesLost, SessionRescued)
 
-    @app.task(store_result=True)
+    @app.task(name="rude", store_result=True)
     async def rude() -> int:
         deadline = time.monotonic() + 2.5
         while time.monotonic() < deadline:
@@ -281,7 +281,7 @@ def test_a_lost_session(app: Rota) -> None:
     events = heard(app, SessionLost)
     began, stopped = threading.Event(), threading.Event()
 
-    @app.task(store_result=True)
+    @app.task(name="job", store_result=True)
     async def job(ctx_is_first: bool) -> int:  # noqa: FBT001 - an arg
         if not ctx_is_first:
             return 2
@@ -323,7 +323,7 @@ def test_a_settlement_whose_answer_is_lost(app: Rota) -> None:
                 raise StoreUnavailable(message)
         return found
 
-    @app.task
+    @app.task(name="job")
     async def job() -> None:
         pass
 
@@ -341,7 +341,7 @@ def test_signs_of_life_that_do_not_get_through(app: Rota) -> None:
     events = heard(app, SessionLost)
     began, stopped = threading.Event(), threading.Event()
 
-    @app.task(store_result=True)
+    @app.task(name="job", store_result=True)
     async def job() -> int:
         if not began.is_set():
             began.set()
@@ -403,7 +403,7 @@ def test_a_dead_worker_is_noticed(app: Rota) -> None:
 
     events = heard(app, SessionRescued)
 
-    @app.task(store_result=True)
+    @app.task(name="job", store_result=True)
     async def job() -> int:
         return 1
 
@@ -432,7 +432,7 @@ def test_claims_are_timed(app: Rota) -> None:
     """Each claim says how many jobs it gave and how long it took; an empty one says so too."""
     events = heard(app, JobsClaimed)
 
-    @app.task
+    @app.task(name="job")
     async def job(n: int) -> None: ...
 
     job.enqueue_many([(n,) for n in range(3)])

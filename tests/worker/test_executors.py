@@ -20,7 +20,7 @@ VAR = ContextVar("VAR", default="clean")
 def test_on_the_loop(app: Rota) -> None:
     """An async handler runs, and what it returns is stored."""
 
-    @app.task(store_result=True)
+    @app.task(name="double", store_result=True)
     async def double(number: int) -> int:
         await asyncio.sleep(0)
         return 2 * number
@@ -34,7 +34,7 @@ def test_on_the_loop(app: Rota) -> None:
 def test_in_threads(app: Rota) -> None:
     """A plain handler runs in a thread that is not the loop's."""
 
-    @app.task(store_result=True)
+    @app.task(name="name", store_result=True)
     def name(number: int) -> str:
         del number
         return threading.current_thread().name
@@ -58,7 +58,7 @@ def test_in_processes(app: Rota) -> None:
 def test_without_a_stored_result(app: Rota) -> None:
     """What a handler returns is not stored unless the task asks for it."""
 
-    @app.task
+    @app.task(name="talk")
     async def talk() -> str:
         return "much"
 
@@ -104,7 +104,7 @@ def test_a_policy_for_crashes(app: Rota) -> None:
 def test_a_nested_task_cannot_be_found(app: Rota) -> None:
     """A process task inside a function is refused when the worker is made."""
 
-    @app.task(executor="process")
+    @app.task(name="inner", executor="process")
     def inner() -> None: ...
 
     with pytest.raises(ConfigError, match="top level of a module"):
@@ -150,7 +150,7 @@ def test_context_variables_on_the_loop(app: Rota, concurrency: int) -> None:
     """What an async handler puts into a context variable is not there for the next job."""
     seen: list[str] = []
 
-    @app.task
+    @app.task(name="mark")
     async def mark() -> None:
         seen.append(VAR.get())
         VAR.set("dirty")
@@ -164,7 +164,7 @@ def test_context_variables_in_threads(app: Rota) -> None:
     """What a handler in a thread puts into a context variable is not there for the next job."""
     seen: list[str] = []
 
-    @app.task
+    @app.task(name="mark")
     def mark() -> None:
         seen.append(VAR.get())
         VAR.set("dirty")
@@ -185,7 +185,7 @@ def test_context_variables_in_processes(app: Rota) -> None:
 def test_stop_iteration(app: Rota) -> None:
     """A StopIteration, which a future cannot carry, is a failed attempt like any other."""
 
-    @app.task(max_attempts=1)
+    @app.task(name="first", max_attempts=1)
     def first() -> None:
         next(iter([]))
 
@@ -198,15 +198,15 @@ def test_stop_iteration(app: Rota) -> None:
 def test_exits_are_failures(app: Rota, error: type[BaseException]) -> None:
     """A handler that wants to end the process ends only its attempt."""
 
-    @app.task(max_attempts=1)
+    @app.task(name="in_thread", max_attempts=1)
     def in_thread() -> None:
         raise error
 
-    @app.task(max_attempts=1)
+    @app.task(name="on_loop", max_attempts=1)
     async def on_loop() -> None:
         raise error
 
-    @app.task(store_result=True)
+    @app.task(name="fine", store_result=True)
     async def fine() -> int:
         return 1
 
@@ -221,14 +221,14 @@ def test_exits_are_failures(app: Rota, error: type[BaseException]) -> None:
 def test_a_handler_that_cancels_itself(app: Rota) -> None:
     """A handler that cancels the asyncio task it runs in fails its attempt; the worker goes on."""
 
-    @app.task(max_attempts=1)
+    @app.task(name="odd", max_attempts=1)
     async def odd() -> None:
         task = asyncio.current_task()
         assert task is not None
         task.cancel()
         await asyncio.sleep(0)
 
-    @app.task(store_result=True)
+    @app.task(name="fine", store_result=True)
     async def fine() -> int:
         return 1
 
@@ -243,13 +243,13 @@ def test_a_handler_that_cancels_itself(app: Rota) -> None:
 def test_a_handler_that_cancels_itself_and_returns(app: Rota) -> None:
     """A cancellation that a handler has asked for too late does not hit the next job."""
 
-    @app.task
+    @app.task(name="odd")
     async def odd() -> None:
         task = asyncio.current_task()
         assert task is not None
         task.cancel()
 
-    @app.task(store_result=True, max_attempts=1)
+    @app.task(name="fine", store_result=True, max_attempts=1)
     async def fine() -> int:
         await asyncio.sleep(0)
         return 1
@@ -265,7 +265,7 @@ def test_a_handler_that_cancels_itself_and_returns(app: Rota) -> None:
 def test_a_handler_that_raises_cancelled(app: Rota) -> None:
     """A CancelledError that nobody asked for is a failed attempt."""
 
-    @app.task(max_attempts=1)
+    @app.task(name="odd", max_attempts=1)
     async def odd() -> None:
         raise asyncio.CancelledError
 
@@ -278,7 +278,7 @@ def test_threads_run_side_by_side(app: Rota) -> None:
     """As many threads run at once as the concurrency says."""
     together = threading.Barrier(4)
 
-    @app.task
+    @app.task(name="meet")
     def meet() -> None:
         together.wait(10)
 

@@ -145,7 +145,7 @@ def test_the_first_is_the_outermost(app: Rota) -> None:
     named("one")
     named("two")
 
-    @app.task
+    @app.task(name="job")
     def job() -> None: ...
 
     job.enqueue()
@@ -240,7 +240,7 @@ def test_sync_middleware_that_raises(app: Rota) -> None:
             raise Discard("negative")
         return 10 * call_next()
 
-    @app.task(store_result=True)
+    @app.task(name="job", store_result=True)
     def job(number: int) -> int:
         return number
 
@@ -318,7 +318,7 @@ def test_timeouts_reach_it(app: Rota) -> None:
             seen.append("timeout")
             raise
 
-    @app.task(timeout=0.05, max_attempts=1)
+    @app.task(name="slow", timeout=0.05, max_attempts=1)
     async def slow() -> None:
         await asyncio.sleep(3600)
 
@@ -340,7 +340,7 @@ def test_cancelling_goes_through_it(app: Rota) -> None:
         finally:
             unwound.append(True)
 
-    @app.task
+    @app.task(name="slow")
     async def slow() -> None:
         began.set()
         await asyncio.sleep(3600)
@@ -364,7 +364,7 @@ def test_without_middleware_nothing_is_called(app: Rota, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Calls, "_call_through", spy)
 
-    @app.task
+    @app.task(name="job")
     async def job() -> None: ...
 
     job.enqueue_many([()] * 5)

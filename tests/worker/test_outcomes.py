@@ -69,7 +69,7 @@ def test_outcomes(app: Rota, executor: str, *, by_raising: bool) -> None:
         task = adopt(app, chores.outcome)
     elif executor == "thread":
 
-        @app.task
+        @app.task(name="in_thread")
         def in_thread(kind: str, *, by_raising: bool, ctx: Context | None = None) -> Any:
             del by_raising
             assert ctx is not None
@@ -78,7 +78,7 @@ def test_outcomes(app: Rota, executor: str, *, by_raising: bool) -> None:
         task = in_thread
     else:
 
-        @app.task
+        @app.task(name="on_loop")
         async def on_loop(kind: str, *, by_raising: bool, ctx: Context | None = None) -> Any:
             del by_raising
             assert ctx is not None
@@ -106,7 +106,7 @@ def test_snoozed_again_and_again(app: Rota) -> None:
     """A snooze spends no attempt, however often it happens."""
     runs: list[int] = []
 
-    @app.task(max_attempts=1)
+    @app.task(name="patient", max_attempts=1)
     async def patient(*, ctx: Context | None = None) -> Snooze | None:
         assert ctx is not None
         runs.append(ctx.attempt)
@@ -121,7 +121,7 @@ def test_snoozed_again_and_again(app: Rota) -> None:
 def test_a_retry_with_a_time(app: Rota) -> None:
     """`Retry(after=…)` overrules the task's policy."""
 
-    @app.task(retry=Backoff(first=5))
+    @app.task(name="busy", retry=Backoff(first=5))
     async def busy() -> None:
         raise Retry("busy", after=timedelta(hours=1))
 
@@ -134,7 +134,7 @@ def test_a_retry_with_a_time(app: Rota) -> None:
 def test_the_last_retry(app: Rota) -> None:
     """A Retry in the last attempt discards the job."""
 
-    @app.task(max_attempts=1)
+    @app.task(name="busy", max_attempts=1)
     async def busy() -> Retry:
         return Retry("busy", after=0)
 
@@ -156,14 +156,14 @@ def test_exceptions_are_kept(app: Rota, executor: str) -> None:
 
     if executor == "loop":
 
-        @app.task(retry=AT_ONCE)
+        @app.task(name="handler", retry=AT_ONCE)
         async def handler(*, ctx: Context | None = None) -> None:
             assert ctx is not None
             if ctx.attempt < 3:
                 explode(ctx.attempt)
     else:
 
-        @app.task(retry=AT_ONCE)
+        @app.task(name="handler", retry=AT_ONCE)
         def handler(*, ctx: Context | None = None) -> None:
             assert ctx is not None
             if ctx.attempt < 3:
@@ -201,7 +201,7 @@ def test_messages_that_cannot_be_stored(app: Rota) -> None:
         def __str__(self) -> str:
             raise RuntimeError
 
-    @app.task(max_attempts=1)
+    @app.task(name="odd", max_attempts=1)
     async def odd(*, broken: bool) -> None:
         raise Broken if broken else ValueError("a\0b\udc80" + "x" * 100_000)
 
@@ -217,7 +217,7 @@ def test_messages_that_cannot_be_stored(app: Rota) -> None:
 def test_discarded_after_the_last_attempt(app: Rota) -> None:
     """A job that fails in all of its attempts is discarded, with all of its errors."""
 
-    @app.task(retry=AT_ONCE)
+    @app.task(name="broken", retry=AT_ONCE)
     async def broken() -> None:
         raise ValueError("broken")
 
@@ -235,7 +235,7 @@ def test_discarded_after_the_last_attempt(app: Rota) -> None:
 def test_backoff(app: Rota) -> None:
     """The wait between two attempts is what the task's Backoff says."""
 
-    @app.task(retry=Backoff(first=1000, factor=3, jitter=0, attempts=5))
+    @app.task(name="broken", retry=Backoff(first=1000, factor=3, jitter=0, attempts=5))
     async def broken() -> None:
         raise ValueError
 
@@ -253,7 +253,7 @@ def test_backoff_grows(app: Rota) -> None:
     delays: list[float] = []
     app.on(JobSettled)(lambda event: delays.append(event.settlement.delay))
 
-    @app.task(retry=Backoff(first=0.01, factor=4, cap=0.1, jitter=0, attempts=4))
+    @app.task(name="broken", retry=Backoff(first=0.01, factor=4, cap=0.1, jitter=0, attempts=4))
     async def broken() -> None:
         raise ValueError
 
@@ -270,7 +270,7 @@ def test_a_policy_of_ones_own(app: Rota) -> None:
         asked.append((attempt, str(error)))
         return 0.001 if attempt < 3 else None
 
-    @app.task(retry=policy, max_attempts=10)
+    @app.task(name="broken", retry=policy, max_attempts=10)
     async def broken(*, ctx: Context | None = None) -> None:
         assert ctx is not None
         raise ValueError(str(ctx.attempt))
@@ -291,7 +291,7 @@ def test_a_policy_that_fails(app: Rota, answer: Any) -> None:
         wait: float | None = answer
         return wait
 
-    @app.task(retry=policy)
+    @app.task(name="broken", retry=policy)
     async def broken() -> None:
         raise LookupError("the job's own")
 
@@ -309,7 +309,7 @@ def test_a_policy_that_fails(app: Rota, answer: Any) -> None:
 def test_an_unknown_task(app: Rota) -> None:
     """A job of a task that this worker does not have goes back, and no attempt is spent."""
 
-    @app.task(store_result=True)
+    @app.task(name="known", store_result=True)
     async def known() -> int:
         return 1
 
@@ -325,7 +325,7 @@ def test_an_unknown_task(app: Rota) -> None:
 def test_a_thousand_jobs_of_an_unknown_task(app: Rota, caplog: pytest.LogCaptureFixture) -> None:
     """The log says it once, not a thousand times; another task is another line."""
 
-    @app.task
+    @app.task(name="known")
     async def known() -> None: ...
 
     for task in ("not.here", "nor.this"):
@@ -384,7 +384,7 @@ def test_a_result_that_cannot_be_stored(app: Rota, executor: str) -> None:
         task = adopt(app, chores.unstorable)
     elif executor == "loop":
 
-        @app.task(store_result=True)
+        @app.task(name="on_loop", store_result=True)
         async def on_loop() -> float:
             runs.append(1)
             return float("nan")
@@ -392,7 +392,7 @@ def test_a_result_that_cannot_be_stored(app: Rota, executor: str) -> None:
         task = on_loop
     else:
 
-        @app.task(store_result=True)
+        @app.task(name="in_thread", store_result=True)
         def in_thread() -> int:
             runs.append(1)
             return "four"  # type: ignore[return-value]  # that is the point
@@ -409,7 +409,7 @@ def test_a_result_that_cannot_be_stored(app: Rota, executor: str) -> None:
 def test_retention(app: Rota) -> None:
     """A task whose jobs are not kept leaves nothing behind."""
 
-    @app.task(retention=0)
+    @app.task(name="forgotten", retention=0)
     async def forgotten() -> None: ...
 
     handle = forgotten.enqueue()
@@ -424,10 +424,10 @@ def test_retention(app: Rota) -> None:
 def test_settled_soon(app: Rota) -> None:
     """A finished job is written within a moment, also next to a slow one of the same claim."""
 
-    @app.task
+    @app.task(name="quick")
     async def quick() -> None: ...
 
-    @app.task
+    @app.task(name="slow")
     def slow() -> None:
         until(lambda: first.record().state.finished)
 

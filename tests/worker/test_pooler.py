@@ -33,7 +33,7 @@ def test_a_pooler_that_the_url_names(postgres_url: str) -> None:
         with closing(Rota(f"{pooler.url}&pooler=transaction")) as app:
             done: list[int] = []
 
-            @app.task
+            @app.task(name="note")
             def note(number: int) -> None:
                 done.append(number)
 

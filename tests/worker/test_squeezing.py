@@ -39,7 +39,7 @@ def test_a_worker_squeezes_after_work_alone(app: Rota, monkeypatch: pytest.Monke
     monkeypatch.setattr(upkeep, "SQUEEZE", 0.0)
     calls = Calls(app, monkeypatch)
 
-    @app.task
+    @app.task(name="nothing")
     async def nothing() -> None: ...
 
     with working(app, poll=0.02):
@@ -60,7 +60,7 @@ def test_not_more_often_than_it_must(app: Rota, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(upkeep, "SQUEEZE", 3600.0)
     calls = Calls(app, monkeypatch)
 
-    @app.task
+    @app.task(name="nothing")
     async def nothing() -> None: ...
 
     with working(app, poll=0.02):

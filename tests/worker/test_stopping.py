@@ -145,7 +145,7 @@ def test_stop_gives_back(app: Rota, caplog: pytest.LogCaptureFixture) -> None:
     stopped: list[int] = []
     app.on(WorkerStopped)(lambda event: stopped.append(event.released))
 
-    @app.task
+    @app.task(name="job")
     def job() -> None:
         began.set()
         assert go.wait(20)
@@ -211,7 +211,7 @@ def test_a_quick_job_at_the_stop_is_written(app: Rota) -> None:
     """Whatever has run when the worker stops is recorded: nothing of it runs again."""
     ran: list[int] = []
 
-    @app.task
+    @app.task(name="job")
     async def job(number: int) -> None:
         await asyncio.sleep(0)
         ran.append(number)
@@ -233,7 +233,7 @@ def test_drain_leaves_paused_queues(app: Rota) -> None:
     """Draining does not wait for jobs that nobody may take, and says how many are left."""
     ran = []
 
-    @app.task
+    @app.task(name="job")
     def job(number: int) -> None:
         ran.append(number)
 
@@ -284,7 +284,7 @@ def test_abort(app: Rota) -> None:
     """`abort()` cancels what runs and gives it back without waiting for the grace period."""
     began = threading.Event()
 
-    @app.task
+    @app.task(name="job")
     async def job() -> None:
         began.set()
         await asyncio.sleep(3600)
@@ -300,7 +300,7 @@ def test_a_cancelled_arun(app: Rota) -> None:
     """Cancelling the coroutine winds the worker down; running jobs are finished."""
     began = asyncio.Event()
 
-    @app.task
+    @app.task(name="job")
     async def job() -> None:
         began.set()
         await asyncio.sleep(0.1)

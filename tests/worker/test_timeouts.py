@@ -22,7 +22,7 @@ def test_on_the_loop(app: Rota) -> None:
     """An async handler is cancelled when its time is up, and the attempt has failed."""
     stopped: list[str] = []
 
-    @app.task(timeout=0.2, max_attempts=1)
+    @app.task(name="slow", timeout=0.2, max_attempts=1)
     async def slow() -> None:
         try:
             await asyncio.sleep(FOREVER)
@@ -40,7 +40,7 @@ def test_on_the_loop(app: Rota) -> None:
 def test_a_timeout_of_the_handlers_own(app: Rota) -> None:
     """A TimeoutError that the handler raises itself is reported as it is."""
 
-    @app.task(timeout=60, max_attempts=1)
+    @app.task(name="slow", timeout=60, max_attempts=1)
     async def slow() -> None:
         async with asyncio.timeout(0.01):
             await asyncio.sleep(FOREVER)
@@ -55,7 +55,7 @@ def test_a_timeout_of_the_handlers_own(app: Rota) -> None:
 def test_a_handler_that_ends_in_time_after_all(app: Rota) -> None:
     """An async handler that catches the cancellation and raises something fails with that."""
 
-    @app.task(timeout=0.1, max_attempts=1)
+    @app.task(name="stubborn", timeout=0.1, max_attempts=1)
     async def stubborn() -> None:
         try:
             await asyncio.sleep(FOREVER)
@@ -92,7 +92,7 @@ def test_waiting_for_a_child_is_no_attempt(app: Rota) -> None:
 def test_in_a_thread_that_looks(app: Rota) -> None:
     """A thread is told through its Context; if it listens, the attempt has failed by timeout."""
 
-    @app.task(timeout=0.2, max_attempts=1)
+    @app.task(name="listens", timeout=0.2, max_attempts=1)
     def listens(ctx: Context | None = None) -> None:
         assert ctx is not None
         assert ctx.wait_cancelled(30)
@@ -106,7 +106,7 @@ def test_in_a_thread_that_does_not_look(app: Rota, caplog: pytest.LogCaptureFixt
     """A thread that does not look goes on and what it returns counts; the log says so."""
     go = threading.Event()
 
-    @app.task(timeout=0.1, store_result=True, max_attempts=1)
+    @app.task(name="deaf", timeout=0.1, store_result=True, max_attempts=1)
     def deaf() -> str:
         go.wait(30)
         return "done anyway"
@@ -122,7 +122,7 @@ def test_in_a_thread_that_does_not_look(app: Rota, caplog: pytest.LogCaptureFixt
 def test_a_timeout_is_retried(app: Rota) -> None:
     """An attempt that took too long is followed by another one that may be quicker."""
 
-    @app.task(timeout=0.2, retry=lambda _attempt, _error: 0.0, store_result=True)
+    @app.task(name="warming_up", timeout=0.2, retry=lambda _attempt, _error: 0.0, store_result=True)
     async def warming_up(ctx: Context | None = None) -> int:
         assert ctx is not None
         if ctx.attempt == 1:
@@ -138,7 +138,7 @@ def test_the_timeout_of_one_job(app: Rota) -> None:
     """`using(timeout=…)` holds for its jobs alone."""
     began: dict[str, float] = {}
 
-    @app.task(max_attempts=1)
+    @app.task(name="slow", max_attempts=1)
     async def slow(name: str) -> None:
         began[name] = time.monotonic()
         await asyncio.sleep(0.5)
@@ -155,7 +155,7 @@ def test_the_worker_goes_on_after_a_timeout(app: Rota) -> None:
     """A runner whose job was stopped runs the next one as if nothing had happened."""
     done: list[Any] = []
 
-    @app.task(max_attempts=1)
+    @app.task(name="job", max_attempts=1)
     async def job(number: int) -> None:
         if number % 2:
             await asyncio.sleep(FOREVER)

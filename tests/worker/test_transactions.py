@@ -130,7 +130,7 @@ def test_an_outcome_in_the_block(app: Rota, insert: str) -> None:
     """A snooze that is raised in the block rolls back; the job comes again, unspent."""
     calls: list[int] = []
 
-    @app.task
+    @app.task(name="write")
     async def write(ctx: Context) -> None:
         async with ctx.transaction() as tx:
             calls.append(ctx.attempt)
@@ -150,7 +150,7 @@ def test_after_the_block(
 ) -> None:
     """The job is completed, whatever the handler says then; what may be a mistake is logged."""
 
-    @app.task(store_result=True)
+    @app.task(name="write", store_result=True)
     def write(ctx: Context) -> Any:
         with ctx.transaction() as tx:
             tx.execute(insert, [ctx.attempt])
@@ -183,7 +183,7 @@ def test_a_second_transaction(app: Rota, insert: str) -> None:
     """It is refused with what to do; after one that was rolled back another one may come."""
     refusals: list[str] = []
 
-    @app.task
+    @app.task(name="write")
     def write(ctx: Context) -> None:
         with pytest.raises(OwnError), ctx.transaction() as tx:  # noqa: PT012 - a block is the point
             tx.execute(insert, [1])
@@ -208,10 +208,10 @@ def test_a_second_transaction(app: Rota, insert: str) -> None:
 def test_jobs_enqueued_in_the_block(app: Rota, insert: str) -> None:
     """They join the transaction, as any other."""
 
-    @app.task
+    @app.task(name="follow")
     def follow() -> None: ...
 
-    @app.task(retry=AT_ONCE)
+    @app.task(name="write", retry=AT_ONCE)
     def write(ctx: Context) -> None:
         with ctx.transaction() as tx:
             tx.execute(insert, [ctx.attempt])
@@ -228,7 +228,7 @@ def test_jobs_enqueued_in_the_block(app: Rota, insert: str) -> None:
 def test_a_result_that_is_not_kept(app: Rota, insert: str) -> None:
     """A result for a task that keeps none is refused, and what was written with it undone."""
 
-    @app.task(max_attempts=1)
+    @app.task(name="write", max_attempts=1)
     def write(ctx: Context) -> None:
         with ctx.transaction() as tx:
             tx.execute(insert, [1])
@@ -255,7 +255,7 @@ def test_the_job_was_taken_over(app: Rota, insert: str) -> None:
     app.on(LeasesLost)(lambda event: lost.extend(event.jobs))
     inside, go = threading.Event(), threading.Event()
 
-    @app.task(max_attempts=1)
+    @app.task(name="write", max_attempts=1)
     def write(ctx: Context) -> None:
         if raised:
             return  # it has come back
@@ -300,7 +300,7 @@ def test_cancelled_in_the_block(app: Rota, insert: str) -> None:
     """A job that is cancelled while its block is open leaves nothing behind but its state."""
     inside = threading.Event()
 
-    @app.task
+    @app.task(name="write")
     async def write(ctx: Context) -> None:
         async with closing_later(app) as conn, ctx.transaction(conn):
             inside.set()
@@ -337,7 +337,7 @@ def test_an_answer_that_was_lost(app: Rota, insert: str, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(app.database, "run", run)
 
-    @app.task(retry=AT_ONCE)
+    @app.task(name="write", retry=AT_ONCE)
     def write(ctx: Context, number: int) -> None:
         with ctx.transaction() as tx:
             tx.execute(insert, [number])
@@ -356,7 +356,7 @@ def test_a_worker_that_stops_before_the_end(postgres_url: str) -> None:
         with closing(app.database.store.connect()) as connection:
             migrate(app.database.store, connection)
 
-        @app.task
+        @app.task(name="write")
         def write(ctx: Context) -> None:
             if ctx.attempt > 1:
                 return
@@ -379,7 +379,7 @@ def test_a_worker_that_stops_before_the_end(postgres_url: str) -> None:
 def test_a_commit_of_the_handlers_own(app: Rota, insert: str, end: str) -> None:
     """With commit=False the handler ends the transaction; the worker finds out what became of it."""
 
-    @app.task(retry=AT_ONCE, max_attempts=2)
+    @app.task(name="write", retry=AT_ONCE, max_attempts=2)
     def write(ctx: Context) -> None:
         with closing(opened(app)) as conn:
             with ctx.transaction(conn, commit=False):
@@ -400,7 +400,7 @@ def test_a_commit_of_the_handlers_own(app: Rota, insert: str, end: str) -> None:
 def test_direct_calls(app: Rota, insert: str) -> None:
     """Without a worker it is just a transaction."""
 
-    @app.task
+    @app.task(name="write")
     def write(ctx: Context, *, fail: bool) -> None:
         with ctx.transaction() as tx:
             tx.execute(insert, [1])
@@ -418,7 +418,7 @@ def test_direct_calls(app: Rota, insert: str) -> None:
 def test_uncommitted_and_rotas_own(app: Rota) -> None:
     """Nobody could commit a connection of Rota's own."""
 
-    @app.task
+    @app.task(name="write")
     def write(ctx: Context) -> None:
         ctx.transaction(commit=False)
 

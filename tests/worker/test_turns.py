@@ -75,11 +75,11 @@ def test_others_go_on_at_full_speed(app: Rota, held: threading.Event) -> None:
     """A queue whose jobs are stuck takes its places and no more, and hoards nothing."""
     ran = Counter[str]()
 
-    @app.task(queue="slow")
+    @app.task(name="stuck", queue="slow")
     def stuck() -> None:
         held.wait()
 
-    @app.task
+    @app.task(name="quick")
     async def quick() -> None:
         ran["quick"] += 1
 
@@ -101,11 +101,11 @@ def test_others_go_on_at_full_speed(app: Rota, held: threading.Event) -> None:
 def test_what_is_held_takes_no_place(app: Rota, held: threading.Event) -> None:
     """Jobs that were claimed ahead while they were quick, and hang now, leave others their places."""
 
-    @app.task(queue="slow")
+    @app.task(name="stuck", queue="slow")
     def stuck() -> None:
         held.wait()
 
-    @app.task(store_result=True)
+    @app.task(name="quick", store_result=True)
     async def quick() -> int:
         return 1
 
@@ -143,7 +143,7 @@ def test_in_their_order(app: Rota) -> None:
     """Jobs of the queue start in the order in which they were enqueued."""
     ran: list[int] = []
 
-    @app.task(queue="slow")
+    @app.task(name="job", queue="slow")
     async def job(number: int) -> None:
         await asyncio.sleep(0)
         ran.append(number)
@@ -159,7 +159,7 @@ def test_quick_jobs_are_claimed_ahead(app: Rota) -> None:
     claims: list[int] = []
     app.on(JobsClaimed)(lambda event: claims.append(event.count))
 
-    @app.task(queue="slow")
+    @app.task(name="job", queue="slow")
     async def job() -> None: ...
 
     app.queue("slow", concurrency=2)
@@ -174,7 +174,7 @@ def test_a_setting_changes_under_way(app: Rota, held: threading.Event) -> None:
     go = threading.Event()
     now = Gauge()
 
-    @app.task(queue="slow")
+    @app.task(name="stuck", queue="slow")
     def stuck() -> None:
         with now:
             (held if go.is_set() else go).wait()
@@ -199,7 +199,7 @@ def test_a_setting_changes_under_way(app: Rota, held: threading.Event) -> None:
 def test_what_was_claimed_before_goes_back(app: Rota, held: threading.Event) -> None:
     """A worker that holds more than it may now gives the rest to others, unspent."""
 
-    @app.task(queue="slow")
+    @app.task(name="stuck", queue="slow")
     def stuck() -> None:
         held.wait()
 
@@ -227,7 +227,7 @@ def test_cancelling_what_waits_for_its_turn(app: Rota, held: threading.Event) ->
         turns.append(self)
         return made(self, job)
 
-    @app.task(queue="slow")
+    @app.task(name="stuck", queue="slow")
     def stuck() -> None:
         held.wait()
 
@@ -250,7 +250,7 @@ def test_cancelling_what_waits_for_its_turn(app: Rota, held: threading.Event) ->
 def test_stopping_gives_back_what_waits(app: Rota, held: threading.Event) -> None:
     """A worker that stops returns the jobs that wait for their turn; no attempt is spent."""
 
-    @app.task(queue="slow")
+    @app.task(name="stuck", queue="slow")
     def stuck() -> None:
         held.wait()
 
@@ -272,7 +272,7 @@ def test_nothing_changes_where_nothing_is_said(app: Rota) -> None:
     asked: list[object] = []
     made = app.database.store.claim
 
-    @app.task
+    @app.task(name="job")
     async def job() -> None: ...
 
     app.queue("elsewhere", concurrency=1)

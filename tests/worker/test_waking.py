@@ -177,7 +177,7 @@ def test_a_retry_by_hand_wakes(app: Rota, deaf: dict[str, float]) -> None:
     """A job that a person retries starts at once."""
     runs: list[float] = []
 
-    @app.task(max_attempts=1)
+    @app.task(name="job", max_attempts=1)
     async def job() -> None:
         runs.append(time.time())
         if len(runs) == 1:

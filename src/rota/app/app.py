@@ -51,6 +51,9 @@ class Rota:
             keeps none. Discarded ones stay until they are deleted or retried. `queue` sets it
             for single queues.
         max_args_bytes: The largest args a job may have, as JSON; `None` for no limit.
+        connections: How many connections the app's calls and transactions have at the most, at
+            least 3; whatever finds none free waits, for up to 30 seconds. Else 10, and in a worker so
+            many that each of the jobs that run at once may have a transaction.
 
     Raises:
         ConfigError: A setting cannot be used, or the driver is not installed.
@@ -62,8 +65,9 @@ class Rota:
         *,
         retention: float | timedelta = DAY,
         max_args_bytes: int | None = MAX_ARGS_BYTES,
+        connections: int | None = None,
     ) -> None:
-        self.database = Database(default_url() if url is None else url)
+        self.database = Database(default_url() if url is None else url, connections)
         self.tasks = Tasks()
         self.queues = Queues(seconds(retention, "retention"))
         self.middleware = Middleware()
@@ -178,7 +182,7 @@ class Rota:
             ConfigError: An option cannot be used.
             ArgsError: The function's parameters cannot be stored as JSON.
             TaskError: The function cannot be a handler: it is a class or yields, or it needs a
-                `name`, as a lambda does.
+                `name`, as a lambda and a function inside another one do.
             TaskAlreadyRegistered: There is a task of that name already.
         """
         policy = check_policy(retry)

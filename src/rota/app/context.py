@@ -153,6 +153,7 @@ class Context(Stoppable):
             ConfigError: The handler runs in a child process, or (when the block begins) the
                 connection cannot be used or the job has been completed already.
             LeaseLost: When the block begins or ends: the job was taken over by another worker.
+            TransactionEnded: When the block ends: the handler has committed or rolled back itself.
         """
         if self._transact is None:
             message = (

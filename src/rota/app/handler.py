@@ -7,6 +7,9 @@ from rota.errors import TaskError
 LAMBDA = "<lambda>"
 """What the qualified name of a lambda ends with."""
 
+LOCALS = "<locals>"
+"""What is in the qualified name of a function that was made inside another one."""
+
 
 def check_handler(function: object, *, named: bool) -> None:
     """Refuse what would complete without having run, or what no worker could find by its name.
@@ -42,6 +45,11 @@ def _fault(function: object) -> str:
 def _nameless(function: object, own: str) -> str:
     if own.endswith(LAMBDA):
         return "a lambda has no name of its own; write a def, or give it a name="
+    if LOCALS in own:
+        return (
+            "it is made inside of a function, and no worker could import it by that name; "
+            "move it to the top level of its module, or give it a name="
+        )
     if inspect.isbuiltin(function):
         return "it is built in and belongs to no app; write a def that calls it, or give it a name="
     return ""

@@ -7,7 +7,8 @@
 
 The completion is the store's own settlement, with its fence: where the worker's session was lost the
 lease is not there any more, and everything is rolled back. It is written last, so that what it locks
-is locked for a moment only.
+is locked for a moment only. The transaction is tagged at the block's begin: where the handler has ended it,
+the completion is not written into the next one.
 """
 
 from collections.abc import Callable, Generator
@@ -24,7 +25,7 @@ from rota.database.callers_transaction import AwaitedJoined, Joined, ajoin, join
 from rota.database.database import Database
 from rota.database.own_transaction import Own, Threaded, to_its_end
 from rota.database.transaction_block import TransactionBlock
-from rota.errors import ConfigError, LeaseLost, StoreUnavailable
+from rota.errors import ConfigError, LeaseLost, StoreUnavailable, TransactionEnded
 from rota.model.job import ClaimedJob, LeaseId, SessionId
 from rota.model.settlement import Settlement, completed
 from rota.store.execute import adrive, drive
@@ -148,6 +149,7 @@ class JobTransaction(TransactionBlock):
         self._completion = completion
         self._conn = conn
         self._commit = commit
+        self._before: int | None = None
         self._result: str | None = None
         self._joined: Joined | None = None
         self._awaited: AwaitedJoined | None = None
@@ -198,7 +200,7 @@ class JobTransaction(TransactionBlock):
     def __enter__(self) -> Self:
         database = self._database
         joined: Joined = (
-            Own(database.begin)
+            Own(partial(database.begin, tagged=self._completion is not None))
             if self.own
             else join(self._conn, database.check, commit=self._commit)
         )
@@ -219,7 +221,7 @@ class JobTransaction(TransactionBlock):
     async def __aenter__(self) -> Self:
         database = self._database
         joined: AwaitedJoined = (
-            Threaded(Own(database.begin))
+            Threaded(Own(partial(database.begin, tagged=self._completion is not None)))
             if self.own
             else await ajoin(self._conn, database.check, commit=self._commit)
         )
@@ -246,6 +248,12 @@ class JobTransaction(TransactionBlock):
         try:
             yield partial(run, partial(completion.single_out, self._database))
             yield joined.begin
+            try:
+                self._before = yield partial(joined.tag, self._database.store.tag())
+            except BaseException:
+                if self._commit:
+                    yield joined.rollback
+                raise
         except BaseException:
             completion.stage = Stage.NONE
             raise
@@ -264,12 +272,16 @@ class JobTransaction(TransactionBlock):
                     completion.job, completion.keeps[completion.job.queue].completed, self._result
                 )
                 completion.stage = Stage.SETTLED
-                settle = self._database.store.settle(completion.session, [completion.settlement])
-                refused = yield partial(joined.run, settle)
-                completion.require(held=not refused)
+                settle = self._database.store.settle_tagged(
+                    completion.session, completion.settlement, self._before
+                )
+                held = yield partial(joined.run, settle)
+                completion.require(held=held)
             if self._commit:
                 yield joined.commit
-        except BaseException:
+        except BaseException as failure:
+            if completion is not None and isinstance(failure, TransactionEnded):
+                completion.stage = Stage.NONE
             if self._commit:
                 yield joined.rollback
             raise

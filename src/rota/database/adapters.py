@@ -22,6 +22,7 @@ class Blocking:
     backend: str
     execute: Callable[[Request], Rows]
     copy: bool = False
+    begun: Callable[[], bool] = lambda: True
 
     def run(
         self,
@@ -42,7 +43,9 @@ class Blocking:
             if isinstance(request, Apart) and apart is not None:
                 return [(apart(request.operation),)]
             if isinstance(request, Where):
-                return [Surroundings(inside=True, copy=self.copy, notify=notify)]
+                return [
+                    Surroundings(inside=True, copy=self.copy, notify=notify, begun=self.begun())
+                ]
             return self.execute(request)
 
         return drive(operation.steps, execute)
@@ -55,6 +58,7 @@ class Awaiting:
     backend: str
     execute: Callable[[Request], Awaitable[Rows]]
     copy: bool = False
+    begun: Callable[[], bool] = lambda: True
 
     async def run(
         self,
@@ -69,7 +73,9 @@ class Awaiting:
             if isinstance(request, Apart) and apart is not None:
                 return [(await apart(request.operation),)]
             if isinstance(request, Where):
-                return [Surroundings(inside=True, copy=self.copy, notify=notify)]
+                return [
+                    Surroundings(inside=True, copy=self.copy, notify=notify, begun=self.begun())
+                ]
             return await self.execute(request)
 
         return await adrive(operation.steps, execute)
@@ -171,7 +177,7 @@ def sqlite3(connection: Any) -> Blocking:
         except Exception as error:
             raise translated(error) from error
 
-    return Blocking("sqlite", execute)
+    return Blocking("sqlite", execute, begun=lambda: bool(connection.in_transaction))
 
 
 def aiosqlite(connection: Any) -> Awaiting:
@@ -188,7 +194,7 @@ def aiosqlite(connection: Any) -> Awaiting:
         except Exception as error:
             raise translated(error) from error
 
-    return Awaiting("sqlite", execute)
+    return Awaiting("sqlite", execute, begun=lambda: bool(connection.in_transaction))
 
 
 def sqlalchemy(connection: Any) -> Blocking:
@@ -206,7 +212,7 @@ def sqlalchemy(connection: Any) -> Blocking:
         except Exception as error:
             raise translated(error) from error
 
-    return Blocking(backend, execute)
+    return Blocking(backend, execute, begun=lambda: _begun(backend, connection))
 
 
 def sqlalchemy_async(connection: Any) -> Awaiting:
@@ -222,7 +228,12 @@ def sqlalchemy_async(connection: Any) -> Awaiting:
         except Exception as error:
             raise translated(error) from error
 
-    return Awaiting(backend, execute)
+    return Awaiting(backend, execute, begun=lambda: _begun(backend, connection.sync_connection))
+
+
+def _begun(backend: str, connection: Any) -> bool:
+    """Whether the driver below SQLAlchemy has begun the transaction; on PostgreSQL it has."""
+    return backend != "sqlite" or bool(connection.connection.driver_connection.in_transaction)
 
 
 Arranged = tuple[str, "Mapping[str, object] | tuple[object, ...]"]

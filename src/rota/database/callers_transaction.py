@@ -1,7 +1,10 @@
 """The caller's transaction in which a handler's job is completed; `own` has those of Rota's own.
 
 `adapters` run an operation in a caller's transaction and leave that alone. Here it is begun where
-the driver wants that, committed and rolled back. What blocks has a twin that is awaited.
+the driver wants that, tagged, committed and rolled back. What blocks has a twin that is awaited.
+
+The store knows by its tag whether the transaction is still the one in which the block began. Of
+SQLAlchemy's connections its own object of the transaction tells that, too, where SQLite cannot.
 """
 
 import contextlib
@@ -10,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from rota.database.adapters import Awaiting, Blocking
 from rota.database.recognise import blocking_caller, caller, family
-from rota.errors import ConfigError
+from rota.errors import ConfigError, TransactionEnded
 from rota.store.operation import Operation
 
 T = TypeVar("T")
@@ -26,6 +29,10 @@ class Joined(Protocol):
 
     def begin(self) -> None:
         """Begin it, or check that it is there."""
+        ...
+
+    def tag(self, operation: Operation[int | None]) -> int | None:
+        """Tag it; what `Store.settle_tagged` needs to know it again."""
         ...
 
     def run(self, operation: Operation[T]) -> T:
@@ -53,6 +60,10 @@ class AwaitedJoined(Protocol):
         """Begin it, or check that it is there."""
         ...
 
+    async def tag(self, operation: Operation[int | None]) -> int | None:
+        """Tag it; what `Store.settle_tagged` needs to know it again."""
+        ...
+
     async def run(self, operation: Operation[T]) -> T:
         """Run an operation in it, after everything that the caller has not sent yet."""
         ...
@@ -72,6 +83,7 @@ class CallersOwn:
     def __init__(self, connection: Any, *, commit: bool) -> None:
         self.connection = connection
         self._commit = commit
+        self._tagged: object = None
 
     def begin(self) -> None:
         """Check that it will be there: these drivers begin one with the first statement.
@@ -81,8 +93,19 @@ class CallersOwn:
         """
         _refuse_autocommit(_connection(self.connection))
 
+    def tag(self, operation: Operation[int | None]) -> int | None:
+        """Tag it."""
+        before = self.run(operation)
+        self._tagged = _alchemys(self.connection)
+        return before
+
     def run(self, operation: Operation[T]) -> T:
-        """Run an operation in it; what a Session has not flushed goes first."""
+        """Run an operation in it; what a Session has not flushed goes first.
+
+        Raises:
+            TransactionEnded: It is not the one that was tagged.
+        """
+        _require(self.connection, self._tagged)
         if hasattr(self.connection, "flush"):
             self.connection.flush()
         return blocking_caller(self.connection).run(operation, notify=self._commit)
@@ -103,6 +126,7 @@ class AwaitedCallersOwn:
     def __init__(self, connection: Any, *, commit: bool) -> None:
         self.connection = connection
         self._commit = commit
+        self._tagged: object = None
 
     async def begin(self) -> None:
         """Check that it will be there: these drivers begin one with the first statement.
@@ -112,8 +136,19 @@ class AwaitedCallersOwn:
         """
         _refuse_autocommit(await _aconnection(self.connection))
 
+    async def tag(self, operation: Operation[int | None]) -> int | None:
+        """Tag it."""
+        before = await self.run(operation)
+        self._tagged = _alchemys(self.connection)
+        return before
+
     async def run(self, operation: Operation[T]) -> T:
-        """Run an operation in it; what a Session has not flushed goes first."""
+        """Run an operation in it; what a Session has not flushed goes first.
+
+        Raises:
+            TransactionEnded: It is not the one that was tagged.
+        """
+        _require(self.connection, self._tagged)
         if hasattr(self.connection, "flush"):
             await self.connection.flush()
         return await _run_on(self.connection, operation, notify=self._commit)
@@ -155,6 +190,10 @@ class Asyncpg:
             message = "commit=False: begin a transaction first, with conn.transaction()"
             raise ConfigError(message)
 
+    async def tag(self, operation: Operation[int | None]) -> int | None:
+        """Tag it."""
+        return await self.run(operation)
+
     async def run(self, operation: Operation[T]) -> T:
         """Run an operation in it."""
         return await _run_on(self.connection, operation, notify=self._commit)
@@ -179,6 +218,10 @@ class Unthreaded:
     async def begin(self) -> None:
         """Check that it will be there."""
         self._joined.begin()
+
+    async def tag(self, operation: Operation[int | None]) -> int | None:
+        """Tag it."""
+        return self._joined.tag(operation)
 
     async def run(self, operation: Operation[T]) -> T:
         """Run an operation in it."""
@@ -247,6 +290,28 @@ def _connection(connection: Any) -> Any:
             return _connection(connection.connection())
         case _:
             return connection
+
+
+def _alchemys(connection: Any) -> object:
+    """SQLAlchemy's own object for the transaction of one of its connections, else `None`."""
+    package, kind = family(connection)
+    if package != "sqlalchemy":
+        return None
+    if kind in {"scoped_session", "async_scoped_session"}:
+        connection = connection()
+    for name in ("sync_connection", "sync_session"):
+        connection = getattr(connection, name, connection)
+    return connection.get_transaction()
+
+
+def _require(connection: Any, tagged: object) -> None:
+    """Refuse another transaction of SQLAlchemy's than the one that was tagged.
+
+    Raises:
+        TransactionEnded: It is another one.
+    """
+    if tagged is not None and _alchemys(connection) is not tagged:
+        raise TransactionEnded
 
 
 def _refuse_autocommit(driver: Any) -> None:

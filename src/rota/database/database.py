@@ -11,18 +11,16 @@ from rota.database.adapters import Awaiting, Blocking
 from rota.database.recognise import blocking_caller, caller
 from rota.database.transaction_block import OwnTransaction, TransactionBlock
 from rota.database.waiting import Waiting
-from rota.errors import ConfigError, SchemaMissing, StoreUnavailable
+from rota.errors import ConfigError, SchemaMissing
 from rota.store import migrate
-from rota.store.connections import Connection, Transaction
+from rota.store.connections import Transaction
 from rota.store.execute import in_thread
 from rota.store.opening import open_store
 from rota.store.operation import Operation
+from rota.store.pool import LEAST, USUAL, check_connections
 from rota.store.protocol import Store
 
 T = TypeVar("T")
-
-SPARE = 8
-"""So many connections are kept open for the next operation."""
 
 
 class Database:
@@ -30,6 +28,8 @@ class Database:
 
     Args:
         url: `postgresql://…` or `sqlite:///file.db`.
+        connections: How many connections its calls and transactions have at the most; as many as is
+            usual, if it is `None`, and more where a worker runs more jobs at once.
 
     Attributes:
         url: Which one it is.
@@ -37,16 +37,17 @@ class Database:
         waiting: The thread that waits for jobs to end.
 
     Raises:
-        ConfigError: The URL cannot be used, or the driver is not installed.
+        ConfigError: The URL or the number cannot be used, or the driver is not installed.
     """
 
     url: str
     store: Store
     waiting: Waiting
 
-    def __init__(self, url: str) -> None:
-        self._spare: list[Connection] = []
-        self._begin(url, open_store(url))
+    def __init__(self, url: str, connections: int | None = None) -> None:
+        self._fixed = connections is not None
+        self._most = USUAL if connections is None else check_connections(connections)
+        self._begin(url, open_store(url, self._most))
 
     def _begin(self, url: str, store: Store) -> None:
         self.store = store
@@ -60,9 +61,15 @@ class Database:
         Raises:
             ConfigError: The URL cannot be used; then nothing has changed.
         """
-        store = open_store(url)
+        store = open_store(url, self._most)
         self.close()
         self._begin(url, store)
+
+    def allow_transactions(self, number: int) -> None:
+        """Let so many transactions be open at once, unless the app says how many connections it has."""
+        if not self._fixed:
+            self._most = max(self._most, number + LEAST - 1)
+            self.store.allow(self._most)
 
     def ready(self, *, make: bool = True) -> None:
         """Check once that the database has the tables that this Rota needs.
@@ -78,16 +85,13 @@ class Database:
         """
         if self._ready:
             return
-        connection = self.store.connect()
-        try:
+        with self.store.lent() as connection:
             try:
                 migrate.check(self.store, connection)
             except SchemaMissing:
                 if not make or self.store.name != "sqlite":
                     raise
                 migrate.migrate(self.store, connection)
-        finally:
-            connection.close()
         self._ready = True
 
     def run(self, operation: Operation[T], conn: object = None) -> T:
@@ -95,27 +99,14 @@ class Database:
 
         Raises:
             ConfigError: `conn` is async, or no connection to this database.
+            ConnectionsInUse: All connections of Rota's own were in use for too long.
             StoreError: The database refuses.
         """
         if conn is not None:
             return self._join(blocking_caller(_connection(conn)), operation)
         if not self._ready:
             self.ready()
-        # Without a lock: taking from a list and adding to it are single steps for all threads.
-        try:
-            connection = self._spare.pop()
-        except IndexError:
-            connection = self.store.connect()
-        try:
-            return connection.run(operation)
-        except StoreUnavailable:
-            connection.close()
-            raise
-        finally:
-            if len(self._spare) < SPARE:
-                self._spare.append(connection)
-            else:
-                connection.close()
+        return self.store.run(operation)
 
     async def arun(self, operation: Operation[T], conn: object = None) -> T:
         """`run` for async code; `conn` may be async or not."""
@@ -151,17 +142,14 @@ class Database:
         """A transaction of Rota's own, for `with` and `async with`."""
         return OwnTransaction(self.begin)
 
-    def begin(self) -> Transaction:
+    def begin(self, *, tagged: bool = False) -> Transaction:
         """Begin a transaction of Rota's own; `transaction` is the way to use it."""
         self.ready()
-        return self.store.transaction()
+        return self.store.transaction(tagged=tagged)
 
     def close(self) -> None:
         """Close all connections; using the object again opens new ones."""
         self.waiting.close()
-        spare, self._spare = self._spare, []
-        for connection in spare:
-            connection.close()
         self.store.close()
 
 

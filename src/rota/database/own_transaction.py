@@ -44,6 +44,9 @@ class Own:
         """Open it."""
         self._transaction = self._begin()
 
+    def tag(self, _: Operation[T]) -> None:
+        """Nothing: `begin` has tagged it."""
+
     def run(self, operation: Operation[T]) -> T:
         """Run an operation in it; nothing but the commit comes after that."""
         self._open.tune()
@@ -93,6 +96,10 @@ class Threaded:
         except BaseException:
             await self.rollback()
             raise
+
+    async def tag(self, operation: Operation[T]) -> None:
+        """Nothing: `begin` has tagged it."""
+        self._own.tag(operation)
 
     async def run(self, operation: Operation[T]) -> T:
         """Run an operation in it."""

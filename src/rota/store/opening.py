@@ -3,6 +3,7 @@
 import os
 
 from rota.errors import ConfigError
+from rota.store.pool import USUAL
 from rota.store.protocol import Store
 from rota.store.url import shown
 
@@ -25,8 +26,10 @@ def default_url() -> str:
     return url
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, connections: int = USUAL) -> Store:
     """The store behind a URL; its backend and driver are imported now, connections opened later.
+
+    Calls and transactions have so many `connections` at the most.
 
     Raises:
         ConfigError: The URL cannot be used, or its driver is not installed.
@@ -39,11 +42,11 @@ def open_store(url: str) -> Store:
             except ImportError as error:
                 message = "PostgreSQL needs the driver psycopg; install rota[postgres]"
                 raise ConfigError(message) from error
-            return PostgresStore(url)
+            return PostgresStore(url, connections=connections)
         case "sqlite" if separator:
             from rota.store.sqlite.store import SqliteStore
 
-            return SqliteStore(url)
+            return SqliteStore(url, connections=connections)
     message = (
         f"{shown(url)!r} is not a database URL that Rota understands; "
         "use postgresql://user@host/database or sqlite:///file.db"

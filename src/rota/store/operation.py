@@ -123,11 +123,13 @@ class Surroundings(NamedTuple):
         copy: The connection can do what a `Copy` asks.
         notify: The transaction may notify other processes; PostgreSQL cannot prepare one (two-phase
             commit) that has done so.
+        begun: The caller's transaction is open already; a driver may begin it with a change alone.
     """
 
     inside: bool = False
     copy: bool = False
     notify: bool = True
+    begun: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ conformance suite, `tests/store`, holds for all of them.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -50,12 +51,36 @@ class Store(Protocol):
 
     # Connections ---------------------------------------------------------------------------
 
-    def connect(self) -> Connection:
-        """A new connection of Rota's own; nothing is opened yet."""
+    def run(self, operation: Operation[T]) -> T:
+        """Run an operation on a connection of the pool, as `Connection.run` does.
+
+        Raises:
+            ConnectionsInUse: All of them were in use for too long.
+        """
         ...
 
-    def transaction(self) -> Transaction:
-        """Begin a transaction of Rota's own."""
+    def lent(self) -> AbstractContextManager[Connection]:
+        """A connection of the pool, for a block.
+
+        Raises:
+            ConnectionsInUse: All of them were in use for too long.
+        """
+        ...
+
+    def transaction(self, *, tagged: bool = False) -> Transaction:
+        """Begin a transaction of Rota's own, on a connection of the pool; `tagged` as by `tag`.
+
+        Raises:
+            ConnectionsInUse: All of them were in use for too long.
+        """
+        ...
+
+    def allow(self, most: int) -> None:
+        """Let the pool have so many connections, if these are more than it may have now."""
+        ...
+
+    def connect(self) -> Connection:
+        """A new connection outside of the pool, for a part of the program; nothing is opened yet."""
         ...
 
     def waker(self, queues: Sequence[str]) -> Waker:
@@ -67,7 +92,7 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Close what the store itself keeps open."""
+        """Close the connections of the pool; the next use opens new ones."""
         ...
 
     @property
@@ -257,6 +282,26 @@ class Store(Protocol):
 
         A transaction of the caller's that settles it then keeps no other job waiting. Returns the
         lease, which may be the same; `None` where the session does not hold the job any more.
+        """
+        ...
+
+    def tag(self) -> Operation[int | None]:
+        """Tag the caller's transaction, which is to complete a job, or will begin with a change.
+
+        Gives what `settle_tagged` needs, to tell this transaction from a later one on the same
+        connection.
+        """
+        ...
+
+    def settle_tagged(
+        self, session: SessionId, settlement: Settlement, before: int | None
+    ) -> Operation[bool]:
+        """Settle a job in the caller's transaction that was tagged; false where its lease is gone.
+
+        `before` is what `tag` gave; `None` for a transaction of Rota's own.
+
+        Raises:
+            TransactionEnded: It was committed or rolled back in the meantime. Nothing was written.
         """
         ...
 

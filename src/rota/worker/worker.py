@@ -84,6 +84,7 @@ class Worker:
                 self._loop.call_soon_threadsafe(self._abort.set)
 
     async def _serve(self, stop: asyncio.Event, abort: asyncio.Event) -> None:
+        self._app.database.allow_transactions(self._config.concurrency)
         await asyncio.to_thread(self._app.database.ready)
         parts = Parts(self._app, self._config, self._drain, self._refuse)
         await parts.start()

@@ -7,7 +7,7 @@ parts of Rota reach the database through a thread.
 import os
 import socket
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from typing import Any, LiteralString, TypeVar
 from urllib.parse import parse_qs
@@ -82,12 +82,23 @@ CANCEL_TIMEOUT = 1.0
 """Seconds within which the server must accept a request to cancel a statement."""
 
 
-class PostgresConnection:
-    """One connection; see `rota.store.connections.Connection`."""
+Elsewhere = Callable[[Operation[Any]], Any]
+"""Runs an operation on another connection."""
 
-    def __init__(self, url: str, *, pooled: bool, tuned: bool = True) -> None:
+
+class PostgresConnection:
+    """One connection; see `rota.store.connections.Connection`.
+
+    What an operation has to have done apart from its transaction goes to `elsewhere`, or else to a
+    connection that is opened for it.
+    """
+
+    def __init__(
+        self, url: str, *, pooled: bool, tuned: bool = True, elsewhere: Elsewhere | None = None
+    ) -> None:
         self.url = url
         self._pooled = pooled
+        self._elsewhere = elsewhere
         self._tuned = tuned and not pooled
         self._name = APPLICATION if tuned else CALLERS_APPLICATION
         self._begin = POOLED_BEGIN if pooled else BEGIN
@@ -271,11 +282,10 @@ class PostgresConnection:
         if self.raw().info.transaction_status not in IN_TRANSACTION:
             # Not on a fresh connection: part of it may have been sent on this one.
             return [(self._run(self.raw(), operation),)]
-        other = PostgresConnection(self.url, pooled=self._pooled)
-        try:
+        if self._elsewhere is not None:
+            return [(self._elsewhere(operation),)]
+        with closing(PostgresConnection(self.url, pooled=self._pooled)) as other:
             return [(other.run(operation),)]
-        finally:
-            other.close()
 
     def _give_up(self, raw: Raw, error: BaseException) -> None:
         """Leave the connection in order or closed; a driver's error is raised as Rota's."""

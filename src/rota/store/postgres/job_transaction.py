@@ -13,6 +13,7 @@ from rota.store.postgres.statements import sql
 
 SINGLE_OUT = sql("settle/single_out")
 LEASE_FREE = sql("settle/lease_free")
+TAG = sql("settle/tag")
 
 
 @operation(Begin.HASTY)
@@ -21,6 +22,19 @@ def single_out(session: SessionId, job: JobId, lease: LeaseId) -> Steps[LeaseId 
     # A crash of the server may undo it; then it undoes what the handler's transaction did, too.
     rows = yield SINGLE_OUT(session=session, job=job, lease=lease)
     return LeaseId(rows[0][0]) if rows else None
+
+
+@operation(Begin.NOTHING)
+def tag() -> Steps[None]:
+    """Tag the caller's transaction; see `rota.store.protocol.Store.tag`."""
+    yield TAG()
+
+
+@operation(Begin.DURABLE)
+def settle_tagged(session: SessionId, settlement: Settlement, before: int | None) -> Steps[bool]:
+    """Settle in the tagged transaction; see `rota.store.protocol.Store.settle_tagged`."""
+    del before
+    return not (yield from settle(session, [settlement], tagged=True).steps)
 
 
 @operation(Begin.DURABLE)

@@ -8,14 +8,21 @@ other finds nothing. What the fence refused is not written anywhere.
 from collections.abc import Sequence
 from itertools import pairwise
 
+from rota.errors import TransactionEnded
 from rota.model.job import JobId, LeaseId, SessionId
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
-from rota.store.operation import Begin, Rows, Steps, operation, surroundings
+from rota.store.operation import Begin, Rows, Statement, Steps, operation, surroundings
 from rota.store.postgres.listener import tell_ended, tell_if_waited
 from rota.store.postgres.statements import sql
 
 SETTLE_WHOLE = sql("settle/settle_whole")
+TAGGED = sql("settle/tagged")
+# In the wrong transaction it finds nothing: outside of any, what it deletes would be gone at once.
+SETTLE_TAGGED = Statement(
+    "settle_tagged",
+    SETTLE_WHOLE.text.replace("WHERE ", "WHERE current_setting('rota.tag', true) = 'here' AND ", 1),
+)
 SETTLE_FENCE = sql("settle/settle_fence")
 SETTLE_COMPLETE = sql("settle/settle_complete")
 SETTLE_FINISH = sql("settle/settle_finish")
@@ -45,8 +52,15 @@ CANCELLED_KEEP = 86400.0
 
 
 @operation(Begin.DURABLE)
-def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[JobId]]:
-    """Write settlements; see `rota.store.protocol.Store.settle`."""
+def settle(
+    session: SessionId, settlements: Sequence[Settlement], *, tagged: bool = False
+) -> Steps[list[JobId]]:
+    """Write settlements; see `rota.store.protocol.Store.settle`.
+
+    Raises:
+        TransactionEnded: The transaction should be `tagged`, and is not.
+    """
+    settle_whole = SETTLE_TAGGED if tagged else SETTLE_WHOLE
     by_lease: dict[LeaseId, list[Settlement]] = {}
     for settlement in settlements:
         by_lease.setdefault(settlement.lease, []).append(settlement)
@@ -59,8 +73,10 @@ def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[
         whole: Rows = ()
         if not partly:
             jobs = sorted(settlement.job for settlement in group)
-            whole = yield SETTLE_WHOLE(lease=lease, session=session, jobs=array(jobs))
+            whole = yield settle_whole(lease=lease, session=session, jobs=array(jobs))
             waited = waited or any(row[1] for row in whole)
+            if tagged and not whole and not (yield TAGGED())[0][0]:
+                raise TransactionEnded
         (accepted if whole else partly).extend(group)
     refused: list[JobId] = []
     unwanted: set[JobId] = set()

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rota.store.pool import TRANSACTION, USUAL, Pool
 from rota.store.postgres import (
     clear,
     control,
@@ -41,6 +42,7 @@ class PostgresStore:
         url: A URL that libpq understands. One parameter is Rota's own: `pooler=transaction` says
             that a pooler in front of the server gives every transaction another connection; then no
             statement is prepared, and workers poll instead of listening.
+        connections: How many connections calls and transactions have at the most.
 
     Raises:
         ConfigError: The URL cannot be read.
@@ -48,9 +50,13 @@ class PostgresStore:
 
     name = "postgres"
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, connections: int = USUAL) -> None:
         self._url, self._pooled = read_url(url)
-        self._spare: list[PostgresConnection] = []
+        self._pool = Pool(connections, self._lendable, self._lendable_to_users)
+        self.run = self._pool.run
+        self.lent = self._pool.lent
+        self.allow = self._pool.allow
+        self.close = self._pool.close
         self.enqueue = Appender().enqueue
         self.claim = Claims().claim
         self._clear: Clear = {}
@@ -59,14 +65,11 @@ class PostgresStore:
         """A new connection of Rota's own; nothing is opened yet."""
         return PostgresConnection(self._url, pooled=self._pooled)
 
-    def transaction(self) -> PostgresTransaction:
+    def transaction(self, *, tagged: bool = False) -> PostgresTransaction:
         """Begin a transaction of Rota's own."""
-        try:
-            connection = self._spare.pop()
-        except IndexError:
-            # Rota's planner settings would harm the user's own statements.
-            connection = PostgresConnection(self._url, pooled=self._pooled, tuned=False)
-        return PostgresTransaction(connection, self._keep)
+        return PostgresTransaction(
+            self._pool.lend(TRANSACTION), self._pool.give_back, tagged=tagged
+        )
 
     def waker(self, queues: Sequence[str]) -> PostgresWaker:
         """Something a worker of these queues can sleep on."""
@@ -141,17 +144,12 @@ class PostgresStore:
 
         return None if self._pooled else probe.hears(self.connect, timeout)
 
-    def close(self) -> None:
-        """Close what the store itself keeps open."""
-        while self._spare:
-            self._spare.pop().close()
+    def _lendable(self) -> PostgresConnection:
+        elsewhere = self._pool.apart
+        return PostgresConnection(self._url, pooled=self._pooled, elsewhere=elsewhere)
 
-    def _keep(self, connection: PostgresConnection) -> None:
-        """Keep the connection of a transaction for the next one: opening takes a while."""
-        if self._spare:
-            connection.close()
-        else:
-            self._spare.append(connection)
+    def _lendable_to_users(self) -> PostgresConnection:
+        return PostgresConnection(self._url, pooled=self._pooled, tuned=False)
 
     get = staticmethod(lookup.get)
     list_jobs = staticmethod(lookup.list_jobs)
@@ -175,6 +173,8 @@ class PostgresStore:
     note = staticmethod(notes.note)
     notes = staticmethod(notes.notes)
     single_out = staticmethod(effects.single_out)
+    tag = staticmethod(effects.tag)
+    settle_tagged = staticmethod(effects.settle_tagged)
     settle_free = staticmethod(effects.settle_free)
     look = staticmethod(look.look)
     stage = staticmethod(timer.stage)

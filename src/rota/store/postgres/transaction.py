@@ -5,23 +5,34 @@ from typing import LiteralString
 
 import psycopg
 
-from rota.errors import (
-    RotaError,
-)
-from rota.store.postgres.connection import LOCAL_PLANNER, PostgresConnection
+from rota.store.operation import Begin
+from rota.store.postgres.connection import BEGIN, LOCAL_PLANNER, PostgresConnection
 from rota.store.postgres.failures import raise_translated
+from rota.store.postgres.job_transaction import TAG
+
+BEGIN_TAGGED: LiteralString = f"{BEGIN[Begin.DURABLE]}; {TAG.text}"
 
 
 class PostgresTransaction:
     """An open transaction of Rota's own; see `rota.store.connections.Transaction`."""
 
     def __init__(
-        self, own: PostgresConnection, give_back: Callable[[PostgresConnection], None]
+        self,
+        own: PostgresConnection,
+        give_back: Callable[[PostgresConnection], None],
+        *,
+        tagged: bool,
     ) -> None:
         self._own = own
         self._give_back = give_back
-        self.connection = own.fresh()
-        self._run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+        self._open = True
+        try:
+            self.connection = own.fresh()
+            self._run(BEGIN_TAGGED if tagged else BEGIN[Begin.DURABLE])
+        except BaseException:
+            own.close()
+            give_back(own)
+            raise
 
     def tune(self) -> None:
         """Use Rota's own settings until the end, which is near: one settlement, and the commit.
@@ -33,18 +44,24 @@ class PostgresTransaction:
 
     def commit(self) -> None:
         """Make everything done in it permanent, and end it."""
-        try:
-            self._run("COMMIT")
-        except RotaError:
-            self._own.close()
-            raise
-        self._give_back(self._own)
+        self._end("COMMIT")
 
     def rollback(self) -> None:
         """Undo everything done in it; a connection that is gone has done so already."""
-        if not self.connection.closed:
-            self._run("ROLLBACK")
-        self._give_back(self._own)
+        self._end("ROLLBACK")
+
+    def _end(self, sql: LiteralString) -> None:
+        if not self._open:
+            return
+        self._open = False
+        try:
+            if sql == "COMMIT" or not self.connection.closed:
+                self._run(sql)
+        except BaseException:
+            self._own.close()
+            raise
+        finally:
+            self._give_back(self._own)
 
     def _run(self, sql: LiteralString) -> None:
         try:

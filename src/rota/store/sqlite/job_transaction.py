@@ -4,19 +4,52 @@ Each job is a row of its own here, so nothing has to be singled out; and with on
 nothing can stay locked while others write.
 """
 
+from rota.errors import StoreError, TransactionEnded
 from rota.model.job import JobId, LeaseId, SessionId
 from rota.model.settlement import Settlement
-from rota.store.operation import Begin, Steps, operation
+from rota.store.operation import Begin, Steps, operation, surroundings
 from rota.store.sqlite.settle import settle
 from rota.store.sqlite.statements import sql
 
 LEASE_HELD = sql("settle/lease_held")
+TAG = sql("settle/tag")
+UNTAG = sql("settle/untag")
+CHANGES = sql("settle/changes")
 
 
 @operation(Begin.READING)
 def single_out(session: SessionId, job: JobId, lease: LeaseId) -> Steps[LeaseId | None]:
     """The lease itself, if it is still held; see `rota.store.protocol.Store.single_out`."""
     return lease if (yield LEASE_HELD(session=session, job=job, lease=lease)) else None
+
+
+@operation(Begin.READING)
+def tag() -> Steps[int | None]:
+    """Tag the caller's transaction, if it has begun; see `rota.store.protocol.Store.tag`.
+
+    Most connections begin it before their first change. To begin it earlier would keep a snapshot
+    from the first look on, and a change would then be refused as soon as anything else has written.
+    """
+    if (yield from surroundings()).begun:
+        yield TAG()
+        return None
+    [(changes,)] = yield CHANGES()
+    return int(changes)
+
+
+@operation(Begin.HASTY)
+def settle_tagged(session: SessionId, settlement: Settlement, before: int | None) -> Steps[bool]:
+    """Settle in the tagged transaction; see `rota.store.protocol.Store.settle_tagged`."""
+    if before is None:
+        try:
+            yield UNTAG()
+        except StoreError as error:
+            if "no such savepoint" in str(error):
+                raise TransactionEnded from error
+            raise
+    elif not (yield from surroundings()).begun and (yield CHANGES())[0][0] != before:
+        raise TransactionEnded
+    return not (yield from settle(session, [settlement]).steps)
 
 
 @operation(Begin.HASTY)

@@ -6,11 +6,11 @@ these jobs run again; a crash of processes undoes nothing).
 """
 
 import os
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rota.store.pool import TRANSACTION, USUAL, Pool
 from rota.store.sqlite import claim as claiming
 from rota.store.sqlite import clear as clearing
 from rota.store.sqlite import control, notes, queue_settings, schema, sessions
@@ -40,6 +40,7 @@ class SqliteStore:
     Args:
         path_or_url: A path, or a URL such as `sqlite:///rota.db` or `sqlite:////srv/rota.db`.
         patience: Seconds to wait for a lock that another connection holds.
+        connections: How many connections calls and transactions have at the most.
 
     Raises:
         ConfigError: It names no file that several connections can share.
@@ -47,21 +48,28 @@ class SqliteStore:
 
     name = "sqlite"
 
-    def __init__(self, path_or_url: str | os.PathLike[str], *, patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        path_or_url: str | os.PathLike[str],
+        *,
+        patience: float = PATIENCE,
+        connections: int = USUAL,
+    ) -> None:
         self.path = database_path(path_or_url)
         self._patience = patience
-        self._spare: SqliteConnection | None = None
-        self._lock = threading.Lock()
+        self._pool = Pool(connections, self.connect, self.connect)
+        self.run = self._pool.run
+        self.lent = self._pool.lent
+        self.allow = self._pool.allow
+        self.close = self._pool.close
 
     def connect(self) -> SqliteConnection:
         """A new connection of Rota's own; nothing is opened yet."""
         return SqliteConnection(self.path, patience=self._patience)
 
-    def transaction(self) -> SqliteTransaction:
+    def transaction(self, *, tagged: bool = False) -> SqliteTransaction:
         """Begin a transaction of Rota's own."""
-        with self._lock:
-            connection, self._spare = self._spare or self.connect(), None
-        return SqliteTransaction(connection, self._keep)
+        return SqliteTransaction(self._pool.lend(TRANSACTION), self._pool.give_back, tagged=tagged)
 
     def waker(self, queues: Sequence[str]) -> SqliteWaker:
         """Something a worker of these queues can sleep on."""
@@ -129,21 +137,6 @@ class SqliteStore:
         """None: workers on one machine wake each other without the database."""
         return None
 
-    def close(self) -> None:
-        """Close what the store itself keeps open."""
-        with self._lock:
-            spare, self._spare = self._spare, None
-        if spare is not None:
-            spare.close()
-
-    def _keep(self, connection: SqliteConnection) -> None:
-        """Keep the connection of a transaction for the next one: opening takes a while."""
-        with self._lock:
-            if self._spare is None:
-                self._spare = connection
-                return
-        connection.close()
-
     enqueue = staticmethod(enqueuing.enqueue)
 
     get = staticmethod(lookup.get)
@@ -170,6 +163,8 @@ class SqliteStore:
     note = staticmethod(notes.note)
     notes = staticmethod(notes.notes)
     single_out = staticmethod(effects.single_out)
+    tag = staticmethod(effects.tag)
+    settle_tagged = staticmethod(effects.settle_tagged)
     settle_free = staticmethod(effects.settle_free)
     look = staticmethod(looking.look)
     stage = staticmethod(staging.stage)

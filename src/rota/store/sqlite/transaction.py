@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from rota.store.sqlite.connection import FULL, SqliteConnection
 from rota.store.sqlite.flags import WORKERS
+from rota.store.sqlite.job_transaction import TAG
 
 
 class SqliteTransaction:
@@ -14,12 +15,22 @@ class SqliteTransaction:
     """
 
     def __init__(
-        self, own: SqliteConnection, give_back: Callable[[SqliteConnection], None]
+        self,
+        own: SqliteConnection,
+        give_back: Callable[[SqliteConnection], None],
+        *,
+        tagged: bool,
     ) -> None:
         self._own = own
         self._give_back = give_back
         self._open = True
-        self.connection: object = own.begin(FULL)
+        try:
+            self.connection = own.begin(FULL)
+            if tagged:
+                self.connection.execute(TAG.text)
+        except BaseException:
+            give_back(own)
+            raise
 
     def tune(self) -> None:
         """Nothing has to be set here."""
@@ -38,11 +49,15 @@ class SqliteTransaction:
         """Undo everything done in it, and end it."""
         if self._open:
             self._open = False
-            self._own.rollback()
-            self._return()
+            try:
+                self._own.rollback()
+            finally:
+                self._return()
 
     def _return(self) -> None:
-        database = self._own.database()
-        # What the caller may have set for its own statements.
-        database.row_factory, database.text_factory = None, str
-        self._give_back(self._own)
+        try:
+            database = self._own.database()
+            # What the caller may have set for its own statements.
+            database.row_factory, database.text_factory = None, str
+        finally:
+            self._give_back(self._own)

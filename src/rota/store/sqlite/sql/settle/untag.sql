@@ -1,0 +1,2 @@
+-- Refused in any other transaction than the one that tag.sql has tagged.
+RELEASE rota_tag;
