@@ -451,7 +451,7 @@ CREATE INDEX tally_xid ON rota.tally (xid);
 
 -- All totals as they were in one snapshot; append-only, and the highest seq counts. An element of
 -- the arrays is a lane, a state ('appended' for all entries that its log ever got, 'removed' for those
--- taken out by hand), an expiry and a number of jobs. `claimed` is the sum of all lanes' `taken`.
+-- taken out by hand), an expiry and a number of jobs. `claimed` is the sum of the `taken` of lanes in use.
 -- Who reads this table reads the two that inherit from it, which are a ring, and where all but the first mark
 -- are. (A partitioned table could not have replaced this one under older versions of Rota.)
 CREATE TABLE rota.tally_mark (
@@ -591,8 +591,8 @@ WHERE used.of_key AND (coalesce((
 -- Whether the tables were restored here from a dump: the cluster has another name, or there are transaction
 -- ids that are still to come here. A clone of a cluster's files has its name, and goes on from its ids.
 -- Whatever a snapshot shows lies before its xmax. A few probes, of which none walks dead rows, for each
--- sign of life of a worker, in tables that are never locked for long; origin_check.sql looks at more when
--- a worker starts.
+-- sign of life of a worker, in tables that are never locked for long: a lane that has nothing in the log
+-- does no harm, and is not looked at. origin_check.sql looks at more when a worker starts.
 CREATE VIEW rota.restored AS
 SELECT EXISTS (
         SELECT FROM rota.origin, pg_control_system() AS here
@@ -603,14 +603,22 @@ SELECT EXISTS (
     OR coalesce((
         SELECT pg_snapshot_xmax(mark.snapshot) > pg_snapshot_xmax(pg_current_snapshot())
         FROM rota.timer_mark AS mark ORDER BY mark.seq DESC LIMIT 1), false)
-    OR coalesce((
-        SELECT true FROM rota.lane
+    OR EXISTS (
+        WITH RECURSIVE used AS (
+            (SELECT job.lane FROM rota.log AS job ORDER BY job.lane, job.xid, job.id LIMIT 1)
+            UNION ALL
+            SELECT next.lane FROM used
+            CROSS JOIN LATERAL (
+                SELECT job.lane FROM rota.log AS job WHERE job.lane > used.lane
+                ORDER BY job.lane, job.xid, job.id LIMIT 1
+            ) AS next
+        )
+        SELECT FROM (SELECT lane FROM used LIMIT 1000) AS used
         CROSS JOIN LATERAL (
-            SELECT place.xid FROM rota.cursor AS place WHERE place.lane = lane.id
+            SELECT place.xid FROM rota.cursor AS place WHERE place.lane = used.lane
             ORDER BY place.lane DESC, place.seq DESC LIMIT 1
         ) AS place
-        WHERE NOT lane.of_key AND place.xid >= pg_snapshot_xmax(pg_current_snapshot())
-        LIMIT 1), false) AS sure;
+        WHERE place.xid >= pg_snapshot_xmax(pg_current_snapshot())) AS sure;
 
 -- The totals of this moment: those of the newest mark, and what came since. What came since is what
 -- transactions wrote that were running at the mark or began later. The log itself says what was
