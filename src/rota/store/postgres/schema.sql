@@ -166,6 +166,12 @@ CREATE TABLE rota.heartbeat (
 );
 CREATE INDEX heartbeat_order ON rota.heartbeat (session, at);
 
+-- Up to which second signs of life, unique keys past their period, and discarded jobs past their retention have
+-- been removed: housekeeping goes on there, and passes the dead rows before it.
+CREATE SEQUENCE rota.heartbeat_trimmed MINVALUE 0 START 0;
+CREATE SEQUENCE rota.key_trimmed MINVALUE 0 START 0;
+CREATE SEQUENCE rota.discarded_pruned MINVALUE 0 START 0;
+
 -- The suspects that a session began last; see rota/model/suspects.py.
 CREATE TABLE rota.lot (
     session bigint PRIMARY KEY REFERENCES rota.session ON DELETE CASCADE,
@@ -361,7 +367,7 @@ CREATE TABLE rota.cron_entry (
 -- How far each entry has come; append-only, and the highest seq counts. Its due times up to `since` have
 -- been dealt with, `due` is the next one (null: there is none), `last` the newest that has made a job.
 -- The key is also the last line of defence: two workers that deal with the same due time would both
--- append the same seq. Old marks are deleted now and then. Their dead rows are never walked: the
+-- append the same seq. Each new mark deletes the last but one. Dead rows are never walked: the
 -- newest mark is read from the index's right end.
 CREATE TABLE rota.cron_mark (
     entry integer NOT NULL REFERENCES rota.cron_entry ON DELETE CASCADE,

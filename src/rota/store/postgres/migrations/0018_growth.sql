@@ -26,3 +26,15 @@ SELECT EXISTS (
             ORDER BY place.lane DESC, place.seq DESC LIMIT 1
         ) AS place
         WHERE place.xid >= pg_snapshot_xmax(pg_current_snapshot())) AS sure;
+
+-- Up to which second signs of life, unique keys past their period, and discarded jobs past their retention have
+-- been removed.
+CREATE SEQUENCE rota.heartbeat_trimmed MINVALUE 0 START 0;
+CREATE SEQUENCE rota.key_trimmed MINVALUE 0 START 0;
+CREATE SEQUENCE rota.discarded_pruned MINVALUE 0 START 0;
+
+-- Marks are forgotten one by one when new ones are made, from now on.
+DELETE FROM rota.timer_mark WHERE seq < (SELECT max(seq) - 10 FROM rota.timer_mark);
+DELETE FROM rota.cron_mark AS old
+USING (SELECT entry, max(seq) AS seq FROM rota.cron_mark GROUP BY entry) AS newest
+WHERE old.entry = newest.entry AND old.seq < newest.seq - 1;
