@@ -149,6 +149,6 @@ def test_marks_of_cron_entries(db: Database, held: Raw) -> None:
         entry,
         DAY,
     )
-    db.sql("DELETE FROM rota.cron_mark WHERE seq < %s", DAY - 1)
+    db.sql("DELETE FROM rota.cron_mark WHERE seq < %s", DAY - 9)
     mark = DIALECT.mark(entry=entry, seq=DAY + 1, since="2026-01-01", due=None, last=None)
     assert buffers(db, mark) < 20

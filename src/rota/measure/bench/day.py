@@ -72,7 +72,7 @@ DAY: tuple[LiteralString, ...] = (
     """
     DELETE FROM rota.cron_mark AS old
     USING (SELECT entry, max(seq) AS seq FROM rota.cron_mark GROUP BY entry) AS newest
-    WHERE old.entry = newest.entry AND old.seq < newest.seq - 1
+    WHERE old.entry = newest.entry AND old.seq < newest.seq - 9
     """,
     # Leases, cursors and counts, more than the rings take before they turn.
     """

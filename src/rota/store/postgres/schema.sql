@@ -367,7 +367,7 @@ CREATE TABLE rota.cron_entry (
 -- How far each entry has come; append-only, and the highest seq counts. Its due times up to `since` have
 -- been dealt with, `due` is the next one (null: there is none), `last` the newest that has made a job.
 -- The key is also the last line of defence: two workers that deal with the same due time would both
--- append the same seq. Each new mark deletes the last but one. Dead rows are never walked: the
+-- append the same seq. Each new mark deletes the tenth before it. Dead rows are never walked: the
 -- newest mark is read from the index's right end.
 CREATE TABLE rota.cron_mark (
     entry integer NOT NULL REFERENCES rota.cron_entry ON DELETE CASCADE,

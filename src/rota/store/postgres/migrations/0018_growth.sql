@@ -37,4 +37,4 @@ CREATE SEQUENCE rota.discarded_pruned MINVALUE 0 START 0;
 DELETE FROM rota.timer_mark WHERE seq < (SELECT max(seq) - 10 FROM rota.timer_mark);
 DELETE FROM rota.cron_mark AS old
 USING (SELECT entry, max(seq) AS seq FROM rota.cron_mark GROUP BY entry) AS newest
-WHERE old.entry = newest.entry AND old.seq < newest.seq - 1;
+WHERE old.entry = newest.entry AND old.seq < newest.seq - 9;

@@ -3,7 +3,7 @@
 -- Walks heartbeat_order, for each session from where the last round ended: before it, under an old snapshot, lie
 -- the dead rows of earlier rounds. (Without OFFSET 0 a plan may look at these.)
 WITH span AS MATERIALIZED (
-    SELECT to_timestamp(least(trimmed.last_value, up_to.second)) AS since, to_timestamp(up_to.second) AS until,
+    SELECT to_timestamp(trimmed.last_value) AS since, to_timestamp(up_to.second) AS until,
            up_to.second
     FROM rota.heartbeat_trimmed AS trimmed CROSS JOIN (
         SELECT extract(epoch FROM clock_timestamp()

@@ -3,7 +3,7 @@
 -- rows of earlier rounds. (A settlement that takes longer than that minute may leave a key behind, of a period that
 -- is over.)
 WITH span AS MATERIALIZED (
-    SELECT to_timestamp(least(last_value, here.second) - 60) AS since, now() AS until, here.second
+    SELECT to_timestamp(last_value - 60) AS since, now() AS until, here.second
     FROM rota.key_trimmed CROSS JOIN (SELECT extract(epoch FROM now())::int8 AS second) AS here
 ), gone AS (
     DELETE FROM rota.unique_key

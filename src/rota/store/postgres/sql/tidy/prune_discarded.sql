@@ -8,8 +8,7 @@ WITH gone AS (
     WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM rota.finished_discarded
         WHERE keep_until >= (
-            SELECT to_timestamp(least(last_value, extract(epoch FROM now())::int8) - 3600)
-            FROM rota.discarded_pruned)
+            SELECT to_timestamp(last_value - 3600) FROM rota.discarded_pruned)
           AND keep_until <= now() AND keep_until < 'infinity'
         ORDER BY keep_until LIMIT %(size)s::int8
         FOR UPDATE SKIP LOCKED))
