@@ -7,6 +7,7 @@ import pytest
 
 from rota.measure.bench import day
 from rota.measure.bench.scratch import Scratch, scratch
+from rota.measure.servers import PostgresServer
 from rota.store.operation import Statement
 from rota.store.postgres import clearing, tidy
 from rota.terminal.progress import Silent
@@ -23,10 +24,10 @@ EXAMINED = {
 
 
 @pytest.fixture
-def where(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scratch]:
-    """A server; the rings need not rest."""
+def where(postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scratch]:
+    """A server of its own: others' transactions would be holes; the rings need not rest."""
     monkeypatch.setattr(clearing, "REST", 0.0)
-    with scratch(postgres_url, private=False) as found:
+    with scratch(postgres_server.url, private=False) as found:
         yield found
 
 
