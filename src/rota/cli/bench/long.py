@@ -22,6 +22,8 @@ from rota.cli.bench.measuring import Where, measure, options
 @click.option("--no-holder", is_flag=True, help="The same load without an open transaction.")
 @click.option("--producer", is_flag=True, help="The open transaction has enqueued jobs, too; "
               "also times enqueues beside it.")  # fmt: skip
+@click.option("--day", is_flag=True, help="No load: write a day's dead rows beside the holder, and compare each "
+              "statement of a worker with itself before.")  # fmt: skip
 @options
 def hold(
     *,
@@ -33,6 +35,7 @@ def hold(
     keep: bool,
     no_holder: bool,
     producer: bool,
+    day: bool,
     **where: Unpack[Where],
 ) -> None:
     """Steady load while another session holds REPEATABLE READ with an xid: does anything change?
@@ -44,9 +47,14 @@ def hold(
     Examples:
       rota bench hold --private --seconds 300 --html hold.html
       rota bench hold --private --producer
+      rota bench hold --private --day
     """
     from rota.measure.bench.hold import hold as run
     from rota.measure.bench.steady import Course
+
+    if day:
+        _a_day(where, loaded=no_holder or producer)
+        return
 
     if producer and no_holder:
         raise click.UsageError("--producer is about the holder, which --no-holder leaves out")
@@ -57,6 +65,14 @@ def hold(
             scratch, course, holder=not no_holder, producer=producer, progress=progress
         ),
     )  # fmt: skip
+
+
+def _a_day(where: Where, *, loaded: bool) -> None:
+    from rota.measure.bench.day import day
+
+    if loaded:
+        raise click.UsageError("--day has a holder, and no load: leave out the other options")
+    measure("day", where, lambda scratch, progress: day(scratch, share=1.0, progress=progress))
 
 
 @click.command()

@@ -47,6 +47,10 @@ CURSOR_SIZE = 2 * 1024 * 1024
 """Bytes from which on the current table of the cursor is left: some twenty thousand entries, one for
 each lane that gave jobs to a claim."""
 
+CURSOR_SIZE_OF_LANE = 400
+"""The same for each plain lane, where these make more: four times what the entry of each takes. A ring that
+turned as soon as its entries were copied would never rest."""
+
 LEASE_SIZE = 512 * 1024
 """Bytes from which on the current table of the leases is left: dead rows take no more than that."""
 
@@ -83,6 +87,7 @@ FINISHED_STATE = sql("rings/finished_segments")
 FINISHED_TURN = sql("rings/finished_turn")
 FINISHED_KEPT = sql("rings/finished_kept")
 SLOTS = sql("rings/slots")
+PLAIN_LANES = sql("rings/plain_lanes")
 CURSOR_TURN = sql("rings/cursor_turn")
 LEASE_TURN = sql("rings/lease_turn")
 TALLY_TURN = sql("rings/tally_turn")
@@ -191,10 +196,16 @@ def turn_slots() -> Steps[tuple[list[str], list[tuple[str, int]]]]:
         other, other_size = slots[ring, False]
         if other_size:
             left.append((ring, other))
-        elif size >= largest:
+        elif size >= largest and not (ring == "cursor" and (yield from _lanes_fill(size))):
             yield turn()
             done.append(f"{ring}: table {current} is left with {size} bytes")
     return done, left
+
+
+def _lanes_fill(size: int) -> Steps[bool]:
+    """Whether so many lanes have cursors that a table of this size is not much more than these."""
+    [(lanes,)] = yield PLAIN_LANES()
+    return bool(size < lanes * CURSOR_SIZE_OF_LANE)
 
 
 @operation(Begin.HASTY)

@@ -170,6 +170,12 @@ CREATE TABLE rota.heartbeat (
 );
 CREATE INDEX heartbeat_order ON rota.heartbeat (session, at);
 
+-- Up to which second signs of life, unique keys past their period, and discarded jobs past their retention have
+-- been removed: housekeeping goes on there, and passes the dead rows before it.
+CREATE SEQUENCE rota.heartbeat_trimmed MINVALUE 0 START 0;
+CREATE SEQUENCE rota.key_trimmed MINVALUE 0 START 0;
+CREATE SEQUENCE rota.discarded_pruned MINVALUE 0 START 0;
+
 -- The suspects that a session began last; see rota/model/suspects.py.
 CREATE TABLE rota.lot (
     session bigint PRIMARY KEY REFERENCES rota.session ON DELETE CASCADE,
@@ -365,7 +371,7 @@ CREATE TABLE rota.cron_entry (
 -- How far each entry has come; append-only, and the highest seq counts. Its due times up to `since` have
 -- been dealt with, `due` is the next one (null: there is none), `last` the newest that has made a job.
 -- The key is also the last line of defence: two workers that deal with the same due time would both
--- append the same seq. Old marks are deleted now and then. Their dead rows are never walked: the
+-- append the same seq. Each new mark deletes the tenth before it. Dead rows are never walked: the
 -- newest mark is read from the index's right end.
 CREATE TABLE rota.cron_mark (
     entry integer NOT NULL REFERENCES rota.cron_entry ON DELETE CASCADE,
@@ -455,7 +461,7 @@ CREATE INDEX tally_xid ON rota.tally (xid);
 
 -- All totals as they were in one snapshot; append-only, and the highest seq counts. An element of
 -- the arrays is a lane, a state ('appended' for all entries that its log ever got, 'removed' for those
--- taken out by hand), an expiry and a number of jobs. `claimed` is the sum of all lanes' `taken`.
+-- taken out by hand), an expiry and a number of jobs. `claimed` is the sum of the `taken` of lanes in use.
 -- Who reads this table reads the two that inherit from it, which are a ring, and where all but the first mark
 -- are. (A partitioned table could not have replaced this one under older versions of Rota.)
 CREATE TABLE rota.tally_mark (
@@ -595,8 +601,8 @@ WHERE used.of_key AND (coalesce((
 -- Whether the tables were restored here from a dump: the cluster has another name, or there are transaction
 -- ids that are still to come here. A clone of a cluster's files has its name, and goes on from its ids.
 -- Whatever a snapshot shows lies before its xmax. A few probes, of which none walks dead rows, for each
--- sign of life of a worker, in tables that are never locked for long; origin_check.sql looks at more when
--- a worker starts.
+-- sign of life of a worker, in tables that are never locked for long: a lane that has nothing in the log
+-- does no harm, and is not looked at. origin_check.sql looks at more when a worker starts.
 CREATE VIEW rota.restored AS
 SELECT EXISTS (
         SELECT FROM rota.origin, pg_control_system() AS here
@@ -607,14 +613,22 @@ SELECT EXISTS (
     OR coalesce((
         SELECT pg_snapshot_xmax(mark.snapshot) > pg_snapshot_xmax(pg_current_snapshot())
         FROM rota.timer_mark AS mark ORDER BY mark.seq DESC LIMIT 1), false)
-    OR coalesce((
-        SELECT true FROM rota.lane
+    OR EXISTS (
+        WITH RECURSIVE used AS (
+            (SELECT job.lane FROM rota.log AS job ORDER BY job.lane, job.xid, job.id LIMIT 1)
+            UNION ALL
+            SELECT next.lane FROM used
+            CROSS JOIN LATERAL (
+                SELECT job.lane FROM rota.log AS job WHERE job.lane > used.lane
+                ORDER BY job.lane, job.xid, job.id LIMIT 1
+            ) AS next
+        )
+        SELECT FROM (SELECT lane FROM used LIMIT 1000) AS used
         CROSS JOIN LATERAL (
-            SELECT place.xid FROM rota.cursor AS place WHERE place.lane = lane.id
+            SELECT place.xid FROM rota.cursor AS place WHERE place.lane = used.lane
             ORDER BY place.lane DESC, place.seq DESC LIMIT 1
         ) AS place
-        WHERE NOT lane.of_key AND place.xid >= pg_snapshot_xmax(pg_current_snapshot())
-        LIMIT 1), false) AS sure;
+        WHERE place.xid >= pg_snapshot_xmax(pg_current_snapshot())) AS sure;
 
 -- The totals of this moment: those of the newest mark, and what came since. What came since is what
 -- transactions wrote that were running at the mark or began later. The log itself says what was

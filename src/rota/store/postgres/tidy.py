@@ -6,6 +6,10 @@ are deleted when it is over, in small batches.
 Behind a truncation that waits for its lock all claims wait. So no lock is asked for on a table that
 some transaction keeps: a round looks at the locks a few times, and a transaction that is there each time is not
 about to go. A `pg_dump` delays no claim, however long it takes and however many workers there are.
+
+Under an old snapshot what was deleted stays in the indexes, so a deletion that began at their left end would walk a
+day's dead rows. Each goes on where the last one ended; sequences say where that was. What comes later and belongs
+before that place (a transaction of an hour, a crash that undoes a round) stays: some rows that nothing reads.
 """
 
 from collections.abc import Sequence
@@ -33,11 +37,10 @@ LOCK_WAIT = sql("tidy/lock_wait")
 HOLDERS = sql("tidy/holders")
 PAUSE = sql("tidy/pause")
 HEARTBEAT_TRIM = sql("tidy/heartbeat_trim")
-MARK_TRIM = sql("tidy/mark_trim")
-CRON_TRIM = sql("tidy/cron_trim")
 KEY_TRIM = sql("tidy/key_trim")
 CANCEL_LEFT = sql("tidy/cancel_left")
 PRUNE_DISCARDED = sql("tidy/prune_discarded")
+DISCARDED_PRUNED = sql("tidy/discarded_pruned")
 
 
 @operation(Begin.NOTHING)
@@ -123,10 +126,8 @@ def _try(part: Operation[list[str]]) -> Steps[list[str]]:
 
 @operation(Begin.HASTY)
 def trim() -> Steps[None]:
-    """Forget old signs of life and old marks, and unique keys whose period is over."""
+    """Forget old signs of life, and unique keys whose period is over."""
     yield HEARTBEAT_TRIM()
-    yield MARK_TRIM()
-    yield CRON_TRIM()
     yield KEY_TRIM()
 
 
@@ -153,4 +154,6 @@ def prune_discarded() -> Steps[int]:
     if not mine:
         return 0
     [(removed,)] = yield PRUNE_DISCARDED(size=PRUNE_BATCH)
+    if removed < PRUNE_BATCH:
+        yield DISCARDED_PRUNED()
     return int(removed)

@@ -13,8 +13,9 @@ from itertools import islice, zip_longest
 
 from rota.model.job import ClaimedJob, SessionId
 from rota.store.operation import Apart, Begin, Steps, operation
-from rota.store.sqlite.claim_lanes import CLAIM_LANES, Candidate, candidates, note
+from rota.store.sqlite.claim_lanes import Candidate, candidates, note, open_lanes
 from rota.store.sqlite.counters import claimed
+from rota.store.sqlite.idle import in_use, lanes_in_use
 from rota.store.sqlite.rows import claimed_job
 from rota.store.sqlite.sessions import lost
 from rota.store.sqlite.statements import json_list, sql
@@ -45,12 +46,13 @@ def claim(
 
 def available(queues: Sequence[str]) -> Steps[bool]:
     """Whether there may be something to claim; reads, so that an idle worker locks nothing."""
-    found = yield CLAIM_QUEUES(queues=json_list([*dict.fromkeys(queues)]))
+    found = yield CLAIM_QUEUES(queues=json_list((yield from in_use(queues))))
     if not all(has_lanes for _, has_lanes in found):
         return True
+    used = (yield from lanes_in_use()) if found else None
     for queue, _ in found:
         # Lanes whose limits have no place are nothing to wake up for.
-        if (yield CLAIM_NEXT(queue=queue, size=1)) or (yield CLAIM_LANES(queue=queue, size=1)):
+        if (yield CLAIM_NEXT(queue=queue, size=1)) or (yield from open_lanes(queue, 1, used)):
             return True
     return False
 
@@ -66,7 +68,8 @@ def _claim(
     rooms: dict[str, int] = {}
     nexts: dict[str, Sequence[tuple[int, int]]] = {}
     with_lanes: list[str] = []
-    for queue, has_lanes in (yield CLAIM_QUEUES(queues=json_list([*dict.fromkeys(queues)]))):
+    wanted = json_list((yield from in_use(queues)))
+    for queue, has_lanes in (yield CLAIM_QUEUES(queues=wanted)):
         rooms[queue] = limit if most is None else min(limit, most.get(queue, limit))
         nexts[queue] = yield CLAIM_NEXT(queue=queue, size=rooms[queue])
         if has_lanes:

@@ -3,7 +3,7 @@
 One writer at a time makes limits exact: what runs is counted in the transaction that hands out more. A
 lane gives nothing while its limit has no place, and costs one probe then. Of the lanes of one priority,
 those that were served longest ago come first; each gives an equal share, first the next job of every
-lane, then the second one.
+lane, then the second one. Idle lanes are not looked at, see `idle.py`.
 """
 
 from collections import Counter
@@ -13,10 +13,18 @@ from typing import NamedTuple
 
 import msgspec
 
-from rota.store.operation import Steps
+from rota.store.operation import Rows, Statement, Steps
+from rota.store.sqlite.idle import lanes_in_use
 from rota.store.sqlite.statements import json_list, sql
 
 CLAIM_LANES = sql("claim/claim_lanes")
+CLAIM_LANES_USED = Statement(
+    "claim_lanes_used",
+    CLAIM_LANES.text.replace(
+        "rota_lane AS lane INDEXED BY rota_lane_order",
+        "json_each(:lanes) AS used CROSS JOIN rota_lane AS lane ON lane.id = used.value",
+    ),
+)
 CLAIM_LANES_NEXT = sql("claim/claim_lanes_next")
 LANES_SERVED = sql("claim/lanes_served")
 LIMITS_STARTED = sql("claim/limits_started")
@@ -89,8 +97,9 @@ def candidates(rooms: Mapping[str, int], size: int) -> Steps[Found]:
     lanes: dict[int, list[_Lane]] = {}
     places: dict[int, int] = {}
     keys: dict[int, str] = {}
+    used = yield from lanes_in_use()
     for queue in rooms:
-        for row in (yield CLAIM_LANES(queue=queue, size=min(size, LANES))):
+        for row in (yield from open_lanes(queue, min(size, LANES), used)):
             lane = _Lane._make((*row, queue))
             lanes.setdefault(lane.priority, []).append(lane)
             if lane.places is not None and lane.key is not None:
@@ -104,6 +113,13 @@ def candidates(rooms: Mapping[str, int], size: int) -> Steps[Found]:
         if size <= 0:
             break
     return Found(jobs, places, keys)
+
+
+def open_lanes(queue: str, size: int, used: str | None) -> Steps[Rows]:
+    """Up to `size` lanes of a queue that may give jobs, among those in use, or (`None`) all."""
+    if used is None:
+        return (yield CLAIM_LANES(queue=queue, size=size))
+    return (yield CLAIM_LANES_USED(queue=queue, size=size, lanes=used))
 
 
 def _share(lanes: Sequence[_Lane], room: _Room, size: int) -> Steps[tuple[list[Candidate], _Room]]:

@@ -4,7 +4,8 @@
 -- there; to take a number, a session must have seen the mark before it. While the ring of the marks turns,
 -- two may have the same number: each is right, and what one of them has not counted is not truncated.
 -- Walks: tally_mark's right end; log_order per lane in use and tally_xid from the newest mark's snapshot
--- on, never what was there before; cursor_order from lane to lane.
+-- on, never what was there before; cursor_order for each lane in use.
+-- Where there are many lanes, a lane that was given as much as it has handed out leaves the totals.
 -- A mark from the future is that of another cluster, before the first worker has come.
 WITH mark AS MATERIALIZED (
     SELECT seq, claimed,
@@ -15,8 +16,16 @@ WITH mark AS MATERIALIZED (
     SELECT lane, state, expires, jobs, recent FROM rota.counter WHERE (SELECT due FROM mark)
 ), handed AS MATERIALIZED (
     SELECT coalesce(sum(place.taken), 0)::int8 AS out
-    FROM rota.cursor_newest AS place
+    FROM rota.lane_used AS lane
+    CROSS JOIN LATERAL (
+        SELECT place.taken FROM rota.cursor AS place WHERE place.lane = lane.id
+        ORDER BY place.lane DESC, place.seq DESC LIMIT 1
+    ) AS place
     WHERE (SELECT due FROM mark)
+), even AS MATERIALIZED (
+    SELECT lane FROM counted
+    WHERE state IN ('appended', 'claimed', 'removed') AND NOT (SELECT few FROM rota.lane_few)
+    GROUP BY lane HAVING sum(CASE state WHEN 'appended' THEN jobs ELSE -jobs END) = 0
 ), total AS MATERIALIZED (
     SELECT mark.seq + 1 AS seq, pg_current_snapshot() AS snapshot, handed.out AS claimed,
            coalesce(total.lanes, '{}') AS lanes, coalesce(total.states, '{}') AS states,
@@ -28,6 +37,7 @@ WITH mark AS MATERIALIZED (
         SELECT array_agg(lane) AS lanes, array_agg(state) AS states, array_agg(expires) AS expires,
                array_agg(jobs) AS jobs
         FROM counted WHERE jobs <> 0 AND expires > now() - interval '1 second'
+          AND (state IN ('appended', 'claimed', 'removed') AND lane IN (SELECT lane FROM even)) IS NOT TRUE
     ) AS total
     WHERE mark.due
       AND (handed.out <> mark.claimed OR EXISTS (SELECT FROM counted WHERE recent > 0))

@@ -1,12 +1,13 @@
--- Each queue and priority, and how long ago the job that is next in it was enqueued: one probe of log_order
--- past each lane's cursor, and one for each hole that has ended. Counts no jobs. Key lanes are left out
+-- Each queue and priority that may have jobs in the log, and how long ago the job that is next in it was
+-- enqueued: one probe of log_order past each lane's cursor, and one for each hole that has ended. Counts no
+-- jobs, and does not walk idle lanes where there are many. Key lanes are left out
 -- where their limit has no place: their jobs wait for something else than a worker.
 SELECT lane.queue, lane.priority, queue.paused,
        extract(epoch FROM clock_timestamp() - min(next.enqueued_at))::float8
 FROM (
     SELECT lane.queue, lane.priority, lane.id, place.xid, place.id AS last, place.hole_xids,
            place.hole_ids
-    FROM rota.lane
+    FROM rota.lane_used AS lane
     CROSS JOIN LATERAL (
         SELECT place.xid, place.id, place.hole_xids, place.hole_ids
         FROM rota.cursor AS place WHERE place.lane = lane.id
@@ -16,7 +17,7 @@ FROM (
     UNION ALL
     SELECT queue, priority, lane, xid, id, hole_xids, hole_ids FROM rota.lane_ready
 ) AS lane
-JOIN rota.queue ON queue.name = lane.queue
+CROSS JOIN LATERAL (SELECT paused FROM rota.queue WHERE name = lane.queue LIMIT 1) AS queue
 CROSS JOIN LATERAL (
     SELECT least((
         SELECT job.enqueued_at FROM rota.log AS job

@@ -92,5 +92,9 @@ WITH mark AS MATERIALIZED (
     WHERE EXISTS (SELECT FROM due) OR EXISTS (SELECT FROM late)
        OR mark.ahead
        OR EXISTS (SELECT FROM rota.timer WHERE xid >= (SELECT pg_snapshot_xmax(snapshot) FROM mark))
+    RETURNING seq
+), forgotten AS (
+    -- By its number: under an old snapshot a look for old marks would find the dead ones of a day.
+    DELETE FROM rota.timer_mark WHERE seq = (SELECT seq - 10 FROM marked)
 )
 SELECT count(*) FROM job
