@@ -1,3 +1,6 @@
+-- What is idle costs nothing, however much of it there is, and what is old is removed without walking dead rows.
+-- Expands: older code goes on removing what is old as it did, and looks at fewer lanes.
+
 -- Whether tables were restored here from a dump, asked with each sign of life: only lanes with rows in the log
 -- are looked at, up to a thousand. A queue for each of ten thousand tenants cost every worker tens of milliseconds each time.
 CREATE OR REPLACE VIEW rota.restored AS
@@ -32,9 +35,3 @@ SELECT EXISTS (
 CREATE SEQUENCE rota.heartbeat_trimmed MINVALUE 0 START 0;
 CREATE SEQUENCE rota.key_trimmed MINVALUE 0 START 0;
 CREATE SEQUENCE rota.discarded_pruned MINVALUE 0 START 0;
-
--- Marks are forgotten one by one when new ones are made, from now on.
-DELETE FROM rota.timer_mark WHERE seq < (SELECT max(seq) - 10 FROM rota.timer_mark);
-DELETE FROM rota.cron_mark AS old
-USING (SELECT entry, max(seq) AS seq FROM rota.cron_mark GROUP BY entry) AS newest
-WHERE old.entry = newest.entry AND old.seq < newest.seq - 9;
