@@ -5,6 +5,7 @@ from shlex import quote
 
 from rota.doctor.amounts import count, duration
 from rota.doctor.finding import Finding, Severity, few
+from rota.model.patterns import meaning
 from rota.store.health import LaneFacts, RescueFacts, SessionFacts, WorkFacts
 
 RESCUE_PATIENCE = 15.0
@@ -41,9 +42,12 @@ def judge(work: WorkFacts, unseen: Container[str] = ()) -> list[Finding]:
     """Everything about jobs and workers, but for parts that could not be seen."""
     living = [session for session in work.sessions if alive(session)]
     dead = [session for session in work.sessions if not alive(session)]
-    attended = {queue for session in living for queue in session.queues}
-    if "sessions" in unseen:
-        attended = {lane.queue for lane in work.lanes}
+    served = {queue for session in living for queue in session.queues}
+    attended = {
+        lane.queue
+        for lane in work.lanes
+        if "sessions" in unseen or meaning(served, lane.queue) is not None
+    }
     findings = []
     if "sessions" not in unseen:
         findings += _workers(work, living)

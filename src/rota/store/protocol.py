@@ -143,6 +143,10 @@ class Store(Protocol):
         """
         ...
 
+    def queue_names(self) -> Operation[list[str]]:
+        """All queues that ever had a job, a setting or a pause, in no order; cheaper than `queues`."""
+        ...
+
     def pause(self, queue: str) -> Operation[bool]:
         """Stop claims from a queue; false if it was paused already. Creates the queue."""
         ...
@@ -214,6 +218,7 @@ class Store(Protocol):
     ) -> Operation[list[ClaimedJob]]:
         """Lease up to `limit` available jobs of queues that are not paused, in their order.
 
+        Of the queues, some may be named by patterns (`rota.model.patterns`), here as in `look` and `waker`.
         `woken` is a hint: there probably is something, so it need not be looked for first. `most`
         says for single queues how many of their jobs it may be.
 

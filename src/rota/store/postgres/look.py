@@ -1,6 +1,7 @@
 """What there is to do, in one statement: an idle worker asks for nothing else, once a second.
 
-A worker of many queues asks before which of them are in use.
+A worker of many queues asks before which of them are in use, and a worker that names its queues by
+patterns which queues there are.
 """
 
 from collections.abc import Sequence

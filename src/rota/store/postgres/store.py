@@ -164,6 +164,7 @@ class PostgresStore:
     resume = staticmethod(control.resume)
     set_queue = staticmethod(queue_settings.set_queue)
     queue_settings = staticmethod(queue_settings.queue_settings)
+    queue_names = staticmethod(lookup.queue_names)
     last_job = staticmethod(clear.last_job)
     clear = staticmethod(clear.clear)
     open_session = staticmethod(sessions.open_session)

@@ -12,9 +12,11 @@ from heapq import merge
 from itertools import islice, zip_longest
 
 from rota.model.job import ClaimedJob, SessionId
-from rota.store.operation import Apart, Begin, Steps, operation
+from rota.store.operation import Apart, Begin, Rows, Steps, operation
+from rota.store.queue_names import meant
 from rota.store.sqlite.claim_lanes import CLAIM_LANES, Candidate, candidates, note
 from rota.store.sqlite.counters import claimed
+from rota.store.sqlite.queues import QUEUE_NAMES
 from rota.store.sqlite.rows import claimed_job
 from rota.store.sqlite.sessions import lost
 from rota.store.sqlite.statements import json_list, sql
@@ -45,7 +47,7 @@ def claim(
 
 def available(queues: Sequence[str]) -> Steps[bool]:
     """Whether there may be something to claim; reads, so that an idle worker locks nothing."""
-    found = yield CLAIM_QUEUES(queues=json_list([*dict.fromkeys(queues)]))
+    found = yield from _claimable(queues)
     if not all(has_lanes for _, has_lanes in found):
         return True
     for queue, _ in found:
@@ -53,6 +55,12 @@ def available(queues: Sequence[str]) -> Steps[bool]:
         if (yield CLAIM_NEXT(queue=queue, size=1)) or (yield CLAIM_LANES(queue=queue, size=1)):
             return True
     return False
+
+
+def _claimable(wanted: Sequence[str]) -> Steps[Rows]:
+    """The queues with these names and patterns that may have something, and whether they have key lanes."""
+    queues = yield from meant(wanted, QUEUE_NAMES)
+    return (yield CLAIM_QUEUES(queues=json_list([*dict.fromkeys(queues)])))
 
 
 @operation(Begin.HASTY)
@@ -66,7 +74,7 @@ def _claim(
     rooms: dict[str, int] = {}
     nexts: dict[str, Sequence[tuple[int, int]]] = {}
     with_lanes: list[str] = []
-    for queue, has_lanes in (yield CLAIM_QUEUES(queues=json_list([*dict.fromkeys(queues)]))):
+    for queue, has_lanes in (yield from _claimable(queues)):
         rooms[queue] = limit if most is None else min(limit, most.get(queue, limit))
         nexts[queue] = yield CLAIM_NEXT(queue=queue, size=rooms[queue])
         if has_lanes:

@@ -157,6 +157,7 @@ class SqliteStore:
     resume = staticmethod(counting.resume)
     set_queue = staticmethod(queue_settings.set_queue)
     queue_settings = staticmethod(queue_settings.queue_settings)
+    queue_names = staticmethod(counting.queue_names)
     last_job = staticmethod(clearing.last_job)
     clear = staticmethod(clearing.clear)
 
