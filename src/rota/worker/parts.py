@@ -49,10 +49,25 @@ class Parts:
         leases = Leases()
         self._note_writer = NoteWriter(store, events)
         self._settler = Settler(store, events, leases, self._note_writer, board)
-        self._session = Session(store, config, events, board, app.cron.declarations())
-        self._upkeep = Upkeep(store, config, events, app.queues.discarded, board)
+        self._session = Session(
+            store, config, events, board, entries=app.cron.declarations(), tasks=app.tasks
+        )
+        self._upkeep = Upkeep(
+            store,
+            config,
+            events,
+            tasks=app.tasks,
+            keep=app.queues.discarded,
+            switchboard=board,
+        )
         self._claimer = Claimer(
-            store, config, events, session=self._session, leases=leases, switchboard=board
+            store,
+            config,
+            events,
+            tasks=app.tasks,
+            session=self._session,
+            leases=leases,
+            switchboard=board,
         )
         self._settings = Settings(app, config.queues, board)
         self._in_doubt = InDoubt(store, events, leases, board)

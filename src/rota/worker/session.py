@@ -13,7 +13,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rota.config import WorkerConfig
@@ -45,7 +45,9 @@ class Session:
         config: WorkerConfig,
         events: Events,
         switchboard: Switchboard,
+        *,
         entries: "Sequence[CronEntry]" = (),
+        tasks: Collection[str] = (),
     ) -> None:
         self.current: SessionId | None = None
         self._serving: Mapping[str, Sequence[SessionId]] = {}
@@ -56,7 +58,7 @@ class Session:
         self._switchboard = switchboard
         self._learnt: Mapping[str, QueueSettings] = {}
         self._info = SessionInfo(
-            socket.gethostname(), os.getpid(), config.queues, config.session_timeout
+            socket.gethostname(), os.getpid(), config.queues, config.session_timeout, tuple(tasks)
         )
         self._patterns = [*filter(is_pattern, config.queues)]
         self._entries = entries

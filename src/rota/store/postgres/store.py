@@ -1,6 +1,6 @@
 """The PostgreSQL store: a database, and the operations on it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from rota.store.postgres import (
@@ -68,7 +68,11 @@ class PostgresStore:
             connection = PostgresConnection(self._url, pooled=self._pooled, tuned=False)
         return PostgresTransaction(connection, self._keep)
 
-    def waker(self, queues: Sequence[str]) -> PostgresWaker:
+    def waker(
+        self,
+        queues: Sequence[str],
+        tasks: Collection[str] | None = None,  # noqa: ARG002 - SQLite's
+    ) -> PostgresWaker:
         """Something a worker of these queues can sleep on."""
         return PostgresWaker(self.connect(), queues, listen=not self._pooled)
 

@@ -84,13 +84,16 @@ class _Room(NamedTuple):
             self.limits[lane.limit] -= 1
 
 
-def candidates(rooms: Mapping[str, int], size: int) -> Steps[Found]:
-    """Up to `size` jobs of each priority that may start; `rooms` says how many of each queue."""
+def candidates(rooms: Mapping[str, int], size: int, tasks: str | None = None) -> Steps[Found]:
+    """Up to `size` jobs of each priority that may start; `rooms` says how many of each queue.
+
+    Of the lanes of single tasks only those of these `tasks`, a JSON array; `None`: of all.
+    """
     lanes: dict[int, list[_Lane]] = {}
     places: dict[int, int] = {}
     keys: dict[int, str] = {}
     for queue in rooms:
-        for row in (yield CLAIM_LANES(queue=queue, size=min(size, LANES))):
+        for row in (yield CLAIM_LANES(queue=queue, size=min(size, LANES), tasks=tasks)):
             lane = _Lane._make((*row, queue))
             lanes.setdefault(lane.priority, []).append(lane)
             if lane.places is not None and lane.key is not None:

@@ -7,7 +7,7 @@ these jobs run again; a crash of processes undoes nothing).
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,9 +63,9 @@ class SqliteStore:
             connection, self._spare = self._spare or self.connect(), None
         return SqliteTransaction(connection, self._keep)
 
-    def waker(self, queues: Sequence[str]) -> SqliteWaker:
-        """Something a worker of these queues can sleep on."""
-        return SqliteWaker(self.connect(), queues)
+    def waker(self, queues: Sequence[str], tasks: Collection[str] | None = None) -> SqliteWaker:
+        """Something a worker of these queues can sleep on, which knows these tasks."""
+        return SqliteWaker(self.connect(), queues, tasks)
 
     def listener(self) -> SqliteListener:
         """Something that hears of jobs that have ended."""

@@ -1,10 +1,10 @@
--- Each queue and priority, and how long ago the job that is next in it was enqueued: one probe of log_order
+-- Each queue and priority, jobs that were passed on apart by their tasks, and how long ago the job that is next in it was enqueued: one probe of log_order
 -- past each lane's cursor, and one for each hole that has ended. Counts no jobs. Key lanes are left out
 -- where their limit has no place: their jobs wait for something else than a worker.
 SELECT lane.queue, lane.priority, queue.paused,
-       extract(epoch FROM clock_timestamp() - min(next.enqueued_at))::float8
+       extract(epoch FROM clock_timestamp() - min(next.enqueued_at))::float8, lane.task
 FROM (
-    SELECT lane.queue, lane.priority, lane.id, place.xid, place.id AS last, place.hole_xids,
+    SELECT lane.queue, lane.priority, lane.task, lane.id, place.xid, place.id AS last, place.hole_xids,
            place.hole_ids
     FROM rota.lane
     CROSS JOIN LATERAL (
@@ -14,7 +14,9 @@ FROM (
     ) AS place
     WHERE NOT lane.of_key
     UNION ALL
-    SELECT queue, priority, lane, xid, id, hole_xids, hole_ids FROM rota.lane_ready
+    SELECT queue, priority, (SELECT task FROM rota.lane WHERE lane.id = ready.lane), lane, xid, id, hole_xids,
+           hole_ids
+    FROM rota.lane_ready AS ready
 ) AS lane
 JOIN rota.queue ON queue.name = lane.queue
 CROSS JOIN LATERAL (
@@ -32,5 +34,5 @@ CROSS JOIN LATERAL (
         ) AS late
     )) AS enqueued_at
 ) AS next
-GROUP BY lane.queue, lane.priority, queue.paused
-ORDER BY lane.queue, lane.priority
+GROUP BY lane.queue, lane.priority, queue.paused, lane.task
+ORDER BY lane.queue, lane.priority, lane.task
