@@ -3,7 +3,7 @@
 import pytest
 
 from rota import Limit, Unique
-from rota.model.job import ClaimedJob, JobId, Keys, Order, SessionId, SessionInfo
+from rota.model.job import ClaimedJob, JobFilter, JobId, Keys, Order, SessionId, SessionInfo
 from rota.model.settlement import completed, passed_on, released
 from rota.model.states import State
 from rota.store.connections import Connection
@@ -147,6 +147,20 @@ def test_cancelled_while_it_is_passed_on(store: Store, connection: Connection) -
     assert connection.run(store.retry([first, second])) == [first, second]
     left = {one.id for one in claim(store, connection, session, THEIRS)}
     assert left == {first, second}
+
+
+def test_cleared(store: Store, connection: Connection) -> None:
+    """Clearing a queue and listing its jobs reach what was passed on."""
+    session = open_session(store, connection)
+    jobs = enqueue(store, connection, 3, task=THEIRS)
+    pass_on(store, connection, session, claim(store, connection, session, OURS))
+    listed = connection.run(store.list_jobs(JobFilter(state=State.AVAILABLE, task=THEIRS)))
+    assert sorted(record.id for record in listed) == jobs
+    last = connection.run(store.last_job())
+    clear = store.clear("default", State.AVAILABLE, after=JobId(0), until=last, limit=10)
+    assert connection.run(clear).deleted == 3
+    [queue] = connection.run(store.queues())
+    assert queue.counts == {}
 
 
 def test_limits_hold(store: Store, connection: Connection) -> None:

@@ -60,13 +60,14 @@ def test_jobs_that_no_worker_takes() -> None:
     """A queue in which jobs wait is served by a living worker that names it, or by no worker."""
     looked = snapshot(
         *(queue(name) for name in ("mail-a", "video", "fax", "empty")),
-        lanes=(lane("mail-a", 5.0), lane("video", 5.0), lane("fax", 5.0)),
+        queue("paused", paused=True),
+        lanes=tuple(lane(name, 5.0) for name in ("mail-a", "video", "fax", "paused")),
         workers=(worker(queues=("mail-*",)), worker(queues=("video",), silent=16.0, timeout=15.0)),
     )
     shown = queue_rows(looked, History())
     assert {row.name: (row.served, row.waits_in_vain) for row in shown} == {
         "mail-a": (True, False), "video": (False, True), "fax": (False, True),
-        "empty": (False, False),
+        "empty": (False, False), "paused": (False, False),
     }  # fmt: skip
     assert sums(shown).unserved == 2
 

@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -42,11 +43,11 @@ def declare(apps: list[Rota], done: "Counter[str]", **options: Any) -> list[Task
     """The task of each."""
 
     def task(app: Rota, name: str) -> Task[..., Any, Any]:
-        @app.task(name=f"{name}.send", **options)
         async def send(number: int) -> None:
             done[f"{name} {number}"] += 1
 
-        return send
+        declared: Task[..., Any, Any] = app.task(name=f"{name}.send", **options)(send)
+        return declared
 
     return [task(app, name) for app, name in zip(apps, NAMES, strict=True)]
 
@@ -88,7 +89,7 @@ def test_jobs_one_after_the_other(apps: list[Rota], passed: "Counter[int]") -> N
         for number in range(30):
             began = time.monotonic()
             tasks[number % 3].enqueue(number)
-            until(lambda number=number: len(done) > number)
+            until(partial(done.get, f"{NAMES[number % 3]} {number}"))
             slowest = max(slowest, time.monotonic() - began)
     assert set(passed.values()) <= {1}
     assert slowest < 0.8, "a look once a second found it"

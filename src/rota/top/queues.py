@@ -35,8 +35,8 @@ class QueueRow:
 
     @property
     def waits_in_vain(self) -> bool:
-        """Whether jobs wait that no worker takes."""
-        return self.oldest is not None and not self.served
+        """Whether jobs wait that no worker takes, although the queue is not paused."""
+        return self.oldest is not None and not self.served and not self.paused
 
 
 def queue_rows(snapshot: Snapshot, history: History) -> list[QueueRow]:

@@ -130,7 +130,10 @@ def _work(unseen: dict[str, str]) -> Steps[WorkFacts]:
         lanes=tuple(LaneFacts(*row) for row in lanes),
         sessions=tuple(session(row) for row in sessions),
         rescued=tuple(RescueFacts(*row) for row in rescued),
-        passed_on=tuple(TaskFacts(*row, knowing=tuple(knowing)) for *row, knowing in passed_on),
+        passed_on=tuple(
+            TaskFacts(queue, task, jobs, oldest, tuple(knowing))
+            for queue, task, jobs, oldest, knowing in passed_on
+        ),
         overdue=late if late is not None and late > 0 else None,
         keys=tuple((queue, count) for queue, count in keys),
     )

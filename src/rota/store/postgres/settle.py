@@ -24,6 +24,7 @@ SETTLE_AGAIN = sql("settle/settle_again")
 APPEND_AGAIN = sql("settle/append_again")
 PASS_ON_LANES = sql("settle/pass_on_lanes")
 PASS_ON = sql("settle/pass_on")
+WAKE_QUEUE = sql("wake/wake_queue")
 CANCEL_AMONG = sql("settle/cancel_among")
 CANCEL_FORGET = sql("settle/cancel_forget")
 KEY_WAIT = sql("settle/key_wait")
@@ -214,7 +215,8 @@ def _write(settlements: Sequence[Settlement]) -> Steps[None]:
     if unknown := kinds.unknown:
         yield PASS_ON_LANES(jobs=unknown)
         # A statement of its own: its snapshot has the lanes that another transaction was making.
-        yield PASS_ON(jobs=unknown)
+        for (queue,) in (yield PASS_ON(jobs=unknown)):
+            yield WAKE_QUEUE(wake=queue)
     if waiting := kinds.waiting:
         yield SETTLE_WAIT(
             jobs=[settlement.job for settlement in waiting],

@@ -118,8 +118,8 @@ def _work(newest: int, unseen: dict[str, str]) -> Steps[WorkFacts]:
         sessions=tuple(session(row) for row in sessions),
         rescued=tuple(RescueFacts(*row) for row in rescued),
         passed_on=tuple(
-            TaskFacts(*row, knowing=tuple(msgspec.json.decode(knowing)))
-            for *row, knowing in passed_on
+            TaskFacts(queue, task, jobs, oldest, tuple(msgspec.json.decode(knowing)))
+            for queue, task, jobs, oldest, knowing in passed_on
         ),
         overdue=-due if due is not None and due < 0 else None,
         keys=tuple((queue, count) for queue, count in keys),

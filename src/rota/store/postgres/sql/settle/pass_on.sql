@@ -1,5 +1,5 @@
 -- append_again.sql for jobs of tasks that this worker does not know: each goes to the lane of its task, see
--- pass_on_lanes.sql, from which only workers claim that know the task. Wakes workers as enqueue.sql does.
+-- pass_on_lanes.sql, from which only workers claim that know the task. Gives their queues.
 WITH back AS MATERIALIZED (
     SELECT job.*, lane.queue, coalesce(own.id, job.lane) AS new_lane
     FROM unnest(%(jobs)s::int8[]) AS back (id)
@@ -24,7 +24,4 @@ WITH back AS MATERIALIZED (
            back.iteration, back.last_run
     FROM back ORDER BY back.xid, back.id
 )
-SELECT CASE WHEN pg_try_advisory_lock(7682001, hashtext(queue))
-            THEN pg_advisory_unlock(7682001, hashtext(queue)) IS NULL
-            ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), queue)) IS NULL END
-FROM (SELECT DISTINCT queue FROM back) AS woken
+SELECT DISTINCT queue FROM back
