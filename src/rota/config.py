@@ -15,7 +15,8 @@ class WorkerConfig:
     """How a worker behaves. All durations are in seconds.
 
     Args:
-        queues: The queues to claim from; empty for those of the app's tasks.
+        queues: The queues to claim from; empty for those of the app's tasks. `mail-*` means all whose
+            names match, also those that come later, and `*` all queues.
         concurrency: How many jobs run at once.
         processes: How many child processes run the jobs of `executor="process"`.
         prefetch: How many jobs it may hold beyond those that run. It claims fewer where jobs are

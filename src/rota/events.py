@@ -55,6 +55,17 @@ class WorkerStopping(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class QueueStrange(Event):
+    """A worker starts on a queue that none of its tasks names, and that has never had a job.
+
+    `queue` may be a pattern; `nearest` is the most similar name, if there is one.
+    """
+
+    queue: str
+    nearest: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class PausedLeft(Event):
     """A worker that drains stops, and leaves `count` jobs in a queue that is paused."""
 

@@ -17,6 +17,7 @@ from rota.events import (
     JobRetried,
     LeasesLost,
     PausedLeft,
+    QueueStrange,
     SessionLost,
     SessionRescued,
     StoreLost,
@@ -47,6 +48,7 @@ class Log:
     def __init__(self, events: Events) -> None:
         self._reminded: dict[str, float] = {}
         events.subscribe(WorkerStarted, self._worker_started)
+        events.subscribe(QueueStrange, self._queue_strange)
         events.subscribe(WorkerStopping, self._worker_stopping)
         events.subscribe(PausedLeft, self._paused_left)
         events.subscribe(WorkerStopped, self._worker_stopped)
@@ -66,6 +68,15 @@ class Log:
         queues = ", ".join(event.queues)
         extra = _fields(event, session=event.session)
         logger.info("worker started: session %d, queues %s", event.session, queues, extra=extra)
+
+    @staticmethod
+    def _queue_strange(event: QueueStrange) -> None:
+        line = "queue %s: no task here names it, and it has never had a job"
+        values = [event.queue]
+        if event.nearest is not None:
+            line += "; is %s meant?"
+            values.append(event.nearest)
+        logger.warning(line, *values, extra=_fields(event, queue=event.queue))
 
     @staticmethod
     def _worker_stopping(event: WorkerStopping) -> None:

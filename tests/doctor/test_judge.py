@@ -342,6 +342,22 @@ def test_rescued(jobs: int, severity: Severity) -> None:
 
 
 @pytest.mark.parametrize(
+    ("queues", "titles"),
+    [
+        (("*",), []),
+        (("video-*",), []),
+        (("mail", "v"), ["No worker takes jobs from queue video-a"]),
+    ],
+)
+def test_queues_that_a_pattern_means(queues: tuple[str, ...], titles: list[str]) -> None:
+    """A queue has a worker where a pattern of a living worker means it."""
+    lanes = (given.lane(queue="video-a", oldest=31.0),)
+    sessions = (given.session(queues=queues),)
+    found = given.wrong(given.postgres(work=given.work(lanes=lanes, sessions=sessions)))
+    assert [one.title for one in found] == titles
+
+
+@pytest.mark.parametrize(
     ("changes", "severity", "title"),
     [
         ({"oldest": 299.0}, OK, ""),

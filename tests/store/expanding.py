@@ -14,6 +14,9 @@ from rota.store.protocol import Store
 from rota.store.sqlite.schema import split
 from tests.store.schema import driver_of
 
+WALKS = re.compile(r"^-- Walks (\S+): \S", re.MULTILINE)
+"""A table whose rows a migration reads all the same, and why that does no harm."""
+
 HEADER = re.compile(r"^-- (Expands|Contracts): \S", re.MULTILINE)
 
 OLDEST_CODE = {
@@ -111,7 +114,10 @@ def complaints(store: Store, version: int, sql: str) -> list[str]:
         before = seen(store, driver)
         touched = apply(store, driver, sql)
         after = seen(store, driver)
-    found = [f"reads or writes rows of {name}" for name in touched & before.tables]
+    found = [
+        f"reads or writes rows of {name}"
+        for name in touched & before.tables - set(WALKS.findall(sql))
+    ]
     if headers == ["Contracts"]:
         if not (before.oldest_code or 0) < (after.oldest_code or 0) < version:
             found.append("does not raise oldest_code to a version between the last one and its own")

@@ -28,7 +28,7 @@ def snapshot(*queues: QueueRecord, moment: float = 0.0, **rest: Any) -> Snapshot
 
 def rows(*queues: QueueRecord, lanes: tuple[LaneFacts, ...] = ()) -> list[QueueRow]:
     """What a first look shows."""
-    return queue_rows(snapshot(*queues, lanes=lanes), History())
+    return queue_rows(snapshot(*queues, lanes=lanes, workers=(worker(queues=("*",)),)), History())
 
 
 def lane(queue: str, oldest: float | None, priority: int = 0) -> LaneFacts:

@@ -62,17 +62,21 @@ def test_it_always_fits(columns: tuple[Column[Any], ...], width: int) -> None:
 
 
 def test_cells() -> None:
-    """Zeros are dim, what is wrong stands out, a paused queue says so in words."""
+    """Zeros are dim, what is wrong stands out; a paused queue says so in words, one without a worker by a mark."""
     history = History()
     history.add(0.0, [queue()])
     looked = queue("mail", 10, 20, available=123_456, discarded=2)
     history.add(1.0, [looked])
-    [row] = queue_rows(snapshot(looked, lanes=(lane("mail", 75.0),)), history)
+    lanes, workers = (lane("mail", 75.0),), (worker(queues=("mail",)),)
+    [row] = queue_rows(snapshot(looked, lanes=lanes, workers=workers), history)
     cells = {column.title: column.cell(row) for column in QUEUES}
     assert cells["available"] == Cell("123k")
     assert cells["running"] == Cell("0", "dim")
     assert cells["discarded"] == Cell("2", "red")
     assert (cells["in/s"].text, cells["out/s"].text, cells["oldest"].text) == ("10", "20", "1m15s")
+    [row] = queue_rows(snapshot(looked, lanes=lanes), history)
+    cells = {column.title: column.cell(row) for column in QUEUES}
+    assert cells["oldest"] == Cell("1m!", "bold red")
     [row] = queue_rows(snapshot(queue(paused=True)), History())
     assert {column.title: column.cell(row) for column in QUEUES}["out/s"].text == "paused"
 

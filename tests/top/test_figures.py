@@ -48,6 +48,18 @@ def test_rate(value: float | None, text: str) -> None:
 def test_age(seconds: float | None, text: str) -> None:
     """Two units at most; never rounded up, so that no figure is ahead of its time."""
     assert figures.age(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (None, ""), (0.4, "<1s"), (45.0, "45s"), (99.0, "1m"), (3599.0, "59m"), (11_100.0, "3h"),
+        (187_200.0, "2d"), (9_000_000.0, "104d"),
+    ],
+)  # fmt: skip
+def test_roughly(seconds: float | None, text: str) -> None:
+    """With a mark behind it, it still fits into a figure's place."""
+    assert figures.roughly(seconds) == text
     assert len(text) <= SIX
 
 

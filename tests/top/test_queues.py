@@ -5,7 +5,7 @@ import pytest
 from rota.model.states import State
 from rota.top.history import History, Rates
 from rota.top.queues import POINTS, SORTS, arranged, next_sort, queue_rows, sums
-from tests.top.made import lane, queue, rows, snapshot
+from tests.top.made import lane, queue, rows, snapshot, worker
 
 
 def names(sort: str, wanted: str = "") -> list[str]:
@@ -54,6 +54,22 @@ def test_filter() -> None:
     """A part of the name, whatever its case; characters mean themselves."""
     assert names("name", "AI") == ["Mail", "paint"]
     assert names("name", ".") == []
+
+
+def test_jobs_that_no_worker_takes() -> None:
+    """A queue in which jobs wait is served by a living worker that names it, or by no worker."""
+    looked = snapshot(
+        *(queue(name) for name in ("mail-a", "video", "fax", "empty")),
+        queue("paused", paused=True),
+        lanes=tuple(lane(name, 5.0) for name in ("mail-a", "video", "fax", "paused")),
+        workers=(worker(queues=("mail-*",)), worker(queues=("video",), silent=16.0, timeout=15.0)),
+    )
+    shown = queue_rows(looked, History())
+    assert {row.name: (row.served, row.waits_in_vain) for row in shown} == {
+        "mail-a": (True, False), "video": (False, True), "fax": (False, True),
+        "empty": (False, False), "paused": (False, False),
+    }  # fmt: skip
+    assert sums(shown).unserved == 2
 
 
 def test_the_oldest_of_several_priorities() -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,9 +90,9 @@ def let_see(app: Rota, monkeypatch: pytest.MonkeyPatch, seen: Callable[[Look], L
     """Let the workers see what this makes of their looks."""
     real = app.database.store.look
 
-    def look(queues: Sequence[str], *, cron: bool = False) -> Operation[Look]:
+    def look(queues: Sequence[str], **options: Any) -> Operation[Look]:
         def steps() -> Steps[Look]:
-            return seen((yield from real(queues, cron=cron).steps))
+            return seen((yield from real(queues, **options).steps))
 
         return Stepped("look", steps(), Begin.READING)
 

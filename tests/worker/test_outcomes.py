@@ -19,7 +19,7 @@ from rota import (
     WorkerConfig,
 )
 from rota.errors import RotaError
-from rota.events import JobSettled
+from rota.events import JobSettled, TaskUnknown
 from rota.model.job import JobSpec, Order
 from rota.model.states import Move
 from tests.fixtures.workers import drained, until, working
@@ -314,12 +314,12 @@ def test_an_unknown_task(app: Rota) -> None:
         return 1
 
     [job] = app.database.run(app.database.store.enqueue(Order(JobSpec(task="not.here"), ["{}"])))
-    handle = app.job(job)
-    with working(app, concurrency=1):
-        record = in_(handle, State.SCHEDULED)
+    with app.events.collect(TaskUnknown) as unknown, working(app, concurrency=1):
+        until(lambda: unknown)
         assert known.enqueue().result(timeout=20) == 1
-    assert (record.attempt, record.errors) == (0, ())
-    assert waits(handle) < 10
+    record = app.job(job).record()
+    assert (record.state, record.attempt, record.errors) == (State.AVAILABLE, 0, ())
+    assert len(unknown) == 1
 
 
 def test_a_thousand_jobs_of_an_unknown_task(app: Rota, caplog: pytest.LogCaptureFixture) -> None:
@@ -329,9 +329,9 @@ def test_a_thousand_jobs_of_an_unknown_task(app: Rota, caplog: pytest.LogCapture
     async def known() -> None: ...
 
     for task in ("not.here", "nor.this"):
-        jobs = app.database.run(app.database.store.enqueue(Order(JobSpec(task=task), ["{}"] * 50)))
-    with working(app):
-        in_(app.job(jobs[-1]), State.SCHEDULED)
+        app.database.run(app.database.store.enqueue(Order(JobSpec(task=task), ["{}"] * 50)))
+    with app.events.collect(TaskUnknown) as unknown, working(app):
+        until(lambda: len(unknown) == 100)
     said = [record.message for record in caplog.records if "no task named" in record.message]
     assert sorted(line.split("'")[1] for line in said) == ["nor.this", "not.here"]
 
@@ -350,9 +350,8 @@ def test_another_worker_knows_the_task(app: Rota) -> None:
             ran.append(1)
 
         handle = new.enqueue()
-        with working(app):
-            in_(handle, State.SCHEDULED)
-        app.database.run(app.database.store.retry([handle.id]))
+        with app.events.collect(TaskUnknown) as unknown, working(app):
+            until(lambda: unknown)
         drained(newer)
         assert ran == [1]
         assert handle.record().state is State.COMPLETED

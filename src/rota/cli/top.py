@@ -135,6 +135,7 @@ def _document(
                 "in_per_second": row.rates.appended if row.rates else None,
                 "out_per_second": row.rates.claimed if row.rates else None,
                 "oldest_seconds": row.oldest,
+                "served": row.served,
             }
             for row in rows
         ],
@@ -196,7 +197,7 @@ def _say(address: str, snapshot: "Snapshot", rows: "Sequence[QueueRow]") -> None
                 *(row.counts.get(state, 0) for state in ranks),
                 rate(row.rates.appended if row.rates else None),
                 rate(row.rates.claimed if row.rates else None),
-                age(row.oldest),
+                age(row.oldest) + ("!" if row.waits_in_vain else ""),
             ]
             for row in rows
         ],

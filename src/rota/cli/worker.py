@@ -31,7 +31,8 @@ logger = logging.getLogger("rota")
     "queues",
     metavar="NAME",
     multiple=True,
-    help="Take jobs from this queue; may be repeated.  [default: those of the app's tasks]",
+    help="Take jobs from this queue; may be repeated, and be a pattern: 'mail-*', '*'.  "
+    "[default: those of the app's tasks]",
 )
 @click.option(
     "--concurrency",

@@ -1,11 +1,12 @@
 """Queues, workers and timers: what both backends have."""
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from shlex import quote
 
 from rota.doctor.amounts import count, duration
 from rota.doctor.finding import Finding, Severity, few
-from rota.store.health import LaneFacts, RescueFacts, SessionFacts, WorkFacts
+from rota.model.patterns import meaning
+from rota.store.health import MOST_JOBS, LaneFacts, RescueFacts, SessionFacts, WorkFacts
 
 RESCUE_PATIENCE = 15.0
 """Seconds beyond its timeout after which a silent worker's jobs should have been taken over."""
@@ -41,20 +42,26 @@ def judge(work: WorkFacts, unseen: Container[str] = ()) -> list[Finding]:
     """Everything about jobs and workers, but for parts that could not be seen."""
     living = [session for session in work.sessions if alive(session)]
     dead = [session for session in work.sessions if not alive(session)]
-    attended = {queue for session in living for queue in session.queues}
-    if "sessions" in unseen:
-        attended = {lane.queue for lane in work.lanes}
+    served = {queue for session in living for queue in session.queues}
+    attended = {
+        lane.queue
+        for lane in work.lanes
+        if "sessions" in unseen or meaning(served, lane.queue) is not None
+    }
     findings = []
     if "sessions" not in unseen:
         findings += _workers(work, living)
         findings += few([_dead(session, living) for session in dead], SHOWN, "silent workers")
         long = [_long(session) for session in living if (session.oldest_lease or 0) >= LONG_LEASE]
         findings += few(long, SHOWN, "workers whose jobs run for long")
+    unknown = _unknown(work, living) if "sessions" not in unseen else {}
+    findings += few([*unknown.values()], SHOWN, "tasks that no worker knows")
     findings += few(
         [_rescued(rescued) for rescued in work.rescued], SHOWN, "tasks whose workers died"
     )
     if "queues" not in unseen:
-        findings += _queues(work.lanes, attended)
+        lanes = [lane for lane in work.lanes if (lane.queue, lane.task) not in unknown]
+        findings += _queues(lanes, attended)
     many = [_many_keys(queue, keys) for queue, keys in work.keys if keys >= MANY_KEYS]
     findings += few(many, SHOWN, "queues with many keys")
     if "timers" not in unseen:
@@ -150,7 +157,28 @@ def _rescued(rescued: RescueFacts) -> Finding:
     )
 
 
-def _queues(lanes: tuple[LaneFacts, ...], attended: Container[str]) -> list[Finding]:
+def _unknown(work: WorkFacts, living: list[SessionFacts]) -> dict[tuple[str, str | None], Finding]:
+    """The tasks that no living worker of their queue knows, by queue and task; none where none lives."""
+    found: dict[tuple[str, str | None], Finding] = {}
+    for facts in work.passed_on if living else ():
+        knowing = (session for session in living if session.id in facts.knowing)
+        if any(meaning(session.queues, facts.queue) is not None for session in knowing):
+            continue
+        jobs = f"{count(facts.jobs, 'job')} of it {'waits' if facts.jobs == 1 else 'wait'}"
+        jobs = f"At least {jobs}" if facts.jobs >= MOST_JOBS else jobs
+        severity = Severity.CRITICAL if facts.oldest >= UNATTENDED_LONG else Severity.WARNING
+        found[facts.queue, facts.task] = Finding(
+            severity if facts.oldest >= UNATTENDED else Severity.NOTE,
+            "tasks",
+            f"No worker of queue {facts.queue} knows the task {facts.task}",
+            f"{jobs}; the first was enqueued {duration(facts.oldest)} ago. Is a module not imported, a "
+            "task renamed, or an application without a worker?",
+            f"{START} --queue {quote(facts.queue)}",
+        )
+    return found
+
+
+def _queues(lanes: Sequence[LaneFacts], attended: Container[str]) -> list[Finding]:
     oldest: dict[str, LaneFacts] = {}
     for lane in lanes:
         if lane.oldest is not None:

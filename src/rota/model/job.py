@@ -250,12 +250,16 @@ class Cleared(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """A worker's host, process and queues. Without a renewal its session lives `timeout` seconds."""
+    """A worker's host, process, queues and tasks; `None`: it does not say which tasks it knows.
+
+    Without a renewal its session lives `timeout` seconds.
+    """
 
     host: str
     pid: int
     queues: tuple[str, ...]
     timeout: float
+    tasks: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ class Settlement(NamedTuple):
     `delay` is in seconds and used by retry, snooze and release. `keep` is how many seconds a finished
     job stays readable; 0: it leaves no row behind. Where it is `None`, a discarded job stays until it
     is deleted or retried, and others leave no row. `result` and `error` are JSON text.
-    `unique_key` is the job's; `at` is when it comes round again, else after `delay`.
+    `unique_key` is the job's; `at` is when it comes round again, else after `delay`. `unknown`: the job
+    is released since the worker does not know its task; from then on it is for those alone that do.
     """
 
     job: JobId
@@ -40,6 +41,7 @@ class Settlement(NamedTuple):
     error: str | None = None
     unique_key: str | None = None
     at: datetime | None = None
+    unknown: bool = False
 
 
 class RemoteError(Exception):
@@ -73,6 +75,11 @@ def cancelled(job: ClaimedJob, keep: float | None) -> Settlement:
 def released(job: ClaimedJob, delay: float = 0.0) -> Settlement:
     """The job did not run here and goes back for other workers. No attempt is spent."""
     return Settlement(job.id, job.lease, Move.RELEASE, delay, unique_key=job.unique_key)
+
+
+def passed_on(job: ClaimedJob) -> Settlement:
+    """The worker does not know the job's task: it goes to those that do. No attempt is spent."""
+    return released(job)._replace(unknown=True)
 
 
 def decide(

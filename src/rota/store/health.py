@@ -14,15 +14,40 @@ from rota.model.job import JobId
 Unseen = Mapping[str, str]
 """The parts that could not be looked at, by their name, and why."""
 
+MOST_JOBS = 1000
+"""Up to how many jobs of a task in a queue are counted."""
+
 
 @dataclass(frozen=True, slots=True)
 class LaneFacts:
-    """One queue and priority, and how long ago the next job in it was enqueued."""
+    """One queue and priority, and how long ago the next job in it was enqueued.
+
+    Attributes:
+        task: The task of these jobs, where a worker that did not know it has passed them on.
+    """
 
     queue: str
     priority: int
     paused: bool
     oldest: float | None
+    task: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """Jobs of one task that wait in a queue, passed on by workers that did not know the task.
+
+    Attributes:
+        jobs: How many they are; from `MOST_JOBS` on there may be more.
+        oldest: Seconds since the first of them was enqueued.
+        knowing: The sessions that know the task, or do not say which tasks they know.
+    """
+
+    queue: str
+    task: str
+    jobs: int
+    oldest: float
+    knowing: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +90,7 @@ class WorkFacts:
         newest: The version that this Rota needs.
         oldest_code: The oldest version whose code works with the tables, where they are newer than this Rota.
         overdue: For how long the first job in the timer has been due; None if none is.
+        passed_on: Jobs of tasks that some worker did not know.
         keys: How many keys of limits and fair shares each queue has in use: with jobs that wait, on
             PostgreSQL also with those that run or have just ended.
     """
@@ -75,6 +101,7 @@ class WorkFacts:
     sessions: tuple[SessionFacts, ...] = ()
     rescued: tuple[RescueFacts, ...] = ()
     overdue: float | None = None
+    passed_on: tuple[TaskFacts, ...] = ()
     keys: tuple[tuple[str, int], ...] = ()
     oldest_code: int = 0
 

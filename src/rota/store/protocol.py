@@ -6,7 +6,7 @@ or ten for an operation, and may keep jobs as a log (PostgreSQL) or as rows (SQL
 conformance suite, `tests/store`, holds for all of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -83,8 +83,8 @@ class Store(Protocol):
         """A new connection outside of the pool, for a part of the program; nothing is opened yet."""
         ...
 
-    def waker(self, queues: Sequence[str]) -> Waker:
-        """Something a worker of these queues can sleep on."""
+    def waker(self, queues: Sequence[str], tasks: Collection[str] | None = None) -> Waker:
+        """Something a worker of these queues can sleep on, which knows these tasks or, if `None`, all."""
         ...
 
     def listener(self) -> Listener:
@@ -168,6 +168,10 @@ class Store(Protocol):
         """
         ...
 
+    def queue_names(self) -> Operation[list[str]]:
+        """All queues that ever had a job, a setting or a pause, in no order; cheaper than `queues`."""
+        ...
+
     def pause(self, queue: str) -> Operation[bool]:
         """Stop claims from a queue; false if it was paused already. Creates the queue."""
         ...
@@ -236,11 +240,14 @@ class Store(Protocol):
         *,
         woken: bool = False,
         most: Mapping[str, int] | None = None,
+        tasks: Collection[str] | None = None,
     ) -> Operation[list[ClaimedJob]]:
         """Lease up to `limit` available jobs of queues that are not paused, in their order.
 
+        Of the queues, some may be named by patterns (`rota.model.patterns`), here as in `look` and `waker`.
         `woken` is a hint: there probably is something, so it need not be looked for first. `most`
-        says for single queues how many of their jobs it may be.
+        says for single queues how many of their jobs it may be. `tasks` are those that the worker
+        knows; jobs of others may be among those it gets, until they are settled as `unknown`.
 
         Raises:
             LeaseLost: The session is not alive any more. Where there is nothing to claim, the
@@ -269,7 +276,9 @@ class Store(Protocol):
         """Keep what handlers told of their runs. Writing a note a second time changes nothing."""
         ...
 
-    def look(self, queues: Sequence[str], *, cron: bool = False) -> Operation[Look]:
+    def look(
+        self, queues: Sequence[str], *, tasks: Collection[str] | None = None, cron: bool = False
+    ) -> Operation[Look]:
         """What there is to do; changes nothing, and may say that there is more than there is.
 
         `cron`: also when the next cron entry is due, which takes the longer, the more there are.

@@ -11,7 +11,7 @@ from rota.store.health import SessionFacts
 from rota.terminal import tables
 from rota.terminal.output import harmless
 from rota.terminal.tables import SHORT, fit
-from rota.top.figures import age, number, rate, sparkline
+from rota.top.figures import age, number, rate, roughly, sparkline
 from rota.top.queues import POINTS, QueueRow
 
 Row = TypeVar("Row")
@@ -108,6 +108,12 @@ def _went(row: QueueRow) -> Cell:
     return Cell(rate(row.rates.claimed) if row.rates else "", _dim(row.rates and row.rates.claimed))
 
 
+def _oldest(row: QueueRow) -> Cell:
+    if row.waits_in_vain:
+        return Cell(f"{roughly(row.oldest)}!", "bold red")
+    return Cell(age(row.oldest))
+
+
 def _dim(value: float | None) -> str:
     return "" if value else "dim"
 
@@ -122,7 +128,7 @@ QUEUES: tuple[Column[QueueRow], ...] = (
     _jobs(State.DISCARDED, 5, "red"),
     Column("in/s", "in/s", 7, _came),
     Column("out/s", "out/s", 3, _went),
-    Column("oldest", "oldest", 4, lambda row: Cell(age(row.oldest))),
+    Column("oldest", "oldest", 4, _oldest),
     Column("out, 1 min", "1 min", 10, lambda row: Cell(sparkline(row.course), "green"), POINTS),
 )
 

@@ -21,6 +21,7 @@ in/s, out/s  jobs per second that became available, that were taken by
              workers take no jobs from the queue.
 oldest       how long ago the next job to start was enqueued; for
              delayed and retried jobs their wait is included.
+             "!": no living worker takes jobs from the queue.
 1 min        out/s of the last minute, five seconds a bar
 
 Workers: how many jobs they hold (some have not started), for how long

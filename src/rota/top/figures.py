@@ -1,5 +1,6 @@
 """Numbers and durations in at most six characters, and a minute in a few."""
 
+import re
 from collections.abc import Sequence
 
 LONG_NUMBER = 100_000
@@ -46,6 +47,11 @@ def age(seconds: float | None) -> str:
         return f"{whole // HOUR}h{whole % HOUR // MINUTE:02}m"
     days = whole // DAY
     return f"{days}d{whole % DAY // HOUR:02}h" if days < 100 else f"{days}d"  # noqa: PLR2004
+
+
+def roughly(seconds: float | None) -> str:
+    """The largest unit of a duration alone, such as "<1s", "45s", "12m", "3h", "2d"."""
+    return re.sub(r"(\d[dhm]).*", r"\1", age(seconds))
 
 
 def sparkline(values: Sequence[float | None]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rota.model.patterns import meaning
 from rota.model.states import State
 from rota.top.history import History, Rates
 from rota.top.snapshot import Snapshot
@@ -18,6 +19,7 @@ class QueueRow:
 
     Attributes:
         rates: Per second; None after a single look.
+        served: Whether a living worker takes its jobs.
         oldest: Seconds since the next job to start was enqueued, the longest of all priorities;
             for delayed and retried jobs their wait is included.
         course: Claims per second during the last minute.
@@ -29,6 +31,12 @@ class QueueRow:
     rates: Rates | None
     oldest: float | None
     course: tuple[float | None, ...]
+    served: bool = True
+
+    @property
+    def waits_in_vain(self) -> bool:
+        """Whether jobs wait that no worker takes, although the queue is not paused."""
+        return self.oldest is not None and not self.served and not self.paused
 
 
 def queue_rows(snapshot: Snapshot, history: History) -> list[QueueRow]:
@@ -37,6 +45,8 @@ def queue_rows(snapshot: Snapshot, history: History) -> list[QueueRow]:
     for lane in snapshot.lanes:
         if lane.oldest is not None:
             oldest[lane.queue] = max(lane.oldest, oldest.get(lane.queue, 0.0))
+    living = (worker for worker in snapshot.workers if worker.silent <= worker.timeout)
+    served = {queue for worker in living for queue in worker.queues}
     return [
         QueueRow(
             name=queue.name,
@@ -45,6 +55,7 @@ def queue_rows(snapshot: Snapshot, history: History) -> list[QueueRow]:
             rates=history.rates(queue.name),
             oldest=oldest.get(queue.name),
             course=tuple(history.course(queue.name, POINTS)),
+            served=meaning(served, queue.name) is not None,
         )
         for queue in snapshot.queues
     ]
@@ -84,10 +95,11 @@ def arranged(rows: Sequence[QueueRow], sort: str, wanted: str) -> list[QueueRow]
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """All queues together, shown or not."""
+    """All queues together, shown or not; `unserved`: jobs wait in them, and no worker takes them."""
 
     queues: int
     paused: int
+    unserved: int
     counts: Mapping[State, int]
     rates: Rates | None
 
@@ -98,6 +110,7 @@ def sums(rows: Sequence[QueueRow]) -> Sums:
     return Sums(
         queues=len(rows),
         paused=sum(row.paused for row in rows),
+        unserved=sum(row.waits_in_vain for row in rows),
         counts={state: sum(row.counts.get(state, 0) for row in rows) for state in State},
         rates=Rates(sum(rate.appended for rate in known), sum(rate.claimed for rate in known))
         if known

@@ -277,6 +277,8 @@ class Top(App[None]):
         ]
         if total.paused:
             parts.append(f"{total.paused} paused")
+        if total.unserved:
+            parts.append(f"{total.unserved} without a worker")
         sort = f"by {self._sort}"
         while len(parts) > 1 and len(" · ".join(parts)) > self.size.width - len(sort) - 3:
             parts.pop()

@@ -20,7 +20,7 @@ from rota.config import WorkerConfig
 from rota.events import Events, JobOverdue, JobStarted, TaskUnknown
 from rota.model.job import ClaimedJob, JobId
 from rota.model.notes import Notes, RunNotes
-from rota.model.settlement import Settlement, cancelled, released
+from rota.model.settlement import Settlement, cancelled, passed_on, released
 from rota.outcome import Outcome
 from rota.worker.batches import CANCELLED, Batch
 from rota.worker.ending import failed, returned, too_long
@@ -31,9 +31,6 @@ from rota.worker.undone import undone
 
 Given = tuple[list[object], dict[str, object]]
 """What a handler is called with, by place and by name."""
-
-UNKNOWN_DELAY = 5.0
-"""Seconds until a job of a task that this worker does not have is offered to the workers again."""
 
 
 class Stop(Enum):
@@ -181,7 +178,7 @@ class Calls:
         )
 
     def _unknown(self, job: ClaimedJob) -> Settlement:
-        settlement = released(job, UNKNOWN_DELAY)
+        settlement = passed_on(job)
         self._events.emit(TaskUnknown(job))
         return settlement
 

@@ -9,7 +9,7 @@ batches are gathered it asks for what is missing in them, too.
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from rota.config import WorkerConfig
 from rota.errors import LeaseLost
@@ -50,7 +50,7 @@ NOTHING: tuple[SessionId, list[ClaimedJob]] = (SessionId(0), [])
 
 
 class Claimer:
-    """Claims jobs and delivers them to the event loop."""
+    """Claims jobs of `tasks` and delivers them to the event loop."""
 
     def __init__(
         self,
@@ -58,6 +58,7 @@ class Claimer:
         config: WorkerConfig,
         events: Events,
         *,
+        tasks: Collection[str],
         session: Session,
         leases: Leases,
         switchboard: Switchboard,
@@ -65,11 +66,12 @@ class Claimer:
         self._store = store
         self._config = config
         self._queues = list(config.queues)
+        self._tasks = tasks
         self._events = events
         self._session = session
         self._leases = leases
         self._switchboard = switchboard
-        self._waker = store.waker(config.queues)
+        self._waker = store.waker(config.queues, tasks)
         self._connection = self._waker.connection
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -213,7 +215,9 @@ class Claimer:
                 self._doubtful = False
                 with self._leases.held(session) as held:
                     self._connection.run(self._store.release(session, held))
-            claim = self._store.claim(session, self._queues, want, woken=self._news, most=room)
+            claim = self._store.claim(
+                session, self._queues, want, woken=self._news, most=room, tasks=self._tasks
+            )
             self._news = False
             answer = self._connection.send(claim)
         finally:

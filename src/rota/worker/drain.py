@@ -3,16 +3,19 @@
 from rota.database.database import Database
 from rota.events import PausedLeft
 from rota.model.job import JobFilter
+from rota.model.patterns import meant
 from rota.model.states import State
 
 
-def left_over(database: Database, queues: tuple[str, ...]) -> list[PausedLeft] | None:
-    """What is left in paused queues, for which a worker would wait without end.
+def left_over(database: Database, wanted: tuple[str, ...]) -> list[PausedLeft] | None:
+    """What is left in paused queues, for which a worker of these would wait without end.
 
     `None` while other jobs of these queues wait, or run on any worker.
     """
     store = database.store
-    paused = {queue.name for queue in database.run(store.queues()) if queue.paused}
+    known = database.run(store.queues())
+    queues = meant(wanted, (queue.name for queue in known))
+    paused = {queue.name for queue in known if queue.paused}
     awaited = [
         (queue, state)
         for queue in queues

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from rota.app.app import Rota
 from rota.config import WorkerConfig
 from rota.errors import RotaError
-from rota.events import WorkerStarted, WorkerStopped, WorkerStopping
+from rota.events import QueueStrange, WorkerStarted, WorkerStopped, WorkerStopping
+from rota.model.patterns import strange
 from rota.model.settlement import released
 from rota.worker.call import Calls
 from rota.worker.claim import Claimer
@@ -43,14 +44,30 @@ class Parts:
         refuse: Callable[[RotaError], None],
     ) -> None:
         store, events, board = app.database.store, app.events, Switchboard()
+        self._app = app
         self._config, self._events = config, events
         leases = Leases()
         self._note_writer = NoteWriter(store, events)
         self._settler = Settler(store, events, leases, self._note_writer, board)
-        self._session = Session(store, config, events, board, app.cron.declarations())
-        self._upkeep = Upkeep(store, config, events, app.queues.discarded, board)
+        self._session = Session(
+            store, config, events, board, entries=app.cron.declarations(), tasks=app.tasks
+        )
+        self._upkeep = Upkeep(
+            store,
+            config,
+            events,
+            tasks=app.tasks,
+            keep=app.queues.discarded,
+            switchboard=board,
+        )
         self._claimer = Claimer(
-            store, config, events, session=self._session, leases=leases, switchboard=board
+            store,
+            config,
+            events,
+            tasks=app.tasks,
+            session=self._session,
+            leases=leases,
+            switchboard=board,
         )
         self._settings = Settings(app, config.queues, board)
         self._in_doubt = InDoubt(store, events, leases, board)
@@ -99,15 +116,24 @@ class Parts:
         """
         try:
             self._number = await asyncio.to_thread(self._session.open)
+            known = await asyncio.to_thread(self._queues)
         except RotaError:
             self._session.close()
             self._claimer.stop()
             raise
         self._events.emit(WorkerStarted(self._number, self._config.queues))
+        for queue, nearest in strange(self._config.queues, known).items():
+            self._events.emit(QueueStrange(queue, nearest))
         self._settler.start()
         if self._config.upkeep:
             self._upkeep.start()
         self._claimer.start()
+
+    def _queues(self) -> set[str]:
+        """The queues that exist, and those of the app's tasks."""
+        database = self._app.database
+        named = {task.options.queue for task in self._app.tasks.values()}
+        return named.union(database.run(database.store.queue_names()))
 
     async def stop(self, abort: asyncio.Event) -> None:
         """Stop claiming, give back, let finish (until `abort`), write the rest, close the session."""

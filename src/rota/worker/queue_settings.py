@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from rota.app.app import Rota
+from rota.model.patterns import meaning
 from rota.model.queue_settings import QueueSettings
 from rota.worker.switchboard import Switchboard
 
@@ -12,7 +13,7 @@ class Settings:
 
     def __init__(self, app: Rota, queues: Collection[str], switchboard: Switchboard) -> None:
         self._app = app
-        self._queues = frozenset(queues)
+        self._queues = tuple(queues)
         self._switchboard = switchboard
         self._concurrency: dict[str, int] = {}
 
@@ -20,7 +21,7 @@ class Settings:
         """Heed what the database says of queues from now on."""
         self._app.queues.learn(stored)
         every = self._app.queues.concurrency()
-        mine = {queue: most for queue, most in every.items() if queue in self._queues}
+        mine = {queue: most for queue, most in every.items() if meaning(self._queues, queue)}
         if mine != self._concurrency:
             self._concurrency = mine
             self._switchboard.share(mine)

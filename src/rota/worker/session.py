@@ -13,13 +13,14 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rota.config import WorkerConfig
 from rota.errors import RotaError
 from rota.events import Events, SessionLost
 from rota.model.job import SessionId, SessionInfo
+from rota.model.patterns import is_pattern, meaning
 from rota.model.queue_settings import QueueSettings
 from rota.store.protocol import Store
 from rota.worker.deadline import Deadline
@@ -44,7 +45,9 @@ class Session:
         config: WorkerConfig,
         events: Events,
         switchboard: Switchboard,
+        *,
         entries: "Sequence[CronEntry]" = (),
+        tasks: Collection[str] = (),
     ) -> None:
         self.current: SessionId | None = None
         self._serving: Mapping[str, Sequence[SessionId]] = {}
@@ -55,8 +58,9 @@ class Session:
         self._switchboard = switchboard
         self._learnt: Mapping[str, QueueSettings] = {}
         self._info = SessionInfo(
-            socket.gethostname(), os.getpid(), config.queues, config.session_timeout
+            socket.gethostname(), os.getpid(), config.queues, config.session_timeout, tuple(tasks)
         )
+        self._patterns = [*filter(is_pattern, config.queues)]
         self._entries = entries
         self._deadline = Deadline(self._miss, config.heartbeat)
         self._ends = threading.Lock()
@@ -70,6 +74,8 @@ class Session:
         A worker that is alone does, and so does a worker that does not know of the others yet.
         """
         serving = self._serving.get(queue, ())
+        if not serving and (pattern := meaning(self._patterns, queue)) is not None:
+            serving = self._serving.get(pattern, ())
         if len(serving) < 2 or self.current not in serving:  # noqa: PLR2004 - alone
             return True
         # Scattered: transactions come in a rhythm, in which one worker would always be the first.

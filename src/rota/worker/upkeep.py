@@ -8,7 +8,7 @@ the same at once do no harm: the store sees to that.
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from rota.config import WorkerConfig
 from rota.events import Events, JobsStaged, SessionRescued, Tidied
@@ -47,7 +47,7 @@ TIDY_ANYWAY = 60.0
 class Upkeep:
     """A thread that stages, rescues, counts and tidies.
 
-    `keep` says how long discarded jobs of single queues stay.
+    `tasks` are those whose jobs it looks for; `keep` says how long discarded jobs of single queues stay.
     """
 
     def __init__(
@@ -55,12 +55,15 @@ class Upkeep:
         store: Store,
         config: WorkerConfig,
         events: Events,
+        *,
+        tasks: Collection[str],
         keep: Callable[[], Mapping[str, float]],
         switchboard: Switchboard,
     ) -> None:
         self._store = store
         self._config = config
         self._events = events
+        self._tasks = tasks
         self._keep = keep
         self._switchboard = switchboard
         self._counted = 0
@@ -96,7 +99,8 @@ class Upkeep:
     def _step(self) -> None:
         self._nudge.clear()
         cron = self._cron.wants_to_know()
-        look = self._connection.run(self._store.look(self._config.queues, cron=cron))
+        looking = self._store.look(self._config.queues, tasks=self._tasks, cron=cron)
+        look = self._connection.run(looking)
         heard = self._rescue(look)
         due = self._stage() if look.due == 0 else look.due
         if look.available:

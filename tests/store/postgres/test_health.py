@@ -187,7 +187,7 @@ def test_the_doctor_does_not_wait(db: Database) -> None:
     holder = db.bare()
     holder.execute("LOCK TABLE rota.session IN ACCESS EXCLUSIVE MODE")
     facts = facts_of(db.store)
-    assert set(facts.unseen) == {"sessions", "tables"}
+    assert set(facts.unseen) == {"sessions", "tables", "tasks"}
     assert "lock timeout" in facts.unseen["sessions"]
     assert facts.work.schema == facts.work.newest
     [unseen] = findings(db, "unseen")

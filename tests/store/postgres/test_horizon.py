@@ -33,7 +33,7 @@ def claiming(db: Database, session: SessionId) -> tuple[int, int]:
     lane = db.one("SELECT id FROM rota.lane WHERE priority = 0")
     cost = (
         buffers(db, claim.CLAIM(lane=lane, session=session, size=LIMIT)),
-        buffers(db, claim.CLAIM_PROBE(queues=["default"])),
+        buffers(db, claim.CLAIM_PROBE(queues=["default"], tasks=["shop.send"])),
     )
     db.settle(session, db.claim_all(session))
     return cost

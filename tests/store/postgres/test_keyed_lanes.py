@@ -175,7 +175,7 @@ def test_a_claim_reads_what_it_takes(thousand: Database) -> None:
     session = db.session()
     lane = db.one("SELECT id FROM rota.lane WHERE NOT of_key")
     claim = claim_lanes.CLAIM_LANES(
-        lane=lane, session=session, size=100, after=0, share=2, most=102
+        lane=lane, session=session, size=100, after=0, share=2, most=102, tasks=None
     )
     found = read(db, claim, lock=claim_lanes.KEYED_LOCK(lane=lane, session=session))
     assert found["log_"] <= 110
@@ -190,7 +190,7 @@ def test_lanes_without_a_place_are_not_looked_into(thousand: Database) -> None:
     taken = db.claim_all(session)
     assert len(taken) == 2000
     assert max(map(keys_of([*taken]).count, {"tenant 1", "tenant 2"})) == 2
-    found = read(db, look.LOOK(queues=["default"], cron=False, **look.sizes()))
+    found = read(db, look.LOOK(queues=["default"], tasks=None, cron=False, **look.sizes()))
     assert found["log_"] <= 10
     assert not db.own.run(db.store.look(["default"])).available
 
@@ -207,7 +207,7 @@ def test_claims_are_flat_under_a_held_snapshot(db: Database) -> None:
         keyed(db, keys * 5)
         lane = db.one("SELECT id FROM rota.lane WHERE NOT of_key")
         claim = claim_lanes.CLAIM_LANES(
-            lane=lane, session=session, size=100, after=0, share=5, most=105
+            lane=lane, session=session, size=100, after=0, share=5, most=105, tasks=None
         )
         reads.append(read(db, claim, lock=claim_lanes.KEYED_LOCK(lane=lane, session=session)))
         while jobs := db.claim(session):

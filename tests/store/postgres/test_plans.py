@@ -205,7 +205,7 @@ def test_the_probe(filled: Database) -> None:
     """A look at the lanes reads a row or two of each."""
     raw = filled.bare(autocommit=True)
     begin(raw, Begin.HASTY)
-    plan = explained(raw, claim.CLAIM_PROBE(queues=["default"]))
+    plan = explained(raw, claim.CLAIM_PROBE(queues=["default"], tasks=["shop.send"]))
     check(plan, most=10)
     assert rows_read(plan, "log_") <= 8
     assert rows_read(plan, "cursor_") <= 8
@@ -216,7 +216,9 @@ def test_the_look(filled: Database) -> None:
     filled.own.run(filled.store.stage(5000))
     raw = filled.bare(autocommit=True)
     begin(raw, Begin.HASTY)
-    plan = explained(raw, look.LOOK(queues=["default"], cron=True, **look.sizes()))
+    plan = explained(
+        raw, look.LOOK(queues=["default"], tasks=["shop.send"], cron=True, **look.sizes())
+    )
     check(plan, most=10)
     assert rows_read(plan, "log_") <= 8
     assert rows_read(plan, "cursor_") <= 8

@@ -80,6 +80,7 @@ PARAMS: dict[str, Any] = {
     "state": "scheduled",
     "taken": "[]",
     "task": None,
+    "tasks": '["t"]',
     "timeout": 1.0,
     "fallback_attempts": 5,
     "fallback_timeout": None,

@@ -11,8 +11,8 @@ just woken, or that comes after a full one, goes to the lanes at once, if they a
 finds nothing there, and twice a second however much it finds: there may be a new lane, of jobs
 that come before the others.
 
-The key lanes of one queue and priority (those of jobs with a limit or a fair share) are claimed
-together, in `claim_lanes.py`. A lane with unique jobs, a unique lane, has a statement of its own.
+The key lanes of one queue and priority (those of jobs with a limit or a fair share, and those of tasks that
+some worker did not know) are claimed together, in `claim_lanes.py`. A lane with unique jobs, a unique lane, has a statement of its own.
 
 What can fail: a lane that was probed may be empty by the time it is locked; the claim then gets
 less. A paused queue or a dead session gives nothing. An error at a later lane leaves leases that
@@ -23,7 +23,7 @@ jobs), which bounds one lane to some hundred thousand jobs a second.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from rota.model.job import ClaimedJob, SessionId
@@ -89,9 +89,11 @@ class Claims:
         *,
         woken: bool = False,
         most: Mapping[str, int] | None = None,
+        tasks: Collection[str] | None = None,
     ) -> Operation[list[ClaimedJob]]:
         """Lease up to `limit` available jobs; see `rota.store.protocol.Store.claim`."""
-        steps = self._claim(session, queues, limit, woken=woken, most=most)
+        known = None if tasks is None else list(tasks)
+        steps = self._claim(session, queues, limit, woken=woken, most=most, tasks=known)
         return Stepped("claim", steps, Begin.NOTHING)
 
     def _claim(
@@ -102,6 +104,7 @@ class Claims:
         *,
         woken: bool,
         most: Mapping[str, int] | None,
+        tasks: Sequence[str] | None,
     ) -> Steps[list[ClaimedJob]]:
         if limit < 1:
             return []
@@ -109,16 +112,21 @@ class Claims:
         now, wanted = time.monotonic(), frozenset(queues)
         since, known, lanes = self._parts
         if woken and known == wanted and now - since < FRESH:
-            jobs = yield from self._take_all(session, lanes, limit, most)
+            jobs = yield from self._take_all(session, lanes, limit, most, tasks)
         if not jobs:
-            [(parts,)] = yield Apart(probe(queues))
+            [(parts,)] = yield Apart(probe(queues, tasks))
             self._parts = now, wanted, parts if len(parts) <= FEW_LANES else []
             if ready := [part for part in parts if part.ready]:
-                jobs = yield from self._take_all(session, ready, limit, most)
+                jobs = yield from self._take_all(session, ready, limit, most, tasks)
         return jobs
 
     def _take_all(
-        self, session: SessionId, parts: Sequence[Part], limit: int, most: Mapping[str, int] | None
+        self,
+        session: SessionId,
+        parts: Sequence[Part],
+        limit: int,
+        most: Mapping[str, int] | None,
+        tasks: Sequence[str] | None,
     ) -> Steps[list[ClaimedJob]]:
         """Claim from these parts until `limit` jobs are leased; of a queue as `most` says.
 
@@ -142,7 +150,9 @@ class Claims:
                 continue
             # Another claim holds the first lane for a moment only; further lanes are left to it.
             if part.key_lanes:
-                taken = yield from self._key_lanes.take(session, part.lane, size, wait=wait)
+                taken = yield from self._key_lanes.take(
+                    session, part.lane, size, wait=wait, tasks=tasks
+                )
             else:
                 taken = yield from self._take(session, part.lane, size, wait=wait)
             wait = False
@@ -183,11 +193,11 @@ class Claims:
 
 
 @operation(Begin.READING)
-def probe(queues: Sequence[str]) -> Steps[list[Part]]:
+def probe(queues: Sequence[str], tasks: Sequence[str] | None = None) -> Steps[list[Part]]:
     """What there is to claim from in these queues, in the order of a claim."""
     parts = []
     for lane, ready, priority, keys_ready in (
-        yield CLAIM_PROBE(queues=(yield from in_use(queues)))
+        yield CLAIM_PROBE(queues=(yield from in_use(queues)), tasks=tasks)
     ):
         parts.append(Part(lane, priority, ready, key_lanes=False))
         if keys_ready is not None:

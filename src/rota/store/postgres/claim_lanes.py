@@ -55,9 +55,18 @@ class KeyLaneClaims:
         self._limited: set[int] = set()
 
     def take(
-        self, session: SessionId, lane: int, limit: int, *, wait: bool
+        self,
+        session: SessionId,
+        lane: int,
+        limit: int,
+        *,
+        wait: bool,
+        tasks: Sequence[str] | None = None,
     ) -> Steps[list[ClaimedJob] | None]:
-        """Claim up to `limit` jobs of the key lanes beside a plain one; `None` without the turn."""
+        """Claim up to `limit` jobs of the key lanes beside a plain one; `None` without the turn.
+
+        Of the lanes of single tasks only those of these `tasks`; `None`: of all.
+        """
         jobs: list[ClaimedJob] = []
         limited = more = False
         lasting = lane in self._limited
@@ -72,6 +81,7 @@ class KeyLaneClaims:
                 after=self._after.get(lane, 0),
                 share=share,
                 most=left + share,
+                tasks=tasks,
             )
             lock = KEYED_LOCK if wait else KEYED_TRY_LOCK
             queries = (lock(lane=lane, session=session), query)

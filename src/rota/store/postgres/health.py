@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from rota.errors import RotaError, SchemaIncomplete
 from rota.store.health import (
+    MOST_JOBS,
     Facts,
     HolderFacts,
     LaneFacts,
@@ -22,6 +23,7 @@ from rota.store.health import (
     ServerFacts,
     SessionFacts,
     TableFacts,
+    TaskFacts,
     WaitFacts,
     WorkFacts,
 )
@@ -43,6 +45,7 @@ RIGHTS = sql("health/health_rights")
 REPLICATION = sql("health/health_replication")
 SESSIONS = sql("health/health_sessions")
 LANES = sql("health/health_lanes")
+PASSED_ON = sql("health/health_passed_on")
 OVERDUE = sql("health/health_overdue")
 RESCUED = sql("health/health_rescued")
 ORIGIN_CHECK = sql("origin/origin_check")
@@ -120,6 +123,7 @@ def _work(unseen: dict[str, str]) -> Steps[WorkFacts]:
     lanes = yield from _part(unseen, "queues", _rows(LANES))
     overdue = yield from _part(unseen, "timers", _rows(OVERDUE))
     rescued = yield from _part(unseen, "rescued", _rows(RESCUED))
+    passed_on = yield from _part(unseen, "tasks", _rows(PASSED_ON, most=MOST_JOBS))
     keys = yield from _part(unseen, "keys", _rows(KEYS))
     late = next((seconds for (seconds,) in overdue if seconds is not None), None)
     return WorkFacts(
@@ -128,6 +132,10 @@ def _work(unseen: dict[str, str]) -> Steps[WorkFacts]:
         lanes=tuple(LaneFacts(*row) for row in lanes),
         sessions=tuple(session(row) for row in sessions),
         rescued=tuple(RescueFacts(*row) for row in rescued),
+        passed_on=tuple(
+            TaskFacts(queue, task, jobs, oldest, tuple(knowing))
+            for queue, task, jobs, oldest, knowing in passed_on
+        ),
         overdue=late if late is not None and late > 0 else None,
         keys=tuple((queue, count) for queue, count in keys),
         oldest_code=oldest,
@@ -184,8 +192,8 @@ def _reason(error: RotaError) -> str:
 
 
 @operation(Begin.READING)
-def _rows(statement: Statement) -> Steps[Sequence[Any]]:
-    return (yield statement())
+def _rows(statement: Statement, **params: object) -> Steps[Sequence[Any]]:
+    return (yield statement(**params))
 
 
 @operation(Begin.READING)

@@ -26,7 +26,9 @@ cursor, which a turn copies: 300 bytes. `rota queues list` names it, and reads i
 from collections.abc import Sequence
 
 from rota.store.operation import Steps
+from rota.store.postgres.jobs import QUEUE_NAMES
 from rota.store.postgres.statements import sql
+from rota.store.queue_names import meant
 
 MANY = 100
 """Queues of a worker up to which it simply looks at all of them."""
@@ -37,13 +39,14 @@ MANY_USED = 200
 QUEUES_USED = sql("claim/queues_used")
 
 
-def in_use(queues: Sequence[str]) -> Steps[list[str]]:
-    """Those of these queues that may have something to claim, in their order."""
+def in_use(wanted: Sequence[str]) -> Steps[list[str]]:
+    """Those of the queues with these names and patterns that may have something to claim, in their order."""
+    queues = yield from meant(wanted, QUEUE_NAMES)
     if len(queues) <= MANY:
-        return list(queues)
+        return queues
     most = max(MANY_USED, len(queues) // 4)
     rows = yield QUEUES_USED(most=most + 1)
     if len(rows) > most:
-        return list(queues)
+        return queues
     used = {row[0] for row in rows}
     return [queue for queue in queues if queue in used]

@@ -13,6 +13,7 @@ from rota.store.postgres.statements import sql
 
 GET = sql("jobs/get")
 QUEUES = sql("queues/queues")
+QUEUE_NAMES = sql("queues/queue_names")
 LIST_SUBJECT = sql("jobs/list_subject")
 LIST_FINISHED = sql("jobs/list_finished")
 LISTS = {
@@ -68,6 +69,12 @@ def queues() -> Steps[list[QueueRecord]]:
     if recent >= MUCH:
         yield from squeeze_if_allowed()
     return found
+
+
+@operation(Begin.READING)
+def queue_names() -> Steps[list[str]]:
+    """All queues, in no order."""
+    return [name for (name,) in (yield QUEUE_NAMES())]
 
 
 @operation(Begin.READING)

@@ -1,9 +1,10 @@
 """What there is to do, in one statement: an idle worker asks for nothing else, once a second.
 
-A worker of many queues asks before which of them are in use.
+A worker of many queues asks before which of them are in use, and a worker that names its queues by
+patterns which queues there are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from rota.model.job import Look
 from rota.store.operation import Begin, Steps, operation
@@ -15,9 +16,12 @@ LOOK = sql("wake/look")
 
 
 @operation(Begin.READING)
-def look(queues: Sequence[str], *, cron: bool = False) -> Steps[Look]:
+def look(
+    queues: Sequence[str], *, tasks: Collection[str] | None = None, cron: bool = False
+) -> Steps[Look]:
     """Whether there is something to claim, stage, rescue or tidy; and when an entry is due."""
-    [row] = yield LOOK(queues=(yield from in_use(queues)), cron=cron, **sizes())
+    known = None if tasks is None else list(tasks)
+    [row] = yield LOOK(queues=(yield from in_use(queues)), tasks=known, cron=cron, **sizes())
     return Look(*row)
 
 

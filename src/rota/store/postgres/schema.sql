@@ -61,7 +61,8 @@ CREATE TABLE rota.limit_key (
 );
 
 -- A lane is one (queue, priority) pair with a log order and a cursor of its own: the plain lane. Jobs with
--- a limit or a fair share lie in further lanes of the pair, one for each of their keys (`of_key`).
+-- a limit or a fair share lie in further lanes of the pair, one for each of their keys (`of_key`). So do jobs
+-- of a `task` that a worker did not know which had claimed them; see settle/pass_on.sql.
 -- A claim locks the row of a plain lane and never changes it, so it makes no row version. Claims of the
 -- lanes of keys take turns instead, and lock no row.
 CREATE TABLE rota.lane (
@@ -74,11 +75,13 @@ CREATE TABLE rota.lane (
     of_key   boolean GENERATED ALWAYS AS (limit_id <> 0 OR fair <> '') STORED,
     -- The transaction that made the lane. A producer must not go on with a lane that its own transaction
     -- has made (rota.enqueue() does so): the transaction may be rolled back.
-    made_by  xid8 NOT NULL DEFAULT pg_current_xact_id()
+    made_by  xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    task     text
 );
 CREATE UNIQUE INDEX lane_key ON rota.lane (queue, priority, limit_id, fair);
 CREATE UNIQUE INDEX lane_plain ON rota.lane (queue, priority) WHERE NOT of_key;
 CREATE INDEX lane_keyed ON rota.lane (queue, priority, id) WHERE of_key;
+CREATE INDEX lane_task ON rota.lane (id) WHERE task IS NOT NULL;
 
 
 -- The job log -----------------------------------------------------------------------------------
@@ -160,7 +163,8 @@ CREATE TABLE rota.session (
     queues     text[] NOT NULL,
     timeout    interval NOT NULL,
     started_at timestamptz NOT NULL DEFAULT now(),
-    timeline   integer
+    timeline   integer,
+    tasks      text[]  -- that it knows; null: it does not say
 );
 
 -- Signs of life, append-only: the newest one of a session counts.
@@ -507,7 +511,11 @@ WITH RECURSIVE walk AS MATERIALIZED (
     ) AS next
 ), known AS MATERIALIZED (
     SELECT lane.id, lane.queue, lane.priority, lane.of_key
-    FROM used CROSS JOIN LATERAL (SELECT * FROM rota.lane WHERE id = used.lane LIMIT 1) AS lane
+    FROM used
+    CROSS JOIN LATERAL (
+        SELECT id, queue, priority, keyed, limit_id, fair, of_key, made_by FROM rota.lane
+        WHERE id = used.lane LIMIT 1
+    ) AS lane
 )
 SELECT lane.id, lane.queue, lane.priority, lane.of_key
 FROM rota.lane WHERE (SELECT few FROM walk)

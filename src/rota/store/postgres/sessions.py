@@ -40,7 +40,11 @@ def open_session(info: SessionInfo) -> Steps[SessionId]:
     yield from anchor()
     yield from follow()
     rows = yield SESSION_OPEN(
-        host=info.host, pid=info.pid, queues=list(info.queues), timeout=info.timeout
+        host=info.host,
+        pid=info.pid,
+        queues=list(info.queues),
+        timeout=info.timeout,
+        tasks=None if info.tasks is None else list(info.tasks),
     )
     return SessionId(rows[0][0])
 

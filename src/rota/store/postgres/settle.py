@@ -29,6 +29,9 @@ SETTLE_FINISH = sql("settle/settle_finish")
 SETTLE_WAIT = sql("settle/settle_wait")
 SETTLE_AGAIN = sql("settle/settle_again")
 APPEND_AGAIN = sql("settle/append_again")
+PASS_ON_LANES = sql("settle/pass_on_lanes")
+PASS_ON = sql("settle/pass_on")
+WAKE_QUEUE = sql("wake/wake_queue")
 CANCEL_AMONG = sql("settle/cancel_among")
 CANCEL_FORGET = sql("settle/cancel_forget")
 KEY_WAIT = sql("settle/key_wait")
@@ -166,6 +169,7 @@ class _Kinds:
         self.plain: dict[float | None, list[JobId]] = {}
         self.finished: list[Settlement] = []
         self.again: list[JobId] = []
+        self.unknown: list[JobId] = []
         self.waiting: list[Settlement] = []
         self.rounds: list[Settlement] = []
         self.unique: list[Settlement] = []
@@ -186,6 +190,8 @@ class _Kinds:
             case Move.COMPLETE | Move.CANCEL:
                 if keep:
                     self.finished.append(settlement)
+            case Move.RELEASE if settlement.unknown:
+                self.unknown.append(settlement.job)
             case Move.RELEASE if settlement.delay <= 0:
                 self.again.append(settlement.job)
             case Move.AGAIN:
@@ -222,6 +228,11 @@ def _write(settlements: Sequence[Settlement]) -> Steps[None]:
         )
     if again := kinds.again:
         yield APPEND_AGAIN(jobs=again)
+    if unknown := kinds.unknown:
+        yield PASS_ON_LANES(jobs=unknown)
+        # A statement of its own: its snapshot has the lanes that another transaction was making.
+        for (queue,) in (yield PASS_ON(jobs=unknown)):
+            yield WAKE_QUEUE(wake=queue)
     if waiting := kinds.waiting:
         yield SETTLE_WAIT(
             jobs=[settlement.job for settlement in waiting],

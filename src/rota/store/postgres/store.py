@@ -1,6 +1,6 @@
 """The PostgreSQL store: a database, and the operations on it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from rota.store.pool import TRANSACTION, USUAL, Pool
@@ -71,7 +71,11 @@ class PostgresStore:
             self._pool.lend(TRANSACTION), self._pool.give_back, tagged=tagged
         )
 
-    def waker(self, queues: Sequence[str]) -> PostgresWaker:
+    def waker(
+        self,
+        queues: Sequence[str],
+        tasks: Collection[str] | None = None,  # noqa: ARG002 - SQLite's
+    ) -> PostgresWaker:
         """Something a worker of these queues can sleep on."""
         return PostgresWaker(self.connect(), queues, listen=not self._pooled)
 
@@ -162,6 +166,7 @@ class PostgresStore:
     resume = staticmethod(control.resume)
     set_queue = staticmethod(queue_settings.set_queue)
     queue_settings = staticmethod(queue_settings.queue_settings)
+    queue_names = staticmethod(lookup.queue_names)
     last_job = staticmethod(clear.last_job)
     clear = staticmethod(clear.clear)
     open_session = staticmethod(sessions.open_session)

@@ -15,23 +15,29 @@ notification claims sooner than one that still sleeps.
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import psycopg
 
 from rota.errors import RotaError
+from rota.model.patterns import is_pattern, meaning
 from rota.store.connections import Wake
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.bell import Bell
 from rota.store.postgres.connection import PostgresConnection
+from rota.store.postgres.jobs import QUEUE_NAMES
 from rota.store.postgres.statements import sql
+from rota.store.queue_names import meant
 
 LISTEN = sql("wake/listen")
 ASLEEP = sql("wake/asleep")
 AWAKE = sql("wake/awake")
 
 logger = logging.getLogger("rota")
+
+FRESH = 1.0
+"""Seconds for which a worker that names its queues by patterns goes on with those it has found."""
 
 
 class PostgresWaker:
@@ -41,8 +47,10 @@ class PostgresWaker:
         self, connection: PostgresConnection, queues: Sequence[str], *, listen: bool
     ) -> None:
         self.connection = connection
-        self._queues = list(queues)
-        self._mine = {"", *queues}
+        self._wanted = list(queues)
+        self._patterns = [*filter(is_pattern, queues)]
+        self._awaited: set[str] = set()
+        self._found_at = 0.0
         self._listen = listen
         self._listening: psycopg.Connection[tuple[Any, ...]] | None = None
         self._bell = Bell()
@@ -66,14 +74,21 @@ class PostgresWaker:
         try:
             # A claim may have opened the connection anew meanwhile.
             if self._listening is not (raw := self.connection.raw()):
-                self.connection.run(_asleep(self._queues))
+                self._awaited = self._found(set())
                 self._listening = raw
+            elif self._patterns and time.monotonic() >= self._found_at + FRESH:
+                self._awaited |= self._found(self._awaited)
         except RotaError as error:
             # Polling has to do; the next claim reports the lost database.
             logger.debug("cannot listen: %s", error)
             self._forget()
             return False
         return True
+
+    def _found(self, before: Collection[str]) -> set[str]:
+        """Await jobs of all queues but those that are awaited already; which these are."""
+        self._found_at = time.monotonic()
+        return self.connection.run(_asleep(self._wanted, before))
 
     def _notified(self) -> list[Wake]:
         """The notifications for these queues, or for all."""
@@ -85,7 +100,7 @@ class PostgresWaker:
         wakes = []
         for payload in heard:
             number, _, queue = payload.partition(" ")
-            if queue in self._mine:
+            if not queue or queue in self._awaited or meaning(self._patterns, queue):
                 wakes.append(Wake(queue, int(number) if number.isdecimal() else None))
         return wakes
 
@@ -119,9 +134,13 @@ class PostgresWaker:
 
 
 @operation(Begin.NOTHING)
-def _asleep(queues: Sequence[str]) -> Steps[None]:
-    yield LISTEN()
-    yield ASLEEP(queues=list(queues))
+def _asleep(wanted: Sequence[str], before: Collection[str]) -> Steps[set[str]]:
+    queues = {*(yield from meant(wanted, QUEUE_NAMES))}.difference(before)
+    if not before:
+        yield LISTEN()
+    if queues:
+        yield ASLEEP(queues=sorted(queues))
+    return queues
 
 
 @operation(Begin.NOTHING)

@@ -7,18 +7,19 @@ sort their whole backlog. Jobs with a limit or a fair share lie in key lanes; se
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice, zip_longest
 
 from rota.model.job import ClaimedJob, SessionId
-from rota.store.operation import Apart, Begin, Steps, operation
+from rota.store.operation import Apart, Begin, Rows, Steps, operation
 from rota.store.sqlite.claim_lanes import Candidate, candidates, note, open_lanes
 from rota.store.sqlite.counters import claimed
 from rota.store.sqlite.idle import in_use, lanes_in_use
 from rota.store.sqlite.rows import claimed_job
 from rota.store.sqlite.sessions import lost
 from rota.store.sqlite.statements import json_list, sql
+from rota.store.sqlite.tasks import known
 
 SESSION_ALIVE = sql("claim/session_alive")
 CLAIM_QUEUES = sql("claim/claim_queues")
@@ -36,30 +37,42 @@ def claim(
     *,
     woken: bool = False,
     most: Mapping[str, int] | None = None,
+    tasks: Collection[str] | None = None,
 ) -> Steps[list[ClaimedJob]]:
     """Lease up to `limit` available jobs; see `rota.store.protocol.Store.claim`."""
-    if not woken and not (yield from available(queues)):
+    if not woken and not (yield from available(queues, tasks)):
         return []
-    [(jobs,)] = yield Apart(_claim(session, queues, limit, most))
+    [(jobs,)] = yield Apart(_claim(session, queues, limit, most, known(tasks)))
     return jobs  # type: ignore[no-any-return]
 
 
-def available(queues: Sequence[str]) -> Steps[bool]:
+def available(queues: Sequence[str], tasks: Collection[str] | None = None) -> Steps[bool]:
     """Whether there may be something to claim; reads, so that an idle worker locks nothing."""
-    found = yield CLAIM_QUEUES(queues=json_list((yield from in_use(queues))))
+    found = yield from _claimable(queues)
     if not all(has_lanes for _, has_lanes in found):
         return True
     used = (yield from lanes_in_use()) if found else None
     for queue, _ in found:
         # Lanes whose limits have no place are nothing to wake up for.
-        if (yield CLAIM_NEXT(queue=queue, size=1)) or (yield from open_lanes(queue, 1, used)):
+        if (yield CLAIM_NEXT(queue=queue, size=1)):
+            return True
+        if (yield from open_lanes(queue, 1, used, known(tasks))):
             return True
     return False
 
 
+def _claimable(wanted: Sequence[str]) -> Steps[Rows]:
+    """The queues with these names and patterns that may have something, and whether they have key lanes."""
+    return (yield CLAIM_QUEUES(queues=json_list((yield from in_use(wanted)))))
+
+
 @operation(Begin.HASTY)
 def _claim(
-    session: SessionId, queues: Sequence[str], limit: int, most: Mapping[str, int] | None
+    session: SessionId,
+    queues: Sequence[str],
+    limit: int,
+    most: Mapping[str, int] | None,
+    tasks: str | None,
 ) -> Steps[list[ClaimedJob]]:
     if not (yield SESSION_ALIVE(session=session)):
         raise lost(session)
@@ -68,14 +81,13 @@ def _claim(
     rooms: dict[str, int] = {}
     nexts: dict[str, Sequence[tuple[int, int]]] = {}
     with_lanes: list[str] = []
-    wanted = json_list((yield from in_use(queues)))
-    for queue, has_lanes in (yield CLAIM_QUEUES(queues=wanted)):
+    for queue, has_lanes in (yield from _claimable(queues)):
         rooms[queue] = limit if most is None else min(limit, most.get(queue, limit))
         nexts[queue] = yield CLAIM_NEXT(queue=queue, size=rooms[queue])
         if has_lanes:
             with_lanes.append(queue)
     if with_lanes:
-        return (yield from _from_lanes(session, nexts, with_lanes, rooms, limit))
+        return (yield from _from_lanes(session, nexts, with_lanes, rooms, limit, tasks=tasks))
     order = [job for _, job in islice(merge(*nexts.values()), limit)]
     if not order:
         return []
@@ -100,9 +112,12 @@ def _from_lanes(
     queues: Sequence[str],
     rooms: Mapping[str, int],
     limit: int,
+    *,
+    tasks: str | None,
 ) -> Steps[list[ClaimedJob]]:
     """Claim from the lanes of these queues, too, up to `limit` jobs and the rooms of the queues."""
-    found = yield from candidates({queue: rooms[queue] for queue in queues if rooms[queue]}, limit)
+    wanted = {queue: rooms[queue] for queue in queues if rooms[queue]}
+    found = yield from candidates(wanted, limit, tasks)
     left = dict(rooms)
     order: list[int] = []
     lanes: dict[int, Candidate] = {}

@@ -92,14 +92,17 @@ class _Room(NamedTuple):
             self.limits[lane.limit] -= 1
 
 
-def candidates(rooms: Mapping[str, int], size: int) -> Steps[Found]:
-    """Up to `size` jobs of each priority that may start; `rooms` says how many of each queue."""
+def candidates(rooms: Mapping[str, int], size: int, tasks: str | None = None) -> Steps[Found]:
+    """Up to `size` jobs of each priority that may start; `rooms` says how many of each queue.
+
+    Of the lanes of single tasks only those of these `tasks`, a JSON array; `None`: of all.
+    """
     lanes: dict[int, list[_Lane]] = {}
     places: dict[int, int] = {}
     keys: dict[int, str] = {}
     used = yield from lanes_in_use()
     for queue in rooms:
-        for row in (yield from open_lanes(queue, min(size, LANES), used)):
+        for row in (yield from open_lanes(queue, min(size, LANES), used, tasks)):
             lane = _Lane._make((*row, queue))
             lanes.setdefault(lane.priority, []).append(lane)
             if lane.places is not None and lane.key is not None:
@@ -115,11 +118,11 @@ def candidates(rooms: Mapping[str, int], size: int) -> Steps[Found]:
     return Found(jobs, places, keys)
 
 
-def open_lanes(queue: str, size: int, used: str | None) -> Steps[Rows]:
-    """Up to `size` lanes of a queue that may give jobs, among those in use, or (`None`) all."""
+def open_lanes(queue: str, size: int, used: str | None, tasks: str | None) -> Steps[Rows]:
+    """Up to `size` lanes of a queue that may give jobs of these tasks, among those in use, or (`None`) all."""
     if used is None:
-        return (yield CLAIM_LANES(queue=queue, size=size))
-    return (yield CLAIM_LANES_USED(queue=queue, size=size, lanes=used))
+        return (yield CLAIM_LANES(queue=queue, size=size, tasks=tasks))
+    return (yield CLAIM_LANES_USED(queue=queue, size=size, lanes=used, tasks=tasks))
 
 
 def _share(lanes: Sequence[_Lane], room: _Room, size: int) -> Steps[tuple[list[Candidate], _Room]]:

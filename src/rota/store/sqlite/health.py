@@ -17,7 +17,16 @@ from typing import Any
 import msgspec
 
 from rota.errors import RotaError, SchemaIncomplete, SchemaMissing, StoreError, StoreUnavailable
-from rota.store.health import Facts, LaneFacts, RescueFacts, SessionFacts, SqliteFacts, WorkFacts
+from rota.store.health import (
+    MOST_JOBS,
+    Facts,
+    LaneFacts,
+    RescueFacts,
+    SessionFacts,
+    SqliteFacts,
+    TaskFacts,
+    WorkFacts,
+)
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.connection import SqliteConnection
 from rota.store.sqlite.schema import found_oldest_code, found_version
@@ -29,6 +38,7 @@ CHECK = sql("health/health_check")
 TURN = sql("health/health_turn")
 SESSIONS = sql("health/health_sessions")
 LANES = sql("health/health_lanes")
+PASSED_ON = sql("health/health_passed_on")
 RESCUED = sql("health/health_rescued")
 KEYS = sql("health/health_keys")
 STAGE_NEXT = sql("stage/stage_next")
@@ -96,6 +106,7 @@ def _work(newest: int, unseen: dict[str, str]) -> Steps[WorkFacts]:
         sessions = yield SESSIONS()
         lanes = yield LANES()
         rescued = yield RESCUED()
+        passed_on = yield PASSED_ON(most=MOST_JOBS)
         keys = yield KEYS()
         [(due,)] = yield STAGE_NEXT()
     except RotaError as error:  # tables of another version
@@ -107,6 +118,10 @@ def _work(newest: int, unseen: dict[str, str]) -> Steps[WorkFacts]:
         lanes=tuple(lane(row) for row in lanes),
         sessions=tuple(session(row) for row in sessions),
         rescued=tuple(RescueFacts(*row) for row in rescued),
+        passed_on=tuple(
+            TaskFacts(queue, task, jobs, oldest, tuple(msgspec.json.decode(knowing)))
+            for queue, task, jobs, oldest, knowing in passed_on
+        ),
         overdue=-due if due is not None and due < 0 else None,
         keys=tuple((queue, count) for queue, count in keys),
         oldest_code=oldest,
@@ -124,8 +139,8 @@ def integrity() -> Steps[tuple[str, ...] | None]:
 
 def lane(row: Sequence[Any]) -> LaneFacts:
     """A row of `health_lanes.sql`."""
-    queue, priority, paused, oldest = row
-    return LaneFacts(queue, priority, bool(paused), oldest)
+    queue, priority, paused, oldest, task = row
+    return LaneFacts(queue, priority, bool(paused), oldest, task)
 
 
 def session(row: Sequence[Any]) -> SessionFacts:

@@ -15,6 +15,8 @@ Known weakness: where more than `MANY_LANES` keys are in use, the idle ones are 
 from collections.abc import Sequence
 
 from rota.store.operation import Steps
+from rota.store.queue_names import meant
+from rota.store.sqlite.queues import QUEUE_NAMES
 from rota.store.sqlite.statements import json_list, sql
 
 MANY = 100
@@ -30,17 +32,17 @@ QUEUES_USED = sql("claim/queues_used")
 LANES_USED = sql("claim/lanes_used")
 
 
-def in_use(queues: Sequence[str]) -> Steps[list[str]]:
-    """Those of these queues that may have something to claim, each once and in their order."""
-    wanted = list(dict.fromkeys(queues))
-    if len(wanted) <= MANY:
-        return wanted
-    most = max(MANY_USED, len(wanted) // 4)
+def in_use(wanted: Sequence[str]) -> Steps[list[str]]:
+    """Those of the queues with these names and patterns that may have something to claim, each once, in their order."""
+    queues = list(dict.fromkeys((yield from meant(wanted, QUEUE_NAMES))))
+    if len(queues) <= MANY:
+        return queues
+    most = max(MANY_USED, len(queues) // 4)
     rows = yield QUEUES_USED(most=most + 1)
     if len(rows) > most:
-        return wanted
+        return queues
     used = {row[0] for row in rows}
-    return [queue for queue in wanted if queue in used]
+    return [queue for queue in queues if queue in used]
 
 
 def lanes_in_use() -> Steps[str | None]:

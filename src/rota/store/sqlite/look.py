@@ -1,6 +1,6 @@
 """What there is to do. Statements cost next to nothing in a file, so they ask one by one."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from rota.model.job import Look
 from rota.store.operation import Begin, Steps, operation
@@ -12,7 +12,9 @@ CRON_NEXT = sql("wake/cron_next")
 
 
 @operation(Begin.NOTHING)
-def look(queues: Sequence[str], *, cron: bool = False) -> Steps[Look]:
+def look(
+    queues: Sequence[str], *, tasks: Collection[str] | None = None, cron: bool = False
+) -> Steps[Look]:
     """Whether there is something to claim or to stage, and when an entry is due.
 
     Rescuing and tidying find out by themselves.
@@ -22,7 +24,7 @@ def look(queues: Sequence[str], *, cron: bool = False) -> Steps[Look]:
     if cron:
         [(entry, later)] = yield CRON_NEXT()
     return Look(
-        (yield from available(queues)),
+        (yield from available(queues, tasks)),
         _left(due),
         silent=True,
         untidy=True,

@@ -7,6 +7,7 @@ from rota.store.sqlite.counters import APPENDED, CLAIMED, REMOVED
 from rota.store.sqlite.statements import sql
 
 QUEUES = sql("queues/queues")
+QUEUE_NAMES = sql("queues/queue_names")
 QUEUE_PAUSE = sql("queues/queue_pause")
 QUEUE_RESUME = sql("queues/queue_resume")
 
@@ -28,6 +29,12 @@ def _record(name: str, paused: bool, counted: dict[str, int]) -> QueueRecord:  #
     counted["available"] = appended - claimed - counted.pop(REMOVED, 0)
     counts = {State(state): jobs for state, jobs in counted.items() if jobs}
     return QueueRecord(name, paused, counts, appended, claimed)
+
+
+@operation(Begin.NOTHING)
+def queue_names() -> Steps[list[str]]:
+    """All queues, in no order."""
+    return [name for (name,) in (yield QUEUE_NAMES())]
 
 
 @operation(Begin.NOTHING)

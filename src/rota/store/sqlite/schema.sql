@@ -56,7 +56,7 @@ CREATE INDEX rota_limit_start_order ON rota_limit_start (limit_id, at, jobs);
 
 -- Jobs with a limit or a fair share lie in a lane: those of one queue and priority with the same keys.
 -- `served` rises with each lease that had some of them, and with their places in it. Jobs without
--- such a key have no lane.
+-- such a key have no lane. A lane of a `task` has jobs that a worker has passed on which did not know that task.
 CREATE TABLE rota_lane (
     id       INTEGER PRIMARY KEY AUTOINCREMENT,
     queue    TEXT NOT NULL,
@@ -64,6 +64,7 @@ CREATE TABLE rota_lane (
     limit_id INTEGER NOT NULL DEFAULT 0,
     fair     TEXT NOT NULL DEFAULT '',
     served   INTEGER NOT NULL DEFAULT 0,
+    task     TEXT,
     UNIQUE (queue, priority, limit_id, fair)
 ) STRICT;
 
@@ -84,7 +85,9 @@ CREATE TABLE rota_session (
     silent_at  REAL,
     ended_at   REAL,
     -- The suspects that it began last, a JSON array of ids; see rota/model/suspects.py.
-    lot        TEXT
+    lot        TEXT,
+    -- The tasks that it knows, a JSON array; null: it does not say.
+    tasks      TEXT
 ) STRICT;
 
 CREATE INDEX rota_session_alive ON rota_session (id) WHERE ended_at IS NULL;

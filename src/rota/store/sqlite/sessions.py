@@ -23,6 +23,7 @@ from rota.store.sqlite.counters import BUCKET, added
 from rota.store.sqlite.enqueue_keyed import moved_on
 from rota.store.sqlite.queue_settings import QUEUE_SETTINGS, read
 from rota.store.sqlite.statements import json_list, sql
+from rota.store.sqlite.tasks import known
 
 SESSION_OPEN = sql("sessions/session_open")
 SESSION_RENEW = sql("sessions/session_renew")
@@ -40,7 +41,11 @@ LOT_BEGIN = sql("sessions/lot_begin")
 def open_session(info: SessionInfo) -> Steps[SessionId]:
     """Register a worker."""
     rows = yield SESSION_OPEN(
-        host=info.host, pid=info.pid, queues=json_list(info.queues), timeout=info.timeout
+        host=info.host,
+        pid=info.pid,
+        queues=json_list(info.queues),
+        timeout=info.timeout,
+        tasks=known(info.tasks),
     )
     return SessionId(rows[0][0])
 

@@ -17,6 +17,7 @@ from rota.store.operation import Begin, Statement, Steps, Then, operation
 from rota.store.sqlite.counters import BUCKET, added
 from rota.store.sqlite.enqueue_keyed import ended, moved_on
 from rota.store.sqlite.statements import json_list, sql
+from rota.store.sqlite.tasks import pass_on
 
 SETTLE_FINISH = sql("settle/settle_finish")
 SETTLE_WAIT = sql("settle/settle_wait")
@@ -42,11 +43,14 @@ def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[
         batches[request].append(values)
     settled: set[JobId] = set()
     unique = {settlement.job for settlement in settlements if settlement.unique_key is not None}
+    unknown = {settlement.job for settlement in settlements if settlement.unknown}
     for request, batch in batches.items():
         rows = yield request(settled=json_list(batch), session=session)
         settled.update(row[0] for row in rows)
         if request is not SETTLE_FORGET:
             yield from added(Counter(map(BUCKET, rows)))
+        if unknown:
+            yield from pass_on([row[0] for row in rows if row[0] in unknown])
         if unique:
             theirs = [row for row in rows if row[0] in unique]
             if request is SETTLE_FORGET:

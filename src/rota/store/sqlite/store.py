@@ -6,7 +6,7 @@ these jobs run again; a crash of processes undoes nothing).
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,9 +71,9 @@ class SqliteStore:
         """Begin a transaction of Rota's own."""
         return SqliteTransaction(self._pool.lend(TRANSACTION), self._pool.give_back, tagged=tagged)
 
-    def waker(self, queues: Sequence[str]) -> SqliteWaker:
-        """Something a worker of these queues can sleep on."""
-        return SqliteWaker(self.connect(), queues)
+    def waker(self, queues: Sequence[str], tasks: Collection[str] | None = None) -> SqliteWaker:
+        """Something a worker of these queues can sleep on, which knows these tasks."""
+        return SqliteWaker(self.connect(), queues, tasks)
 
     def listener(self) -> SqliteListener:
         """Something that hears of jobs that have ended."""
@@ -150,6 +150,7 @@ class SqliteStore:
     resume = staticmethod(counting.resume)
     set_queue = staticmethod(queue_settings.set_queue)
     queue_settings = staticmethod(queue_settings.queue_settings)
+    queue_names = staticmethod(counting.queue_names)
     last_job = staticmethod(clearing.last_job)
     clear = staticmethod(clearing.clear)
 

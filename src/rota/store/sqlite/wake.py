@@ -9,7 +9,7 @@ costs an idle worker well under one percent of a core, and what it looks at hard
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import inf
 from time import monotonic
 
@@ -34,9 +34,15 @@ GROWTH = 1.25
 class SqliteWaker:
     """Something a worker of some queues can sleep on; see `rota.store.connections.Waker`."""
 
-    def __init__(self, connection: SqliteConnection, queues: Sequence[str]) -> None:
+    def __init__(
+        self,
+        connection: SqliteConnection,
+        queues: Sequence[str],
+        tasks: Collection[str] | None = None,
+    ) -> None:
         self.connection = connection
         self._queues = [*dict.fromkeys(queues)]
+        self._tasks = tasks
         self._flag = threading.Event()
         self._version: int | None = None
         self._due = inf
@@ -78,7 +84,7 @@ class SqliteWaker:
             version = self.connection.run(data_version())
             if version == self._version:
                 return False
-            seen = self.connection.run(look(self._queues))
+            seen = self.connection.run(look(self._queues, tasks=self._tasks))
         except StoreError:
             # The next claim reports it.
             return False

@@ -1,7 +1,7 @@
 -- The second half of a claim of the key lanes of one queue and priority: those beside the plain lane
 -- `lane`. One statement, hence one snapshot. Does nothing unless keyed_lock.sql has the turn.
 -- Goes round the lanes, beginning after the lane `after`, and looks at up to `share` jobs of each, `most`
--- in all; of these it takes `size`: first the next job of every lane, then the second, as far as limits
+-- in all, but for lanes of tasks that are not among `tasks` (null: all are); of these it takes `size`: first the next job of every lane, then the second, as far as limits
 -- have places. Per lane it does what claim.sql does. Writes one lease, a cursor entry for each lane, and
 -- what started where a rate is limited.
 -- Walks: lane_keyed in a circle or, where this queue and the whole database have more than 2,000 lanes,
@@ -17,6 +17,8 @@ WITH plain AS MATERIALIZED (
     SELECT queue, priority FROM rota.lane
     WHERE id = %(lane)s::int4
       AND current_setting('rota.locked_keys', true) = %(lane)s::int4::text
+), unknown AS MATERIALIZED (
+    SELECT id FROM rota.lane WHERE task IS NOT NULL AND task <> ALL (%(tasks)s::text[])
 ), walk AS MATERIALIZED (
     SELECT (SELECT few FROM rota.lane_few) OR (
         SELECT count(*) <= 2000 FROM (
@@ -37,6 +39,7 @@ WITH plain AS MATERIALIZED (
              WHERE (SELECT few FROM walk)
                AND queue = (SELECT queue FROM plain) AND priority = (SELECT priority FROM plain)
                AND lane > arc.beyond AND lane <= arc.up_to
+               AND lane <> ALL (ARRAY(SELECT id FROM unknown))
              ORDER BY lane)
             UNION ALL
             (WITH RECURSIVE used AS (
@@ -59,7 +62,8 @@ WITH plain AS MATERIALIZED (
              CROSS JOIN LATERAL (
                 SELECT * FROM rota.lane_open WHERE lane_open.lane = used.lane LIMIT 1
              ) AS lane
-             WHERE used.lane <= arc.up_to AND here.queue = (SELECT queue FROM plain)
+             WHERE used.lane <= arc.up_to AND used.lane <> ALL (ARRAY(SELECT id FROM unknown))
+               AND here.queue = (SELECT queue FROM plain)
                AND here.priority = (SELECT priority FROM plain))
         ) AS lane
     ) AS open

@@ -1,11 +1,11 @@
--- Each queue and priority that may have jobs in the log, and how long ago the job that is next in it was
--- enqueued: one probe of log_order past each lane's cursor, and one for each hole that has ended. Counts no
--- jobs, and does not walk idle lanes where there are many. Key lanes are left out
+-- Each queue and priority that may have jobs in the log, jobs that were passed on apart by their tasks, and how
+-- long ago the job that is next in it was enqueued: one probe of log_order past each lane's cursor, and one for
+-- each hole that has ended. Counts no jobs, and does not walk idle lanes where there are many. Key lanes are left out
 -- where their limit has no place: their jobs wait for something else than a worker.
 SELECT lane.queue, lane.priority, queue.paused,
-       extract(epoch FROM clock_timestamp() - min(next.enqueued_at))::float8
+       extract(epoch FROM clock_timestamp() - min(next.enqueued_at))::float8, lane.task
 FROM (
-    SELECT lane.queue, lane.priority, lane.id, place.xid, place.id AS last, place.hole_xids,
+    SELECT lane.queue, lane.priority, lane.task, lane.id, place.xid, place.id AS last, place.hole_xids,
            place.hole_ids
     FROM rota.lane_used AS lane
     CROSS JOIN LATERAL (
@@ -15,7 +15,9 @@ FROM (
     ) AS place
     WHERE NOT lane.of_key
     UNION ALL
-    SELECT queue, priority, lane, xid, id, hole_xids, hole_ids FROM rota.lane_ready
+    SELECT queue, priority, (SELECT task FROM rota.lane WHERE lane.id = ready.lane), lane, xid, id, hole_xids,
+           hole_ids
+    FROM rota.lane_ready AS ready
 ) AS lane
 CROSS JOIN LATERAL (SELECT paused FROM rota.queue WHERE name = lane.queue LIMIT 1) AS queue
 CROSS JOIN LATERAL (
@@ -33,5 +35,5 @@ CROSS JOIN LATERAL (
         ) AS late
     )) AS enqueued_at
 ) AS next
-GROUP BY lane.queue, lane.priority, queue.paused
-ORDER BY lane.queue, lane.priority
+GROUP BY lane.queue, lane.priority, queue.paused, lane.task
+ORDER BY lane.queue, lane.priority, lane.task

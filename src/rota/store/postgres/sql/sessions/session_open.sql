@@ -1,8 +1,8 @@
 -- Register a worker, with its first sign of life.
 WITH session AS (
-    INSERT INTO rota.session (host, pid, queues, timeout, timeline)
+    INSERT INTO rota.session (host, pid, queues, timeout, timeline, tasks)
     SELECT %(host)s, %(pid)s::int4, %(queues)s::text[],
-           make_interval(secs => %(timeout)s::float8), timeline
+           make_interval(secs => %(timeout)s::float8), timeline, %(tasks)s::text[]
     FROM rota.here
     RETURNING id
 ), heartbeat AS (

@@ -1,5 +1,5 @@
 -- What there is to do, for an idle worker once a second: whether these queues have something to
--- claim, in how many seconds the timer needs a staging (null: not at all), whether a session is
+-- claim (lanes of other tasks than these are left out), in how many seconds the timer needs a staging (null: not at all), whether a session is
 -- silent, whether a ring is untidy or a request to cancel is left over, and in how many seconds the
 -- next cron entry is due, and the next one that is not overdue (null: none, or not asked for); last,
 -- the server's clock.
@@ -36,7 +36,10 @@ SELECT
                         WHERE keyed.queue = lane.queue AND keyed.priority = lane.priority
                           AND keyed.of_key)
                 AND EXISTS (SELECT FROM rota.lane_ready AS ready
-                            WHERE ready.queue = lane.queue AND ready.priority = lane.priority)))),
+                            WHERE ready.queue = lane.queue AND ready.priority = lane.priority
+                              AND ready.lane <> ALL (ARRAY(
+                                  SELECT id FROM rota.lane
+                                  WHERE task IS NOT NULL AND task <> ALL (%(tasks)s::text[]))))))),
     CASE
         WHEN EXISTS (SELECT FROM rota.timer
                      WHERE timer.xid >= (SELECT pg_snapshot_xmax(snapshot) FROM mark))

@@ -1,5 +1,6 @@
 -- The lanes of a queue that have available jobs and a limit with places, or no limit; the first priority
--- first, then those that were served longest ago. With each the limit, its places (null: no limit),
+-- first, then those that were served longest ago. Lanes of tasks that are not among `tasks` (a JSON array;
+-- null: all are) are left out. With each the limit, its places (null: no limit),
 -- its rate's seconds and its key.
 -- Locks nothing; exact in the transaction of a claim. Walks: rota_lane_order until it has enough,
 -- rota_job_keyed down to its first entry per lane, rota_job_held as a whole, which has what the workers
@@ -22,6 +23,7 @@ WITH held (limit_id, jobs) AS MATERIALIZED (
     FROM rota_lane AS lane INDEXED BY rota_lane_order
     LEFT JOIN rota_limit ON rota_limit.id = lane.limit_id
     WHERE lane.queue = :queue
+      AND (lane.task IS NULL OR :tasks IS NULL OR lane.task IN (SELECT value FROM json_each(:tasks)))
       AND EXISTS (SELECT 1 FROM rota_job
                   WHERE state = 'available' AND lane IS NOT NULL AND rota_job.lane = lane.id)
     ORDER BY lane.priority, lane.served, lane.id

@@ -1,4 +1,4 @@
--- Each queue and priority that has something to claim, and how long ago the job that is next in it
+-- Each queue and priority that has something to claim, jobs that were passed on apart by their tasks, and how long ago the job that is next in it
 -- was enqueued; a null priority stands for a queue's end. Counts no jobs. Key lanes are left out where
 -- their limit has no place: their jobs wait for something else than a worker.
 -- Locks nothing. Walks: rota_count and rota_queue, by which queues are known, and rota_job_available:
@@ -21,15 +21,15 @@ WITH RECURSIVE known (name) AS (
     CROSS JOIN rota_lane ON rota_lane.id = rota_job.lane
     WHERE rota_job.session IS NOT NULL AND rota_job.lane IS NOT NULL
     GROUP BY rota_lane.limit_id
-), next (queue, priority, enqueued_at) AS (
-    SELECT queue, priority, (
+), next (queue, priority, task, enqueued_at) AS (
+    SELECT queue, priority, NULL, (
         SELECT enqueued_at FROM rota_job
         WHERE state = 'available' AND lane IS NULL AND rota_job.queue = place.queue
           AND rota_job.priority = place.priority
         ORDER BY id LIMIT 1)
     FROM place WHERE priority IS NOT NULL
     UNION ALL
-    SELECT queue, priority, (
+    SELECT queue, priority, task, (
         SELECT enqueued_at FROM rota_job
         WHERE state = 'available' AND lane IS NOT NULL AND rota_job.lane = rota_lane.id
         ORDER BY id LIMIT 1)
@@ -39,9 +39,9 @@ WITH RECURSIVE known (name) AS (
         (SELECT jobs FROM held WHERE held.limit_id = rota_lane.limit_id), 0), true)
 )
 SELECT next.queue, priority, coalesce(rota_queue.paused, 0),
-       (julianday('now') - 2440587.5) * 86400.0 - min(enqueued_at)
+       (julianday('now') - 2440587.5) * 86400.0 - min(enqueued_at), task
 FROM next
 LEFT JOIN rota_queue ON rota_queue.name = next.queue
 WHERE enqueued_at IS NOT NULL
-GROUP BY next.queue, priority
-ORDER BY next.queue, priority;
+GROUP BY next.queue, priority, task
+ORDER BY next.queue, priority, task;
