@@ -50,8 +50,11 @@ class Store(Protocol):
 
     # Connections ---------------------------------------------------------------------------
 
-    def connect(self) -> Connection:
-        """A new connection of Rota's own; nothing is opened yet."""
+    def connect(self, purpose: str = "") -> Connection:
+        """A new connection of Rota's own; nothing is opened yet.
+
+        `purpose` is shown where the database lists its connections.
+        """
         ...
 
     def transaction(self) -> Transaction:
@@ -265,6 +268,10 @@ class Store(Protocol):
 
         Returns whether it was settled: false where the lease is gone, `None` where it is locked.
         """
+        ...
+
+    def due(self) -> Operation[float | None]:
+        """In how many seconds jobs are to be staged; `None` if none waits for its time."""
         ...
 
     def stage(self, limit: int) -> Operation[Staging]:

@@ -1,4 +1,4 @@
-"""What there is to do, in one statement: an idle worker asks for nothing else, once a second.
+"""What there is to do, in two statements: an idle worker asks for nothing else, once a second.
 
 A worker of many queues asks before which of them are in use.
 """
@@ -9,6 +9,7 @@ from rota.model.job import Look
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres import rings
 from rota.store.postgres.idle import in_use
+from rota.store.postgres.stage import DUE
 from rota.store.postgres.statements import sql
 
 LOOK = sql("wake/look")
@@ -17,8 +18,9 @@ LOOK = sql("wake/look")
 @operation(Begin.READING)
 def look(queues: Sequence[str], *, cron: bool = False) -> Steps[Look]:
     """Whether there is something to claim, stage, rescue or tidy; and when an entry is due."""
-    [row] = yield LOOK(queues=(yield from in_use(queues)), cron=cron, **sizes())
-    return Look(*row)
+    [(available, *others)] = yield LOOK(queues=(yield from in_use(queues)), cron=cron, **sizes())
+    [(due,)] = yield DUE()
+    return Look(available, due, *others)
 
 
 def sizes() -> dict[str, int]:

@@ -55,9 +55,9 @@ class PostgresStore:
         self.claim = Claims().claim
         self._clear: Clear = {}
 
-    def connect(self) -> PostgresConnection:
+    def connect(self, purpose: str = "") -> PostgresConnection:
         """A new connection of Rota's own; nothing is opened yet."""
-        return PostgresConnection(self._url, pooled=self._pooled)
+        return PostgresConnection(self._url, pooled=self._pooled, purpose=purpose)
 
     def transaction(self) -> PostgresTransaction:
         """Begin a transaction of Rota's own."""
@@ -70,11 +70,11 @@ class PostgresStore:
 
     def waker(self, queues: Sequence[str]) -> PostgresWaker:
         """Something a worker of these queues can sleep on."""
-        return PostgresWaker(self.connect(), queues, listen=not self._pooled)
+        return PostgresWaker(self.connect("claimer"), queues, listen=not self._pooled)
 
     def listener(self) -> PostgresListener:
         """Something that hears of jobs that have ended."""
-        return PostgresListener(self.connect(), listen=not self._pooled)
+        return PostgresListener(self.connect("listener"), listen=not self._pooled)
 
     # Monitoring, and cron. The modules are loaded here: few processes need their statements.
 
@@ -177,6 +177,7 @@ class PostgresStore:
     single_out = staticmethod(effects.single_out)
     settle_free = staticmethod(effects.settle_free)
     look = staticmethod(look.look)
+    due = staticmethod(timer.due)
     stage = staticmethod(timer.stage)
     rescue = staticmethod(sessions.rescue)
     squeeze = staticmethod(counters.squeeze)

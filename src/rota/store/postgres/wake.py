@@ -45,6 +45,7 @@ class PostgresWaker:
         self._mine = {"", *queues}
         self._listen = listen
         self._listening: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._since = 0.0
         self._bell = Bell()
 
     def wait(self, timeout: float) -> Sequence[Wake]:
@@ -68,6 +69,7 @@ class PostgresWaker:
             if self._listening is not (raw := self.connection.raw()):
                 self.connection.run(_asleep(self._queues))
                 self._listening = raw
+                self._since = time.monotonic()
         except RotaError as error:
             # Polling has to do; the next claim reports the lost database.
             logger.debug("cannot listen: %s", error)
@@ -88,6 +90,12 @@ class PostgresWaker:
             if queue in self._mine:
                 wakes.append(Wake(queue, int(number) if number.isdecimal() else None))
         return wakes
+
+    def heard(self) -> float:
+        """For how many seconds it has listened; a commit that had begun before may go unheard."""
+        if self._listening is None or self._listening.closed:
+            return 0.0
+        return time.monotonic() - self._since
 
     def busy(self) -> bool:
         """There is work in plenty: producers need not notify this worker for now."""

@@ -53,8 +53,9 @@ class SqliteStore:
         self._spare: SqliteConnection | None = None
         self._lock = threading.Lock()
 
-    def connect(self) -> SqliteConnection:
+    def connect(self, purpose: str = "") -> SqliteConnection:
         """A new connection of Rota's own; nothing is opened yet."""
+        del purpose  # SQLite lists no connections
         return SqliteConnection(self.path, patience=self._patience)
 
     def transaction(self) -> SqliteTransaction:
@@ -172,6 +173,7 @@ class SqliteStore:
     single_out = staticmethod(effects.single_out)
     settle_free = staticmethod(effects.settle_free)
     look = staticmethod(looking.look)
+    due = staticmethod(staging.due)
     stage = staticmethod(staging.stage)
     rescue = staticmethod(sessions.rescue)
     squeeze = staticmethod(counting.squeeze)
