@@ -134,6 +134,25 @@ def test_latency(where: str) -> None:
     assert {"idle", "idle, after the call", "under load"} == set(report["series"])
 
 
+def test_trickle(where: str) -> None:
+    """What a job costs with each number of workers, and which of the server's connections it costs."""
+    report = bench(where, "trickle", "--rate=50", "--workers=1", "--workers=2", "--seconds=2")
+    runs = report["figures"]["runs"]
+    assert list(runs) == ["1 worker", "2 workers"]
+    for run in runs.values():
+        assert run["jobs"] >= 90
+        assert run["jobs_left_over"] == 0
+        assert 0 < run["p50_ms"] <= run["p99_ms"]
+        assert run["workers_ms_per_job"] > 0
+        if where.startswith("postgres"):
+            parts = [value for name, value in run.items() if name.startswith("server_ms_per_job_")]
+            assert run["server_ms_per_job"] == pytest.approx(sum(parts), abs=0.01)
+            assert run["server_ms_per_job_settler"] > 0
+        else:
+            assert run["server_ms_per_job"] is None
+    assert runs["1 worker"]["p50_to_first_run"] == 1.0
+
+
 def test_hold(where: str) -> None:
     """A load while the horizon is held: nothing is lost, and each second has a sample."""
     report = bench(where, "hold", "--seconds=3", "--warm-up=1", "--rate=200")

@@ -102,7 +102,9 @@ def test_blocks_of_samples() -> None:
     nothing = Tables(None, None, None, None, None, 0, None)
 
     def sample(blocks: int | None) -> Sample:
-        return Sample(1.0, 1.0, 10.0, 10, 10, 0, [], [], 1, 0.1, nothing, [0.001], blocks)
+        return Sample(
+            1.0, 1.0, 10.0, 10, 10, 0, [], [], 1, 0.1, None, None, nothing, [0.001], blocks
+        )
 
     assert blocks_per_job([sample(100), sample(200)]) == 15.0
     assert blocks_per_job([sample(100), sample(None)]) is None

@@ -153,7 +153,10 @@ class _Watch:
         from rota.doctor.supervise import chosen, reported
 
         seen = self._connection.run(self._supervision.open_transactions(self._rules.older_than))
-        spared = {self._supervision.application, seen.application}
+
+        def spared(application: str) -> bool:
+            return application == seen.application or self._supervision.own(application)
+
         self._check(seen, spared)
         if not self._end and self._first("dry run"):
             click.echo("dry run: nothing is ended without --end", err=True)
@@ -168,10 +171,10 @@ class _Watch:
             if self._first(prepared.gid, prepared.database):
                 self._tell("prepared", prepared)
 
-    def _check(self, seen: "TransactionFacts", spared: set[str]) -> None:
+    def _check(self, seen: "TransactionFacts", spared: "Callable[[str], bool]") -> None:
         from rota.terminal.exits import USAGE, Failure
 
-        if own := sorted(self._rules.applications & spared):
+        if own := sorted(filter(spared, self._rules.applications)):
             message = (
                 f"--application {own[0]}: Rota's own sessions have this name and are never ended; "
                 "give programs another application_name, or name them by --user"

@@ -5,7 +5,7 @@ that have been alive for too long. Rules say which: without them a pg_dump and a
 would be ended, too.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from rota.store.health import OpenTransaction, PreparedTransaction
@@ -36,14 +36,14 @@ class Rules:
 
 
 def chosen(
-    transactions: Iterable[OpenTransaction], rules: Rules, spared: Container[str]
+    transactions: Iterable[OpenTransaction], rules: Rules, spared: Callable[[str], bool]
 ) -> list[OpenTransaction]:
     """The transactions that the rules mean; never those of a spared application."""
     return [
         transaction
         for transaction in transactions
         if transaction.seconds >= rules.older_than
-        and transaction.application not in spared
+        and not spared(transaction.application)
         and _named(transaction.user, rules.users)
         and _named(transaction.application, rules.applications)
         and _named(transaction.database, rules.databases)

@@ -87,6 +87,10 @@ class Waker(Protocol):
         """Sleep until woken or for `timeout` seconds; what woke it, nothing if its time is up."""
         ...
 
+    def heard(self) -> float:
+        """For how many seconds every commit that makes jobs available has woken it; 0 if it must look itself."""
+        ...
+
     def busy(self) -> bool:
         """There is work in plenty: producers need not wake this worker until it waits again.
 

@@ -79,8 +79,11 @@ class Store(Protocol):
         """Let the pool have so many connections, if these are more than it may have now."""
         ...
 
-    def connect(self) -> Connection:
-        """A new connection outside of the pool, for a part of the program; nothing is opened yet."""
+    def connect(self, purpose: str = "") -> Connection:
+        """A new connection outside of the pool, for a part of the program; nothing is opened yet.
+
+        `purpose` is shown where the database lists its connections.
+        """
         ...
 
     def waker(self, queues: Sequence[str], tasks: Collection[str] | None = None) -> Waker:
@@ -319,6 +322,10 @@ class Store(Protocol):
 
         Returns whether it was settled: false where the lease is gone, `None` where it is locked.
         """
+        ...
+
+    def due(self) -> Operation[float | None]:
+        """In how many seconds jobs are to be staged; `None` if none waits for its time."""
         ...
 
     def stage(self, limit: int) -> Operation[Staging]:

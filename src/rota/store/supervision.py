@@ -11,12 +11,12 @@ class Supervision(NamedTuple):
     """The operations on other programs' transactions.
 
     Attributes:
-        application: The application name of Rota's own sessions.
+        own: Whether an application name is of Rota's own sessions.
         open_transactions: All transactions that have been open for so many seconds.
         end: End a transaction's session. Whether it ended in time; None if the transaction was
             over before.
     """
 
-    application: str
+    own: Callable[[str], bool]
     open_transactions: Callable[[float], Operation[TransactionFacts]]
     end: Callable[[OpenTransaction], Operation[bool | None]]

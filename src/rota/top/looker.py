@@ -91,7 +91,7 @@ class Looker:
             self._thread.join(PATIENCE)
 
     def _run(self) -> None:
-        connection = self._store.connect()
+        connection = self._store.connect("top")
         try:
             self._look_on(connection)
         except Exception as error:  # noqa: BLE001 - the screen shall end with the thread, not freeze

@@ -19,7 +19,7 @@ from rota.store.connections import Waker
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
 from rota.worker.loop import finish, repeat
-from rota.worker.session import Session
+from rota.worker.session import Answer, Session
 from rota.worker.suspects import LOOK, Suspects
 from rota.worker.switchboard import Switchboard
 from rota.worker.turns import Turns
@@ -35,11 +35,14 @@ SHORTEST_NAP = 0.002
 """Seconds until the second look after the first one found nothing; then longer each time. The
 first ones catch jobs that were being committed while this worker fell asleep."""
 
-LATER = 0.01
-"""Seconds after which a worker looks that was woken and does not go first."""
+LATER = 0.02
+"""Seconds after which the second of the workers that were woken looks."""
 
 BREATH = 0.0004
 """Seconds for which the claimer keeps still where it has just handed over all there was."""
+
+LULL = 0.02
+"""The same where the next commit wakes it: most often it does so before a look would be due."""
 
 LONGER = 15
 """Where upkeep looks for jobs once a `poll`, this thread sleeps so many times longer."""
@@ -251,8 +254,11 @@ class Claimer:
                 self._pass_on()
         else:
             self._pass_on()
-            # Else this thread would keep the interpreter while the loop's wants to start the jobs.
-            self._stopping.wait(BREATH)
+            if self._waker.heard() > LULL:
+                self._sleep(LULL)
+            else:
+                # Else this thread would keep the interpreter while the loop's wants to start the jobs.
+                self._stopping.wait(BREATH)
 
     def _pass_on(self) -> None:
         """Deliver what the last claim found, if that was not done yet."""
@@ -263,17 +269,22 @@ class Claimer:
     def _rest(self) -> None:
         if self._config.drain and self.outstanding == 0:
             self._switchboard.drain()
-        woken = goes_first(self._waker, self._nap, self._session.goes_first)
+        # What was being committed while this worker fell asleep is ever less likely to be left.
+        nap = min(max(self._nap, self._waker.heard()), self._longest)
+        woken = self._sleep(nap)
         if self.outstanding == 0:
             self._window = FIRST_WINDOW
             self._measured = (time.monotonic(), self._ended)
+        self._nap = SHORTEST_NAP if woken else min(self._nap * 2, self._longest)
+
+    def _sleep(self, seconds: float) -> bool:
+        """Sleep for so long, unless news come; whether they have."""
+        woken = goes_first(self._waker, seconds, self._session.answers)
         if woken:
-            self._nap = SHORTEST_NAP
             self._news = True
             if not self._looking_again:
                 self._switchboard.nudge()
-        else:
-            self._nap = min(self._nap * 2, self._longest)
+        return woken
 
     def _want(self) -> int:
         """How many jobs to claim now: what may run, and half of what is ahead, unless more is held."""
@@ -298,17 +309,20 @@ class Claimer:
         return min(most, self._config.concurrency + ahead - outstanding)
 
 
-def goes_first(waker: Waker, timeout: float, first: Callable[[str, int], bool]) -> bool:
+def goes_first(waker: Waker, timeout: float, answers: Callable[[str, int], Answer]) -> bool:
     """Sleep; whether something woke this worker, and it goes first of all that were woken.
 
-    The workers that do not go first look `LATER`, as if their time were up, in case the first one
-    could not. By then one look serves many wakes.
+    The second one looks `LATER`, as if its time were up, in case the first one could not. By then one
+    look serves many wakes. The others sleep on: upkeep looks once a `poll`.
     """
     deadline = time.monotonic() + timeout
-    later = None
     while wakes := waker.wait(deadline - time.monotonic()):
-        if any(wake.number is None or first(wake.queue, wake.number) for wake in wakes):
+        given = {
+            Answer.FIRST if wake.number is None else answers(wake.queue, wake.number)
+            for wake in wakes
+        }
+        if Answer.FIRST in given:
             return True
-        later = later or time.monotonic() + LATER
-        deadline = min(deadline, later)
+        if Answer.SECOND in given:
+            deadline = min(deadline, time.monotonic() + LATER)
     return False

@@ -58,7 +58,7 @@ class InDoubt:
         with self._lock:
             self._came.append(Waiting(job, completion, otherwise))
             if self._thread is None:
-                self._connection = self._store.connect()
+                self._connection = self._store.connect("in doubt")
                 self._thread = repeat(
                     "transactions", self._step, self._stopping, self._events, _refuse
                 )

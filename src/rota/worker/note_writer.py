@@ -35,7 +35,7 @@ class NoteWriter:
         self.used = False
         self._store = store
         self._events = events
-        self._connection = store.connect()
+        self._connection = store.connect("notes")
         self._news = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None

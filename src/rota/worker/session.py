@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from rota.config import WorkerConfig
@@ -36,6 +37,20 @@ SCATTER = 2_654_435_761
 """2³² times the golden section: multiples of it fall evenly (Knuth)."""
 
 
+class Answer(Enum):
+    """What a worker does that a notification has woken, together with others.
+
+    Attributes:
+        FIRST: It claims at once.
+        SECOND: It looks a moment later, in case the first one could not claim.
+        NOT: It sleeps on.
+    """
+
+    FIRST = auto()
+    SECOND = auto()
+    NOT = auto()
+
+
 class Session:
     """Keeps one session alive after another. `current` is `None` while there is none."""
 
@@ -52,7 +67,7 @@ class Session:
         self.current: SessionId | None = None
         self._serving: Mapping[str, Sequence[SessionId]] = {}
         self._store = store
-        self._connection = store.connect()
+        self._connection = store.connect("session")
         self._config = config
         self._events = events
         self._switchboard = switchboard
@@ -68,18 +83,23 @@ class Session:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def goes_first(self, queue: str, number: int) -> bool:
-        """Whether this worker goes first, of all that serve a queue and were told this number.
+    def answers(self, queue: str, number: int) -> Answer:
+        """What this worker does, of all that serve a queue and were told this number.
 
-        A worker that is alone does, and so does a worker that does not know of the others yet.
+        A worker that is alone goes first, and so does a worker that does not know of the others yet.
         """
         serving = self._serving.get(queue, ())
         if not serving and (pattern := meaning(self._patterns, queue)) is not None:
             serving = self._serving.get(pattern, ())
         if len(serving) < 2 or self.current not in serving:  # noqa: PLR2004 - alone
-            return True
+            return Answer.FIRST
         # Scattered: transactions come in a rhythm, in which one worker would always be the first.
-        return serving[(number * SCATTER >> 32) % len(serving)] == self.current
+        first = serving[(number * SCATTER >> 32) % len(serving)]
+        if first == self.current:
+            return Answer.FIRST
+        # The same for all numbers, so that one look of it serves many.
+        second = serving[serving[0] == first]
+        return Answer.SECOND if second == self.current else Answer.NOT
 
     def open(self) -> SessionId:
         """Register the worker, read what is set for queues, and renew from now on.

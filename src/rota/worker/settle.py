@@ -47,7 +47,7 @@ class Settler:
         self._leases = leases
         self._note_writer = note_writer
         self._switchboard = switchboard
-        self._connection = store.connect()
+        self._connection = store.connect("settler")
         self._ended: deque[Settlement] = deque()
         self._waiting: dict[LeaseId, tuple[float, list[Settlement]]] = {}
         self._batches: list[tuple[SessionId, list[Settlement]]] = []

@@ -1,8 +1,8 @@
 """Upkeep: what has to be done now and then, done by the worker that comes first.
 
-There is no leader. Each worker looks once a second, with one statement, and does what it sees: stages
-due jobs, makes those of cron entries, rescues the jobs of dead sessions, tidies up. Two workers that do
-the same at once do no harm: the store sees to that.
+There is no leader. Each worker looks once a second and does what it sees: stages due jobs, makes those of
+cron entries, rescues the jobs of dead sessions, tidies up. Between two looks it asks only when the next job
+is due, where something was enqueued. Two workers that do the same at once do no harm: the store sees to that.
 """
 
 import random
@@ -67,10 +67,11 @@ class Upkeep:
         self._keep = keep
         self._switchboard = switchboard
         self._counted = 0
-        self._connection = store.connect()
+        self._connection = store.connect("upkeep")
         self._stopping = threading.Event()
         self._nudge = threading.Event()
         self._thread: threading.Thread | None = None
+        self._look_at = 0.0
         self._rescue_at = 0.0
         self._rhythm = Rhythm(config.session_timeout)
         self._squeeze_at = 0.0
@@ -98,17 +99,29 @@ class Upkeep:
 
     def _step(self) -> None:
         self._nudge.clear()
+        if time.monotonic() >= self._look_at:
+            due = self._look()
+        else:
+            due = self._connection.run(self._store.due())
+        if due == 0:
+            due = self._stage()
+        now = time.monotonic()
+        self._squeeze(now)
+        wait = self._look_at - now
+        if self._nudge.wait(max(wait if due is None else min(wait, due), PACE)):
+            # The claim that was woken by the same news goes first.
+            self._stopping.wait(max(NUDGE, now + SPACING - time.monotonic()))
+
+    def _look(self) -> float | None:
+        """Do what there is to do; in how many seconds jobs are to be staged."""
         cron = self._cron.wants_to_know()
         looking = self._store.look(self._config.queues, tasks=self._tasks, cron=cron)
         look = self._connection.run(looking)
         heard = self._rescue(look)
-        due = self._stage() if look.due == 0 else look.due
         if look.available:
             self._switchboard.wake()
-        if (soon := self._cron.step(look, known=cron)) is not None:
-            due = soon if due is None else min(due, soon)
+        soon = self._cron.step(look, known=cron)
         now = time.monotonic()
-        self._squeeze(now)
         pause = TIDY if look.untidy else TIDY_ANYWAY
         if now >= self._tidied + pause * self._spread:
             if done := self._connection.run(self._store.tidy()):
@@ -116,13 +129,13 @@ class Upkeep:
             self._tidied = now
             # Drawn once a round: drawn at every look, the shortest pause would come true.
             self._spread = random.uniform(0.8, 1.2)  # noqa: S311 - no secret
-        longest = EARLY * self._config.poll
-        wait = longest if due is None else min(due, longest)
+        wait = EARLY * self._config.poll
+        if soon is not None:
+            wait = min(wait, soon)
         if not heard:
             wait = min(wait, self._rhythm.hurry)
-        if self._nudge.wait(max(wait, PACE)):
-            # The claim that was woken by the same news goes first.
-            self._stopping.wait(max(NUDGE, now + SPACING - time.monotonic()))
+        self._look_at = now + wait
+        return look.due
 
     def _stage(self) -> float | None:
         """Stage what is due; in how many seconds the next job is."""

@@ -1,12 +1,14 @@
 """A notification reaches all sleepers, and one of them goes first."""
 
 import re
+import time
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 import rota.store.postgres
 from rota.model.job import SessionInfo
 from rota.worker.claim import goes_first
+from rota.worker.session import Answer
 from tests.store.postgres.database import Database
 
 LONG = 60.0
@@ -39,24 +41,30 @@ def test_the_wake_is_the_same_everywhere() -> None:
 
 
 def test_who_goes_first(db: Database) -> None:
-    """All sleepers are told the same number, and those that do not go first look a moment later."""
+    """All sleepers are told the same number; the first goes at once, the second a moment later, the others not."""
     asked: list[tuple[str, int]] = []
 
-    def turn(queue: str, number: int) -> bool:
-        asked.append((queue, number))
-        return False
-
     with ExitStack() as stack:
-        wakers = [stack.enter_context(closing(db.store.waker(["default"]))) for _ in range(2)]
+        wakers = [stack.enter_context(closing(db.store.waker(["default"]))) for _ in range(3)]
         for waker in wakers:
             while waker.wait(0.0):
                 pass
         db.enqueue(1)
-        # As if the time were up, but long before it is.
-        assert [goes_first(waker, LONG, turn) for waker in wakers] == [False, False]
-        assert not any(goes_first(waker, 0.0, turn) for waker in wakers)
-    [(queue, number), again] = asked
-    assert (queue, number) == again
+        for waker, answer in zip(wakers, (Answer.FIRST, Answer.SECOND, Answer.NOT), strict=True):
+
+            def answers(queue: str, number: int, given: Answer = answer) -> Answer:
+                asked.append((queue, number))
+                return given
+
+            begun = time.monotonic()
+            # The second one's time is up, as it were, long before it is.
+            assert goes_first(waker, LONG if answer is not Answer.NOT else 0.5, answers) is (
+                answer is Answer.FIRST
+            )
+            assert (time.monotonic() - begun >= 0.5) is (answer is Answer.NOT)
+            assert not goes_first(waker, 0.0, answers)
+    [(queue, number), *again] = asked
+    assert again == [(queue, number)] * 2
     assert queue == "default"
     assert number == int(db.one("SELECT xid::text FROM rota.log"))
 

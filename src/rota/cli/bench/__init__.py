@@ -2,7 +2,7 @@
 
 command     the group
 rates       jobs per second: drain, enqueue, scale, counts, limits
-times       how soon: latency, delayed, retries, idle
+times       how soon: latency, trickle, delayed, retries, idle
 long        over time: hold, soak
 finite      numbers as options
 files       the files that a report is written to

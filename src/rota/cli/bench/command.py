@@ -4,7 +4,7 @@ import click
 
 from rota.cli.bench.long import hold, soak
 from rota.cli.bench.rates import counts, drain, enqueue, limits, scale, unique
-from rota.cli.bench.times import delayed, idle, latency, retries
+from rota.cli.bench.times import delayed, idle, latency, retries, trickle
 
 
 @click.group()
@@ -26,6 +26,7 @@ for command in (
     enqueue,
     unique,
     latency,
+    trickle,
     hold,
     delayed,
     retries,

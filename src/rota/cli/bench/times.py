@@ -43,6 +43,34 @@ def latency(
 
 
 @click.command()
+@click.option("--rate", type=Finite(1), default=100.0, show_default=True,
+              help="Jobs per second, enqueued one by one.")  # fmt: skip
+@click.option("--workers", type=click.IntRange(1, 200), multiple=True, default=(1, 4, 16),
+              help="Processes.  [default: 1, 4 and 16]")  # fmt: skip
+@click.option("--seconds", type=Finite(2), default=20.0, show_default=True,
+              help="For each number of workers.")  # fmt: skip
+@options
+def trickle(
+    *, rate: float, workers: tuple[int, ...], seconds: float, **where: Unpack[Where]
+) -> None:
+    """What a single job costs the server and the workers, where jobs come one by one.
+
+    \b
+    Examples:
+      rota bench trickle --private
+      rota bench trickle --private --rate 1000 --workers 4
+    """
+    from rota.measure.bench.trickle import trickle as run
+
+    measure(
+        "trickle", where,
+        lambda scratch, progress: run(
+            scratch, rate=rate, seconds=seconds, workers=workers, progress=progress
+        ),
+    )  # fmt: skip
+
+
+@click.command()
 @click.option("--jobs", type=click.IntRange(10), default=100_000, show_default=True)
 @click.option("--seconds", type=Finite(0.1), default=60.0, show_default=True,
               help="In which the jobs become due.")  # fmt: skip

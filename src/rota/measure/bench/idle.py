@@ -41,7 +41,8 @@ def idle(
 NOTES = (
     (
         "Processor time is what the worker's own process used, as the operating system counts it, in "
-        "percent of one core; the server's share is not in it. Transactions are those of the whole "
+        "percent of one core; that of all the server's processes together is beside it, where they run on this "
+        "machine. Transactions are those of the whole "
         "database (xact_commit + xact_rollback), autovacuum's among them, counted from another database "
         "of the server, so that the observer's are not. Sessions report theirs about once a second, and "
         "up to ten seconds late when they fall silent, hence the rest before. "
@@ -61,10 +62,10 @@ def watch(
     progress.begin("idle", rest + seconds)
     began = time.monotonic()
     _wait(began, rest, progress)
-    first, seen = crew.tell(), observer.transactions()
+    first, seen, server = crew.tell(), observer.transactions(), observer.processor()
     start = time.monotonic()
     _wait(began, rest + seconds, progress)
-    last, now = crew.tell(), observer.transactions()
+    last, now, worked = crew.tell(), observer.transactions(), observer.processor()
     took = time.monotonic() - start
     used = [end.cpu - begin.cpu for begin, end in zip(first, last, strict=True)]
     per_second = None
@@ -74,6 +75,11 @@ def watch(
         "idle_seconds": round(took, 2),
         "processor_percent_per_worker": round(100 * sum(used) / len(used) / took, 3),
         "processor_percent_highest": round(100 * max(used) / took, 3),
+        "server_processor_percent": (
+            None
+            if server is None or worked is None
+            else round(100 * (sum(worked.values()) - sum(server.values())) / took, 3)
+        ),
         "transactions_per_second": None if per_second is None else round(per_second, 2),
         "transactions_per_second_per_worker": (
             None if per_second is None else round(per_second / len(used), 2)

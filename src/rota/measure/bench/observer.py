@@ -6,12 +6,13 @@ of the server.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, LiteralString
 from urllib.parse import unquote, urlsplit
 
+from rota.measure.bench.processor import Processor
 from rota.measure.bench.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -105,12 +106,15 @@ class Observer:
         self._server = scratch.server
         self._here: psycopg.Connection[tuple[Any, ...]] | None = None
         self._beside: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._processor: Processor | None = None
         self.blocks_from: str | None = None
         self._name = unquote(urlsplit(url).path).lstrip("/")
         if self._server is not None:
             self._here = _connect(url)
             self._beside = _connect(self._server)
             self.blocks_from = _blocks_from(self._beside)
+            own = frozenset({self._here.info.backend_pid, self._beside.info.backend_pid})
+            self._processor = Processor(self._beside, own)
 
     def close(self) -> None:
         """Close the connections."""
@@ -154,6 +158,13 @@ class Observer:
         else:
             row = self._here.execute(BLOCKS).fetchone()
         return row[0] if row else None
+
+    def processor(self) -> Mapping[str, float] | None:
+        """Seconds of processor time of the server's processes since the first call, by kind.
+
+        `None` on SQLite, and where the processes cannot be seen.
+        """
+        return None if self._processor is None else self._processor.seconds()
 
     def wal(self) -> Wal | None:
         """How much WAL was written up to now; sessions report their images somewhat late."""

@@ -8,7 +8,7 @@ import contextlib
 import signal
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rota.measure.bench.crew import Crew, Plan, Told
@@ -40,6 +40,8 @@ class Sample:
         claims: Seconds that each claim took that gave jobs.
         memory: Bytes of all worker processes.
         cpu: Seconds of processor time of all worker processes.
+        server: Those of the server's processes, by kind; `None` where they cannot be seen.
+        transactions: Transactions of the database; `None` where it does not say.
         pieces: Seconds that a fixed piece of work took here, several times.
         blocks: Blocks that the database touched; `None` where it is not known.
     """
@@ -54,6 +56,8 @@ class Sample:
     claims: Sequence[float]
     memory: int
     cpu: float
+    server: Mapping[str, float] | None
+    transactions: int | None
     tables: Tables
     pieces: Sequence[float]
     blocks: int | None
@@ -110,6 +114,8 @@ class Steady:
         self._producers = Producers(Load(url, course.rate, course.batch))
         self._looked = 0.0
         self._cpu = 0.0
+        self._server: Mapping[str, float] | None = None
+        self._transactions: int | None = None
         self._pieces: list[float] = []
         self._blocks: int | None = None
         self.ran = Ran()
@@ -164,6 +170,8 @@ class Steady:
         delays = self._count(sent, told)
         cpu = sum(report.cpu for report in told)
         blocks = self._observer.blocks()
+        server = self._observer.processor()
+        transactions = self._observer.transactions()
         if sample:
             ran.samples.append(
                 Sample(
@@ -178,12 +186,15 @@ class Steady:
                     claims=array("f", (took for report in told for _, _, took in report.claims)),
                     memory=sum(report.memory for report in told),
                     cpu=cpu - self._cpu,
+                    server=increases(self._server, server),
+                    transactions=increase(self._transactions, transactions),
                     tables=self._observer.tables(),
                     pieces=array("f", self._pieces),
                     blocks=increase(self._blocks, blocks),
                 )
             )
         self._looked, self._cpu, self._blocks = now, cpu, blocks
+        self._server, self._transactions = server, transactions
         self._pieces.clear()
 
     def _count(self, sent: list[Sent], told: list[Told]) -> list[float]:
@@ -227,6 +238,15 @@ def increase(before: int | None, after: int | None) -> int | None:
     if before is None or after is None or after < before:
         return None
     return after - before
+
+
+def increases(
+    before: Mapping[str, float] | None, after: Mapping[str, float] | None
+) -> Mapping[str, float] | None:
+    """What was added to each; `None` where that is not known."""
+    if before is None or after is None:
+        return None
+    return {name: value - before.get(name, 0.0) for name, value in after.items()}
 
 
 def blocks_per_job(samples: Sequence[Sample]) -> float | None:

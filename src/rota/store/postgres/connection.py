@@ -73,7 +73,8 @@ POOLED_BEGIN = {
 IN_TRANSACTION = {TransactionStatus.INTRANS, TransactionStatus.INERROR}
 
 APPLICATION = "rota"
-"""The application name of Rota's own connections; `rota supervise` never ends them."""
+"""The application name of Rota's own connections, before their purpose, as in "rota settler"; `rota
+supervise` never ends them."""
 
 CALLERS_APPLICATION = "rota.transaction"
 """The name for `rota.transaction()`: with users' statements it may stay open too long."""
@@ -90,17 +91,23 @@ class PostgresConnection:
     """One connection; see `rota.store.connections.Connection`.
 
     What an operation has to have done apart from its transaction goes to `elsewhere`, or else to a
-    connection that is opened for it.
+    connection that is opened for it. The server shows its `purpose`.
     """
 
     def __init__(
-        self, url: str, *, pooled: bool, tuned: bool = True, elsewhere: Elsewhere | None = None
+        self,
+        url: str,
+        *,
+        pooled: bool,
+        tuned: bool = True,
+        purpose: str = "",
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self.url = url
         self._pooled = pooled
         self._elsewhere = elsewhere
         self._tuned = tuned and not pooled
-        self._name = APPLICATION if tuned else CALLERS_APPLICATION
+        self._name = f"{APPLICATION} {purpose}".rstrip() if tuned else CALLERS_APPLICATION
         self._begin = POOLED_BEGIN if pooled else BEGIN
         # Needs the settings of PLANNER, and a libpq of version 14.
         self._pipelines = self._tuned and psycopg.Pipeline.is_supported()

@@ -1,4 +1,4 @@
-"""What there is to do, in one statement: an idle worker asks for nothing else, once a second.
+"""What there is to do, in two statements: an idle worker asks for nothing else, once a second.
 
 A worker of many queues asks before which of them are in use, and a worker that names its queues by
 patterns which queues there are.
@@ -10,6 +10,7 @@ from rota.model.job import Look
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres import rings
 from rota.store.postgres.idle import in_use
+from rota.store.postgres.stage import DUE
 from rota.store.postgres.statements import sql
 
 LOOK = sql("wake/look")
@@ -21,8 +22,10 @@ def look(
 ) -> Steps[Look]:
     """Whether there is something to claim, stage, rescue or tidy; and when an entry is due."""
     known = None if tasks is None else list(tasks)
-    [row] = yield LOOK(queues=(yield from in_use(queues)), tasks=known, cron=cron, **sizes())
-    return Look(*row)
+    wanted = yield from in_use(queues)
+    [(available, *others)] = yield LOOK(queues=wanted, tasks=known, cron=cron, **sizes())
+    [(due,)] = yield DUE()
+    return Look(available, due, *others)
 
 
 def sizes() -> dict[str, int]:

@@ -13,7 +13,15 @@ from rota.store.postgres.statements import sql
 STAGE_LOCK = sql("stage/stage_lock")
 STAGE = sql("stage/stage")
 STAGE_NEXT = sql("stage/stage_next")
+DUE = sql("stage/due")
 WAKE = sql("wake/wake")
+
+
+@operation(Begin.READING)
+def due() -> Steps[float | None]:
+    """In how many seconds jobs are to be staged; `None` if none waits for its time."""
+    [(seconds,)] = yield DUE()
+    return None if seconds is None else float(seconds)
 
 
 @operation(Begin.HASTY)

@@ -61,9 +61,9 @@ class PostgresStore:
         self.claim = Claims().claim
         self._clear: Clear = {}
 
-    def connect(self) -> PostgresConnection:
+    def connect(self, purpose: str = "") -> PostgresConnection:
         """A new connection of Rota's own; nothing is opened yet."""
-        return PostgresConnection(self._url, pooled=self._pooled)
+        return PostgresConnection(self._url, pooled=self._pooled, purpose=purpose)
 
     def transaction(self, *, tagged: bool = False) -> PostgresTransaction:
         """Begin a transaction of Rota's own."""
@@ -77,11 +77,11 @@ class PostgresStore:
         tasks: Collection[str] | None = None,  # noqa: ARG002 - SQLite's
     ) -> PostgresWaker:
         """Something a worker of these queues can sleep on."""
-        return PostgresWaker(self.connect(), queues, listen=not self._pooled)
+        return PostgresWaker(self.connect("claimer"), queues, listen=not self._pooled)
 
     def listener(self) -> PostgresListener:
         """Something that hears of jobs that have ended."""
-        return PostgresListener(self.connect(), listen=not self._pooled)
+        return PostgresListener(self.connect("listener"), listen=not self._pooled)
 
     # Monitoring, and cron. The modules are loaded here: few processes need their statements.
 
@@ -182,6 +182,7 @@ class PostgresStore:
     settle_tagged = staticmethod(effects.settle_tagged)
     settle_free = staticmethod(effects.settle_free)
     look = staticmethod(look.look)
+    due = staticmethod(timer.due)
     stage = staticmethod(timer.stage)
     rescue = staticmethod(sessions.rescue)
     squeeze = staticmethod(counters.squeeze)

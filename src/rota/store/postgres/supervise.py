@@ -38,4 +38,9 @@ def end(transaction: OpenTransaction) -> Steps[bool | None]:
     return bool(rows[0][0]) if rows else None
 
 
-SUPERVISION = Supervision(APPLICATION, open_transactions, end)
+def own(application: str) -> bool:
+    """Whether Rota's own connections have this name."""
+    return application.partition(" ")[0] == APPLICATION
+
+
+SUPERVISION = Supervision(own, open_transactions, end)

@@ -53,6 +53,7 @@ class PostgresWaker:
         self._found_at = 0.0
         self._listen = listen
         self._listening: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._since = 0.0
         self._bell = Bell()
 
     def wait(self, timeout: float) -> Sequence[Wake]:
@@ -76,6 +77,7 @@ class PostgresWaker:
             if self._listening is not (raw := self.connection.raw()):
                 self._awaited = self._found(set())
                 self._listening = raw
+                self._since = time.monotonic()
             elif self._patterns and time.monotonic() >= self._found_at + FRESH:
                 self._awaited |= self._found(self._awaited)
         except RotaError as error:
@@ -103,6 +105,12 @@ class PostgresWaker:
             if not queue or queue in self._awaited or meaning(self._patterns, queue):
                 wakes.append(Wake(queue, int(number) if number.isdecimal() else None))
         return wakes
+
+    def heard(self) -> float:
+        """For how many seconds it has listened; a commit that had begun before may go unheard."""
+        if self._listening is None or self._listening.closed:
+            return 0.0
+        return time.monotonic() - self._since
 
     def busy(self) -> bool:
         """There is work in plenty: producers need not notify this worker for now."""

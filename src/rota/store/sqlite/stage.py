@@ -13,6 +13,13 @@ STAGE = sql("stage/stage")
 STAGE_NEXT = sql("stage/stage_next")
 
 
+@operation(Begin.NOTHING)
+def due() -> Steps[float | None]:
+    """In how many seconds the next job is due; `None` if none waits for its time."""
+    [(seconds,)] = yield STAGE_NEXT()
+    return None if seconds is None else max(seconds, 0.0)
+
+
 @operation(Begin.HASTY)
 def stage(limit: int) -> Steps[Staging]:
     """Make due jobs available, in the order of their time, at most `limit` of them."""

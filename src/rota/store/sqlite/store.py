@@ -63,8 +63,9 @@ class SqliteStore:
         self.allow = self._pool.allow
         self.close = self._pool.close
 
-    def connect(self) -> SqliteConnection:
+    def connect(self, purpose: str = "") -> SqliteConnection:
         """A new connection of Rota's own; nothing is opened yet."""
+        del purpose  # SQLite lists no connections
         return SqliteConnection(self.path, patience=self._patience)
 
     def transaction(self, *, tagged: bool = False) -> SqliteTransaction:
@@ -168,6 +169,7 @@ class SqliteStore:
     settle_tagged = staticmethod(effects.settle_tagged)
     settle_free = staticmethod(effects.settle_free)
     look = staticmethod(looking.look)
+    due = staticmethod(staging.due)
     stage = staticmethod(staging.stage)
     rescue = staticmethod(sessions.rescue)
     squeeze = staticmethod(counting.squeeze)

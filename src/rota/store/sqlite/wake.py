@@ -64,6 +64,10 @@ class SqliteWaker:
         self._nap = SHORTEST
         return [Wake()]
 
+    def heard(self) -> float:
+        """It has to look itself: other processes' commits wake nothing."""
+        return 0.0
+
     def busy(self) -> bool:
         """Nothing to do: waking a worker that does not sleep costs next to nothing."""
         return True

@@ -1,15 +1,10 @@
 -- What there is to do, for an idle worker once a second: whether these queues have something to
--- claim (lanes of other tasks than these are left out), in how many seconds the timer needs a staging (null: not at all), whether a session is
--- silent, whether a ring is untidy or a request to cancel is left over, and in how many seconds the
--- next cron entry is due, and the next one that is not overdue (null: none, or not asked for); last,
--- the server's clock.
+-- claim (lanes of other tasks than these are left out), whether a session is silent, whether a ring is
+-- untidy or a request to cancel is left over, in how many seconds the next cron entry is due, and the next
+-- one that is not overdue (null: none, or not asked for); last, the server's clock.
 -- Where there are many lanes a log that is not empty is untidy: it is left as soon as it is old enough.
--- Locks nothing and writes nothing. Walks what claim_probe.sql, stage.sql and rescue_lock.sql walk,
--- each to its first hit. Timers that the newest mark has not seen need a staging at once, even if
--- they are due later: it makes the next mark, so that they are looked at only once.
-WITH mark AS MATERIALIZED (
-    SELECT run_at, id, snapshot FROM rota.timer_mark ORDER BY seq DESC LIMIT 1
-)
+-- Locks nothing and writes nothing. Walks what claim_probe.sql and rescue_lock.sql walk, each to its
+-- first hit.
 SELECT
     EXISTS (
         SELECT FROM rota.lane
@@ -40,23 +35,6 @@ SELECT
                               AND ready.lane <> ALL (ARRAY(
                                   SELECT id FROM rota.lane
                                   WHERE task IS NOT NULL AND task <> ALL (%(tasks)s::text[]))))))),
-    CASE
-        WHEN EXISTS (SELECT FROM rota.timer
-                     WHERE timer.xid >= (SELECT pg_snapshot_xmax(snapshot) FROM mark))
-          OR EXISTS (
-            SELECT FROM (SELECT pg_snapshot_xip(snapshot) AS xid FROM mark) AS running
-            CROSS JOIN LATERAL (
-                SELECT timer.id, timer.run_at FROM rota.timer
-                WHERE timer.xid = running.xid ORDER BY timer.xid
-            ) AS timer
-            WHERE (timer.run_at, timer.id) <= ((SELECT run_at FROM mark), (SELECT id FROM mark)))
-        THEN 0
-        ELSE (
-            SELECT greatest(0, extract(epoch FROM timer.run_at - clock_timestamp()))::float8
-            FROM rota.timer
-            WHERE (timer.run_at, timer.id) > ((SELECT run_at FROM mark), (SELECT id FROM mark))
-            ORDER BY timer.run_at, timer.id LIMIT 1)
-    END,
     EXISTS (
         SELECT FROM rota.session
         CROSS JOIN LATERAL (

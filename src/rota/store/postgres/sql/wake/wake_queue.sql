@@ -1,5 +1,3 @@
--- Wake a sleeping worker of a queue as enqueue.sql does: something came to it that this worker cannot run.
-SELECT CASE WHEN %(wake)s::text IS NULL THEN false
-            WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
-            THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
-            ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END
+-- Wake all sleeping workers of a queue: something came to it that this worker cannot run, and no number tells which
+-- of them can. Rare: once for a settlement with such jobs.
+SELECT pg_notify('rota', ' ' || %(wake)s::text)
