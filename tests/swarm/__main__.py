@@ -1,0 +1,84 @@
+"""`make swarm ARGS="--seconds 600 --seed 7"`, or `python -m tests.swarm`.
+
+The exit status is 1 if the judge complains of anything.
+"""
+
+import argparse
+import random
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.status import Status
+
+from tests.swarm.plan import SHARES, Fault, drawn
+from tests.swarm.swarm import Outcome, Swarm
+
+
+def main() -> int:
+    """Run a swarm; the exit status."""
+    given = _arguments()
+    seed = random.randrange(2**32) if given.seed is None else given.seed
+    folder = given.folder or Path(tempfile.gettempdir()) / f"rota-swarm-{seed}-{secrets.token_hex(3)}"
+    plan = list(drawn(seed, given.seconds, given.faults))
+    folder.mkdir(parents=True)
+    _write(folder / "plan", seed, given.seconds, plan)
+    console = Console(highlight=False)
+    console.print(f"Seed {seed}: {len(plan)} faults in {given.seconds:g} seconds; plan, ledger and logs are in {folder}")
+    with console.status("beginning") as status:
+        swarm = Swarm(seed, plan, given.seconds, given.rate, folder, _Shown(status))
+        outcome = swarm.run()
+    _tell(console, seed, outcome)
+    return int(bool(outcome.wrong))
+
+
+class _Shown:
+    """One line about what goes on; nothing but the line where there is no terminal."""
+
+    def __init__(self, status: Status) -> None:
+        self._status = status
+        self._began = time.monotonic()
+
+    def __call__(self, what: str, left: float) -> None:
+        passed = time.monotonic() - self._began
+        self._status.update(f"{passed:5.0f} s  next in {left:4.1f} s: {what}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.swarm")
+    parser.add_argument("--seconds", type=float, default=60.0, help="so long faults happen")
+    parser.add_argument("--seed", type=int, help="of the plan, and of what producers do")
+    parser.add_argument("--rate", type=float, default=250.0, metavar="JOBS", help="a second, to be enqueued")
+    parser.add_argument("--folder", type=Path, help="a new one, for plan, ledger and logs")
+    parser.add_argument(
+        "--faults", nargs="*", choices=SHARES, default=[*SHARES], metavar="KIND",
+        help=f"only these: {', '.join(SHARES)}",
+    )  # fmt: skip
+    return parser.parse_args()
+
+
+def _write(file: Path, seed: int, seconds: float, plan: Sequence[Fault]) -> None:
+    lines = [f"seed {seed}, {seconds:g} seconds", *map(str, plan)]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _tell(console: Console, seed: int, outcome: Outcome) -> None:
+    counted = ", ".join(f"{count} {kind}" for kind, count in sorted(outcome.faults.items()))
+    console.print(f"{outcome.jobs} jobs, {outcome.runs} runs, {sum(outcome.faults.values())} faults: {counted}")
+    if outcome.missed:
+        missed = ", ".join(f"{count} {kind}" for kind, count in sorted(outcome.missed.items()))
+        console.print(f"not possible when their time came: {missed}")
+    largest = sorted(outcome.facts.sizes.items(), key=lambda item: -item[1])[:3]
+    console.print("largest tables: " + ", ".join(f"{name} {size // 1024} kB" for name, size in largest))
+    for wrong in outcome.wrong:
+        console.print(f"wrong: {wrong}", style="red", markup=False, soft_wrap=True)
+    verdict = f"Seed {seed}: " + (f"{len(outcome.wrong)} things are wrong" if outcome.wrong else "all is well")
+    console.print(verdict, style="bold red" if outcome.wrong else "bold green")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

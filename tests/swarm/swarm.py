@@ -1,0 +1,246 @@
+"""A swarm from its begin to its verdict.
+
+Producers and workers go on while the faults of the plan happen; then without faults for a while; then nothing
+is enqueued any more, and workers have to come to an end. Last the database is looked at.
+"""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from rota import Rota, StoreError
+from rota.store.postgres import clearing, rings
+from tests.store.postgres.counting import DIFFERENCE
+from tests.store.postgres.database import Database
+from tests.swarm import judge, ledger, story
+from tests.swarm.clock import worn
+from tests.swarm.cluster import Cluster
+from tests.swarm.crew import Member, watch
+from tests.swarm.faults import Field, happen
+from tests.swarm.plan import Fault
+
+TIMEOUT = 5.0
+"""Seconds of a worker's session."""
+
+RETENTION = 20.0
+"""Seconds that completed jobs are kept."""
+
+WORKERS, PRODUCERS = 4, 2
+
+CALM = 4.0
+"""Seconds in which work goes on without faults."""
+
+PATIENCE = 90.0
+"""Seconds in which everything must come to its end."""
+
+AGAIN = 6.0
+"""Seconds after which a server without a standby gets one."""
+
+EMPTY = ("lease", "timer", "unique_key", "session", "lot")
+"""Tables without rows where nothing is to be done, and there is no worker."""
+
+Show = Callable[[str, float], None]
+"""Is told what goes on, and for how many seconds."""
+
+
+@dataclass
+class Outcome:
+    """What came of a swarm.
+
+    Attributes:
+        wrong: What the judge complains of.
+        jobs: How many were acknowledged.
+        runs: How many handlers were called.
+        faults: How many there were of each kind.
+        missed: How many were not possible when their time came.
+    """
+
+    wrong: Sequence[str]
+    jobs: int
+    runs: int
+    faults: Mapping[str, int]
+    missed: Mapping[str, int]
+    facts: judge.Facts
+
+
+@dataclass
+class Swarm:
+    """One swarm.
+
+    Attributes:
+        folder: For the ledger and the logs.
+        rate: Jobs a second that are enqueued, if it can be done.
+    """
+
+    seed: int
+    plan: Sequence[Fault]
+    seconds: float
+    rate: float
+    folder: Path
+    show: Show = lambda _, __: None
+    _wrong: list[str] = field(default_factory=list)
+    _missed: Counter[str] = field(default_factory=Counter)
+
+    def run(self) -> Outcome:
+        """All of it."""
+        for name in ("ledger", "logs"):
+            (self.folder / name).mkdir(parents=True)
+        with ExitStack() as stack:
+            clock = stack.enter_context(worn())
+            book = ledger.Ledger(self.folder / "ledger", "faults")
+            cluster = stack.enter_context(closing(Cluster(book)))
+            workers = [self._member("worker", n, cluster, book) for n in range(WORKERS)]
+            producers = [self._member("producer", n, cluster, book) for n in range(PRODUCERS)]
+            over = threading.Event()
+            watching = watch([*workers, *producers], over)
+            stack.callback(self._let_go, [*workers, *producers], over, watching)
+            self._course(Field(cluster, workers, producers, book, clock, threading.Event()))
+            over.set()
+            watching.join()
+            for member in workers:
+                member.end(PATIENCE)
+            facts = self._facts(cluster.url)
+        return self._judged(facts, [*workers, *producers])
+
+    def _member(self, kind: str, number: int, cluster: Cluster, book: ledger.Ledger) -> Member:
+        return Member(
+            f"tests.swarm.{kind}", f"{kind}-{number}", cluster.proxy(), self.folder, book,
+            seed=self.seed, rate=self.rate / PRODUCERS, timeout=TIMEOUT, retention=RETENTION,
+        )  # fmt: skip
+
+    @staticmethod
+    def _let_go(members: Sequence[Member], over: threading.Event, watching: threading.Thread) -> None:
+        over.set()
+        watching.join()
+        for member in members:
+            member.let_go()
+
+    # The course ------------------------------------------------------------------------------
+
+    def _course(self, field: Field) -> None:
+        begin = time.monotonic()
+        threads = [threading.Thread(target=self._standbys, args=(field,), daemon=True)]
+        threads[0].start()
+        for fault in self.plan:
+            self._wait(begin + fault.at, str(fault))
+            threads.append(threading.Thread(target=self._happen, args=(field, fault), daemon=True))
+            threads[-1].start()
+        self._wait(begin + self.seconds, "the last faults")
+        field.stop.set()
+        for thread in threads:
+            thread.join(PATIENCE)
+            if thread.is_alive():
+                self._wrong.append("a fault does not end")
+        self._wait(time.monotonic() + CALM, "calm")
+        for member in field.producers:
+            member.end(PATIENCE / 3)
+        self._prepared(field)
+        self._drained(field)
+
+    def _wait(self, until: float, what: str) -> None:
+        while (left := until - time.monotonic()) > 0:
+            self.show(what, left)
+            time.sleep(min(left, 0.25))
+
+    def _happen(self, field: Field, fault: Fault) -> None:
+        try:
+            if not happen(field, fault):
+                self._missed[fault.kind] += 1
+        except Exception as error:  # noqa: BLE001 - what is wrong with a fault is told at the end
+            self._wrong.append(f"the fault {fault.kind} failed: {error!r}")
+
+    def _standbys(self, field: Field) -> None:
+        """Let the server have a standby, some seconds after it has lost the last one."""
+        wanted = any(fault.kind in {"fail-over", "fail-over-behind", "move-to-clone"} for fault in self.plan)
+        while wanted and not field.stop.is_set():
+            with suppress(psycopg.Error):
+                field.cluster.attach()
+            field.stop.wait(AGAIN)
+
+    @staticmethod
+    def _prepared(field: Field) -> None:
+        """Roll back what was prepared and left, as whoever looks after a database does."""
+        with field.cluster.admin() as admin:
+            for (gid,) in admin.execute("SELECT gid FROM pg_prepared_xacts").fetchall():
+                admin.execute(sql.SQL("ROLLBACK PREPARED {}").format(sql.Literal(gid)))
+
+    def _drained(self, field: Field) -> None:
+        """Wait until there is nothing left to do."""
+        deadline = time.monotonic() + PATIENCE
+        with Rota(field.cluster.url) as app:
+            while (left := _left(app)) and time.monotonic() < deadline:
+                self.show(f"{sum(left.values())} jobs are left", deadline - time.monotonic())
+                time.sleep(0.25)
+
+    # The verdict -----------------------------------------------------------------------------
+
+    @staticmethod
+    def _facts(url: str) -> judge.Facts:
+        with Rota(url) as app, Database(url) as db:
+            left = _left(app)
+            _tidied(db)
+            sizes = (
+                "SELECT relname, pg_total_relation_size(oid) FROM pg_class"
+                " WHERE relnamespace = 'rota'::regnamespace AND relkind = 'r'"
+            )
+            return judge.Facts(
+                effects=dict(db.sql("SELECT number, count(*) FROM effect GROUP BY number")),
+                discarded=[row[0] for row in db.sql("SELECT task FROM rota.job WHERE state = 'discarded'")],
+                left=left,
+                miscounted=db.sql(DIFFERENCE),
+                rows={table: db.one(f"SELECT count(*) FROM rota.{table}") for table in EMPTY},
+                sizes=dict(db.sql(sizes)),
+            )
+
+    def _judged(self, facts: judge.Facts, members: Sequence[Member]) -> Outcome:
+        told = story.told(ledger.read(self.folder / "ledger"))
+        logs = sorted((self.folder / "logs").iterdir())
+        traced = [log.name for log in logs if "Traceback" in log.read_text(errors="replace")]
+        wrong = [
+            *self._wrong,
+            *(odd for member in members for odd in member.odd),
+            *(f"there is a traceback in {name}" for name in traced[: judge.SHOWN]),
+            *judge.complaints(told, facts),
+        ]
+        sure = sum(job.fate is story.Fate.SURE for job in told.jobs.values())
+        runs = sum(len(job.runs) for job in told.jobs.values())
+        return Outcome(wrong, sure, runs, told.faults, self._missed, facts)
+
+
+def _left(app: Rota) -> dict[str, int]:
+    """How many jobs are not finished, by queue and state."""
+    try:
+        queues = app.database.run(app.database.store.queues())
+    except StoreError as error:
+        return {str(error): 1}
+    return {
+        f"{queue.name} {state}": jobs
+        for queue in queues
+        for state, jobs in queue.counts.items()
+        if jobs and not state.finished
+    }
+
+
+def _tidied(db: Database) -> None:
+    """Turn all rings, without rest, and give back what can be given back."""
+    sizes = {name: getattr(rings, name) for name in vars(rings) if name.endswith("_SIZE")}
+    rest = clearing.REST
+    try:
+        for name in sizes:
+            setattr(rings, name, 0 if name != "COPY_FORWARD_SIZE" else sizes[name])
+        clearing.REST = 0.0
+        for _ in range(8):
+            db.own.run(db.store.squeeze())
+            db.own.run(db.store.tidy())
+    finally:
+        clearing.REST = rest
+        for name, size in sizes.items():
+            setattr(rings, name, size)
+    db.sql("VACUUM")
