@@ -6,9 +6,9 @@ survives the process, whatever happens to that. The clock is the monotonic one, 
     tried FIRST COUNT TASK HOW     jobs of these numbers are about to be enqueued
     sure FIRST COUNT               their commit was acknowledged
     never FIRST COUNT              they were rolled back, or not stored
-    start NUMBER ATTEMPT JOB KEY   a handler begins; KEY is `-` where the job has none
-    end NUMBER                     it has done its work
-    left NUMBER                    it was stopped before that
+    start CALL NUMBER ATTEMPT JOB KEY   a handler is called; KEY is `-` where the job has none
+    end CALL                       it has done its work
+    left CALL                      it was stopped before that
     lost                           the worker has given its session up
     dead PID                       a process is killed, or was found dead
     away PID SECONDS               a process is frozen for so long

@@ -85,7 +85,7 @@ def told(lines: Iterable[Line]) -> Story:
     """Put the lines of a ledger in order."""
     story = Story()
     sure: dict[int, float] = {}
-    running: dict[tuple[int, int], Run] = {}
+    calls: dict[tuple[int, str], Run] = {}
     dead: dict[int, float] = {}
     away: dict[int, list[tuple[float, float]]] = defaultdict(list)
     everywhere: list[tuple[float, float]] = []
@@ -97,15 +97,13 @@ def told(lines: Iterable[Line]) -> Story:
                     job.task, job.how, job.tried = task, how, at
             case ("sure" | "never"), (first, count):
                 for number in range(int(first), int(first) + int(count)):
-                    story.jobs[number].fate = Fate(what)
+                    story.jobs.setdefault(number, Job(number)).fate = Fate(what)
                     sure[number] = at
-            case "start", (number, attempt, job_id, key):
-                run = Run(at, pid, int(job_id), int(attempt), key)
-                story.jobs.setdefault(int(number), Job(int(number))).runs.append(run)
-                running[pid, int(number)] = run
-            case ("end" | "left"), (number,):
-                ended = running.pop((pid, int(number)))
-                ended.end, ended.done = at, what == "end"
+            case "start", (call, named, attempt, job_id, key):
+                run = calls[pid, call] = Run(at, pid, int(job_id), int(attempt), key)
+                story.jobs.setdefault(int(named), Job(int(named))).runs.append(run)
+            case ("end" | "left"), (call,):
+                calls[pid, call].end, calls[pid, call].done = at, what == "end"
             case "lost", ():
                 away[pid].append((at - GRACE / 2, at + GRACE))
                 story.disturbed.append((at - GRACE / 2, at + GRACE))

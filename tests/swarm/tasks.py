@@ -4,11 +4,12 @@ A job's number says how long it takes and how it goes; so a seed says that, too.
 """
 
 import asyncio
+import itertools
 import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -21,6 +22,9 @@ URL = os.environ["SWARM_URL"]
 ledger = Ledger(Path(os.environ["SWARM_FOLDER"]) / "ledger", os.environ["SWARM_NAME"])
 rota = Rota(URL, retention=float(os.environ["SWARM_RETENTION"]))
 
+calls = itertools.count()
+"""Numbers of the calls of handlers in this process."""
+
 ALWAYS = 30_000
 """Attempts: whatever dies, the job comes back."""
 
@@ -32,13 +36,14 @@ EFFECT = "INSERT INTO effect (number) VALUES (%s)"
 @contextmanager
 def noted(number: int, context: Context, key: str = "-") -> Iterator[None]:
     """Write down the beginning of a run, and how it ends."""
-    ledger.say("start", number, context.attempt, context.job_id, key)
+    call = next(calls)
+    ledger.say("start", call, number, context.attempt, context.job_id, key)
     try:
         yield
     except BaseException:
-        ledger.say("left", number)
+        ledger.say("left", call)
         raise
-    ledger.say("end", number)
+    ledger.say("end", call)
 
 
 def pause(number: int) -> float:
@@ -68,11 +73,10 @@ def process(number: int, context: Context) -> None:
 
 @rota.task(queue="plain", retry=SOON, batch=50, within=0.05)
 async def together(numbers: list[int], context: BatchContext) -> None:
-    for number, job in zip(numbers, context.jobs, strict=True):
-        ledger.say("start", number, job.attempt, job.job_id, "-")
-    await asyncio.sleep(0.005)
-    for number in numbers:
-        ledger.say("end", number)
+    with ExitStack() as stack:
+        for number, job in zip(numbers, context.jobs, strict=True):
+            stack.enter_context(noted(number, job))
+        await asyncio.sleep(0.005)
 
 
 @rota.task(queue="plain", retry=SOON)
@@ -146,5 +150,5 @@ async def tick(at: datetime, context: Context) -> None:
 
 @rota.task(queue="plain", max_attempts=2)
 async def poison(number: int, context: Context) -> None:
-    ledger.say("start", number, context.attempt, context.job_id, "-")
-    os.kill(os.getpid(), signal.SIGKILL)
+    with noted(number, context):
+        os.kill(os.getpid(), signal.SIGKILL)
