@@ -5,10 +5,11 @@
 -- two may have the same number: each is right, and what one of them has not counted is not truncated.
 -- Walks: tally_mark's right end; log_order per lane in use and tally_xid from the newest mark's snapshot
 -- on, never what was there before; cursor_order from lane to lane.
--- A mark from the future is that of another cluster, before the first worker has come.
+-- A mark whose transaction is still to come is that of another cluster, before the first worker has come. One
+-- whose time is still to come was made before the clock was set back.
 WITH mark AS MATERIALIZED (
     SELECT seq, claimed,
-           at <= clock_timestamp() - make_interval(secs => %(age)s::float8)
+           at NOT BETWEEN clock_timestamp() - make_interval(secs => %(age)s::float8) AND clock_timestamp()
            AND pg_snapshot_xmax(snapshot) <= pg_snapshot_xmax(pg_current_snapshot()) AS due
     FROM rota.tally_mark ORDER BY seq DESC LIMIT 1
 ), counted AS MATERIALIZED (
