@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.status import Status
 
+from tests.swarm import mutants
 from tests.swarm.plan import SHARES, Fault, drawn
 from tests.swarm.swarm import Outcome, Swarm
 
@@ -22,12 +23,15 @@ from tests.swarm.swarm import Outcome, Swarm
 def main() -> int:
     """Run a swarm; the exit status."""
     given = _arguments()
+    console = Console(highlight=False)
+    if given.mutant:
+        names = [*mutants.TABLES] if given.mutant == "all" else [given.mutant]
+        return int(not all([mutants.caught(name, console) for name in names]))
     seed = random.randrange(2**32) if given.seed is None else given.seed
     folder = given.folder or Path(tempfile.gettempdir()) / f"rota-swarm-{seed}-{secrets.token_hex(3)}"
     plan = list(drawn(seed, given.seconds, given.faults))
     folder.mkdir(parents=True)
     _write(folder / "plan", seed, given.seconds, plan)
-    console = Console(highlight=False)
     console.print(f"Seed {seed}: {len(plan)} faults in {given.seconds:g} seconds; plan, ledger and logs are in {folder}")
     with console.status("beginning") as status:
         swarm = Swarm(seed, plan, given.seconds, given.rate, folder, _Shown(status))
@@ -58,6 +62,9 @@ def _arguments() -> argparse.Namespace:
         "--faults", nargs="*", choices=SHARES, default=[*SHARES], metavar="KIND",
         help=f"only these: {', '.join(SHARES)}",
     )  # fmt: skip
+    parser.add_argument(
+        "--mutant", choices=[*mutants.TABLES, "all"], help="find this one, which is in a copy of the tree"
+    )
     return parser.parse_args()
 
 

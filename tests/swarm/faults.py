@@ -169,10 +169,10 @@ def _full_disk(field: Field, fault: Fault) -> bool:
 
 
 def _clock(field: Field, fault: Fault) -> bool:
-    """The server's clock jumps, by up to ten minutes, and back."""
+    """The server's clock jumps, by up to half a minute, and back."""
     if field.clock is None:
         return False
-    with field.clock.jumped((fault.share - 0.5) * 1200.0):
+    with field.clock.jumped((fault.share - 0.5) * 60.0):
         field.stop.wait(2.0 + fault.seconds)
     return True
 
