@@ -15,7 +15,8 @@ from rota.measure.servers.binaries import VARIABLE
 from tests.fixtures.memory import MEMORY
 
 LIBRARIES = [
-    Path(f"/usr/lib/{machine}-linux-gnu/faketime/libfaketime.so.1") for machine in ("x86_64", "aarch64")
+    Path(f"/usr/lib/{machine}-linux-gnu/faketime/libfaketime.so.1")
+    for machine in ("x86_64", "aarch64")
 ]
 
 SCRIPT = """#!/bin/sh

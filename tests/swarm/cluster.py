@@ -13,12 +13,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 
 import psutil
 import psycopg
 
 from rota.measure.servers import PostgresServer, find_binaries
+from rota.measure.servers.owner import temporary_folder
 from tests.fixtures.memory import MEMORY
 from tests.fixtures.proxy import Proxy
 from tests.fixtures.standby import cut_off, promote, standby_of
@@ -191,7 +191,8 @@ class Cluster:
     def _new(self) -> PostgresServer:
         stack = ExitStack()
         disk = Disk.mounted(stack)
-        folder = (disk.folder if disk else MEMORY or Path("/tmp")) / f"rota-swarm-{secrets.token_hex(8)}"  # noqa: S108
+        above = disk.folder if disk else MEMORY or temporary_folder(public=True)
+        folder = above / f"rota-swarm-{secrets.token_hex(8)}"
         server = stack.enter_context(PostgresServer.start(folder=folder, settings=SETTINGS))
         self._open[server] = stack
         if disk is not None:

@@ -145,5 +145,3 @@ def watch(members: Sequence[Member], stop: threading.Event) -> threading.Thread:
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
     return thread
-
-

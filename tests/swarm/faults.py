@@ -225,7 +225,7 @@ KINDS: Mapping[str, Callable[[Field, Fault], bool]] = {
     "fail-over-behind": lambda field, fault: field.cluster.fail_over(behind=fault.seconds / 4),
     "move": lambda field, _: field.cluster.move(quiet=True, clone=False),
     "move-at-work": lambda field, _: field.cluster.move(quiet=False, clone=False),
-    "move-to-clone": lambda field, fault: field.cluster.move(quiet=fault.share < 0.5, clone=True),  # noqa: PLR2004
+    "move-to-clone": lambda field, fault: field.cluster.move(quiet=fault.share < 0.5, clone=True),
     "snapshot": _snapshot,
     "dump": _dump,
     "publication": _publication,

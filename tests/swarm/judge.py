@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from tests.swarm.story import Fate, Job, Run, Story
@@ -80,7 +81,7 @@ def _again(story: Story) -> Iterator[str]:
     again = []
     for job in story.jobs.values():
         done = [run for run in job.runs if run.done]
-        pairs = zip(done, done[1:], strict=False)
+        pairs = pairwise(done)
         if job.task != ROUNDS and any(story.quiet(one.begin, other.begin) for one, other in pairs):
             again.append(job)
     yield from _said("done twice without a reason", again)
@@ -123,7 +124,7 @@ def _order(story: Story) -> Iterator[str]:
     wrong = []
     for told in hands.values():
         told.sort(key=lambda pair: pair[0].number)
-        for (one, first), (other, second) in zip(told, told[1:], strict=False):
+        for (one, first), (other, second) in pairwise(told):
             if second.begin < first.begin and story.quiet(one.tried, second.begin):
                 wrong += [one, other]
     yield from _said("started in another order", wrong)

@@ -32,11 +32,13 @@ def caught(name: str, console: Console) -> bool:
         with copy.changed(mutant):
             status, said = copy.run(
                 "-m", "tests.swarm", f"--seed={table['seed']}", f"--seconds={table['seconds']}",
-                f"--rate={table.get('rate', 250)}", "--faults", *table["faults"],
+                f"--rate={table.get('rate', 250)}", "--patience=20", "--faults", *table["faults"],
                 seconds=table["seconds"] + ENDING,
             )  # fmt: skip
     console.print(said, markup=False, soft_wrap=True)
     found = status == 1 and "wrong: " in said
     verdict = "is caught" if found else "SURVIVED"
-    console.print(f"{name} ({mutant.breaks}) {verdict}", style="bold green" if found else "bold red")
+    console.print(
+        f"{name} ({mutant.breaks}) {verdict}", style="bold green" if found else "bold red"
+    )
     return found

@@ -24,7 +24,7 @@ EVERY = 1.9
 FIRST = 3.0
 """Seconds before the first one."""
 
-LONGEST = 8.0
+LONGEST = 9.0
 """Seconds that a fault lasts at the most."""
 
 
@@ -56,5 +56,7 @@ def drawn(seed: int, seconds: float, kinds: Sequence[str]) -> Iterator[Fault]:
     at = FIRST
     while kinds and at < seconds:
         [kind] = chance.choices(kinds, shares)
-        yield Fault(at, kind, chance.randrange(1000), chance.triangular(0.2, LONGEST, 1.0), chance.random())
+        yield Fault(
+            at, kind, chance.randrange(1000), chance.triangular(0.2, LONGEST, 2.0), chance.random()
+        )
         at += chance.expovariate(1 / EVERY)

@@ -60,11 +60,11 @@ class Hand:
         """Go on until it is enough."""
         while not stop.is_set():
             began, first = time.monotonic(), self._next
-            if self._chance.random() < 0.4:  # noqa: PLR2004
+            if self._chance.random() < 0.4:
                 self._alone()
             else:
                 self._transaction()
-            if self._prepared and self._chance.random() < 0.4:  # noqa: PLR2004
+            if self._prepared and self._chance.random() < 0.4:
                 self._decide()
             stop.wait((self._next - first) / self._rate + began - time.monotonic())
         while self._prepared:
@@ -89,11 +89,11 @@ class Hand:
         try:
             conn = caller.begin()
             for _ in range(self._chance.randint(1, 4)):
-                aside = self._chance.random() < 0.3  # noqa: PLR2004
+                aside = self._chance.random() < 0.3
                 if aside:
                     caller.execute("SAVEPOINT part")
                 span, unwanted = self._part(caller, conn, ending)
-                back = aside and self._chance.random() < 0.5  # noqa: PLR2004
+                back = aside and self._chance.random() < 0.5
                 if back:
                     caller.execute("ROLLBACK TO SAVEPOINT part")
                 (undone if back else kept).append(span)
@@ -111,10 +111,12 @@ class Hand:
 
     def _part(self, caller: Caller, conn: Any, ending: str) -> tuple[Span, list[Span]]:
         task, rows = self._drawn(ending)
-        if caller is self._psycopg and ending != "prepare" and len(rows) < 5 and self._plain(task):  # noqa: PLR2004
+        if caller is self._psycopg and ending != "prepare" and len(rows) < 5 and self._plain(task):
             for row in rows:
                 self._say_tried(row["number"], 1, task, "sql")
-                text = SQL.format(task=task, args=json.dumps(row), queue=self._task(task).options.queue)
+                text = SQL.format(
+                    task=task, args=json.dumps(row), queue=self._task(task).options.queue
+                )
                 caller.execute(text)
             return (rows[0]["number"], len(rows)), []
         return self._tried(task, rows, ending, conn=conn)
@@ -134,6 +136,8 @@ class Hand:
                     # The connection is gone in the middle of it.
                     caller.close()
                     undone += kept
+                case _:
+                    pass  # it was rolled back
         except ERRORS:
             self._forget(caller)
         self._say("never", undone)
@@ -141,7 +145,7 @@ class Hand:
     def _decide(self) -> None:
         """End a transaction that was prepared."""
         gid, kept = self._prepared.pop(self._chance.randrange(len(self._prepared)))
-        commit = self._chance.random() < 0.7  # noqa: PLR2004
+        commit = self._chance.random() < 0.7
         try:
             self._psycopg.outside(f"{'COMMIT' if commit else 'ROLLBACK'} PREPARED '{gid}'")
         except ERRORS:
@@ -172,9 +176,9 @@ class Hand:
         options: dict[str, Any] = {"wake": how != "prepare"}
         if conn is not None:
             options["conn"] = conn
-        if task not in GATES and self._chance.random() < 0.1:  # noqa: PLR2004
+        if task not in GATES and self._chance.random() < 0.1:
             options["delay"] = self._chance.choice((0.0, 0.3, 2.0))
-        if task != "together" and self._chance.random() < 0.1 and task not in GATES:  # noqa: PLR2004
+        if task != "together" and self._chance.random() < 0.1 and task not in GATES:
             options["priority"] = 5
         first = rows[0]["number"]
         self._say_tried(first, len(rows), task, how)
@@ -184,7 +188,9 @@ class Hand:
             found: Enqueued = using.enqueue_many(args)
             created = {*found.created}
             unwanted = [
-                (row["number"], 1) for row, job in zip(rows, found, strict=True) if job not in created
+                (row["number"], 1)
+                for row, job in zip(rows, found, strict=True)
+                if job not in created
             ]
             return (first, len(rows)), self._merged(rows, found, unwanted)
         arg = rows[0]

@@ -83,60 +83,94 @@ class Story:
 
 def told(lines: Iterable[Line]) -> Story:
     """Put the lines of a ledger in order."""
-    story = Story()
-    sure: dict[int, float] = {}
-    calls: dict[tuple[int, str], Run] = {}
-    dead: dict[int, float] = {}
-    away: dict[int, list[tuple[float, float]]] = defaultdict(list)
-    everywhere: list[tuple[float, float]] = []
+    telling = _Telling()
     for at, pid, what, words in lines:
-        match what, words:
-            case "tried", (first, count, task, how):
-                for number in range(int(first), int(first) + int(count)):
-                    job = story.jobs.setdefault(number, Job(number))
-                    job.task, job.how, job.tried = task, how, at
-            case ("sure" | "never"), (first, count):
-                for number in range(int(first), int(first) + int(count)):
-                    story.jobs.setdefault(number, Job(number)).fate = Fate(what)
-                    sure[number] = at
-            case "start", (call, named, attempt, job_id, key):
-                run = calls[pid, call] = Run(at, pid, int(job_id), int(attempt), key)
-                story.jobs.setdefault(int(named), Job(int(named))).runs.append(run)
-            case ("end" | "left"), (call,):
-                calls[pid, call].end, calls[pid, call].done = at, what == "end"
-            case "lost", ():
-                away[pid].append((at - GRACE / 2, at + GRACE))
-                story.disturbed.append((at - GRACE / 2, at + GRACE))
-            case "dead", (ended_pid,):
-                dead.setdefault(int(ended_pid), at)
-                story.disturbed.append((at - GRACE / 2, at + GRACE))
-            case "away", (frozen, seconds):
-                away[int(frozen)].append((at, at + float(seconds) + GRACE))
-            case "fault", (kind, seconds):
-                story.faults[kind] += 1
-                story.disturbed.append((at - float(seconds), at + GRACE))
-            case "tail", (seconds,):
-                story.tails.append((at - float(seconds), at))
-            case "moved", (seconds,):
-                everywhere.append((at - float(seconds), at + GRACE))
-    everywhere += [(begin, end + GRACE) for begin, end in story.tails]
-    _lose(story, sure)
-    for job in story.jobs.values():
-        for run in job.runs:
-            run.end = min(run.end, dead.get(run.pid, math.inf))
-            run.counts = _counts(run, [*away[run.pid], *everywhere])
-    return story
+        getattr(telling, f"_{what}")(at, pid, *words)
+    return telling.end()
 
 
-def _lose(story: Story, sure: dict[int, float]) -> None:
-    """What was acknowledged in a tail is as uncertain as what was not."""
-    for number, at in sure.items():
-        job = story.jobs[number]
-        if job.fate is Fate.SURE and any(begin <= at <= end for begin, end in story.tails):
-            job.fate = Fate.MAYBE
+class _Telling:
+    """Has a method for each word that begins a line."""
+
+    def __init__(self) -> None:
+        self._story = Story()
+        self._acknowledged: dict[int, float] = {}
+        self._calls: dict[tuple[int, str], Run] = {}
+        self._ended: dict[int, float] = {}
+        self._absent: dict[int, list[tuple[float, float]]] = defaultdict(list)
+        self._everywhere: list[tuple[float, float]] = []
+
+    def _job(self, number: int) -> Job:
+        return self._story.jobs.setdefault(number, Job(number))
+
+    def _tried(self, at: float, _: int, first: str, count: str, task: str, how: str) -> None:
+        for number in _span(first, count):
+            job = self._job(number)
+            job.task, job.how, job.tried = task, how, at
+
+    def _sure(self, at: float, _: int, first: str, count: str) -> None:
+        for number in _span(first, count):
+            self._job(number).fate = Fate.SURE
+            self._acknowledged[number] = at
+
+    def _never(self, _: float, __: int, first: str, count: str) -> None:
+        for number in _span(first, count):
+            self._job(number).fate = Fate.NEVER
+
+    def _start(self, at: float, pid: int, call: str, *said: str) -> None:
+        number, attempt, job, key = said
+        run = self._calls[pid, call] = Run(at, pid, int(job), int(attempt), key)
+        self._job(int(number)).runs.append(run)
+
+    def _end(self, at: float, pid: int, call: str) -> None:
+        self._left(at, pid, call)
+        self._calls[pid, call].done = True
+
+    def _left(self, at: float, pid: int, call: str) -> None:
+        self._calls[pid, call].end = at
+
+    def _lost(self, at: float, pid: int) -> None:
+        self._absent[pid].append((at - GRACE / 2, at + GRACE))
+        self._story.disturbed.append((at - GRACE / 2, at + GRACE))
+
+    def _dead(self, at: float, _: int, pid: str) -> None:
+        self._ended.setdefault(int(pid), at)
+        self._story.disturbed.append((at - GRACE / 2, at + GRACE))
+
+    def _away(self, at: float, _: int, pid: str, seconds: str) -> None:
+        self._absent[int(pid)].append((at, at + float(seconds) + GRACE))
+
+    def _fault(self, at: float, _: int, kind: str, seconds: str) -> None:
+        self._story.faults[kind] += 1
+        self._story.disturbed.append((at - float(seconds), at + GRACE))
+
+    def _tail(self, at: float, _: int, seconds: str) -> None:
+        self._story.tails.append((at - float(seconds), at))
+        self._moved(at, _, seconds)
+
+    def _moved(self, at: float, _: int, seconds: str) -> None:
+        self._everywhere.append((at - float(seconds), at + GRACE))
+
+    def end(self) -> Story:
+        """The story, when all lines were told."""
+        story = self._story
+        for number, at in self._acknowledged.items():
+            job = story.jobs[number]
+            if job.fate is Fate.SURE and any(begin <= at <= end for begin, end in story.tails):
+                # As uncertain as what was not acknowledged.
+                job.fate = Fate.MAYBE
+        for job in story.jobs.values():
+            for run in job.runs:
+                run.end = min(run.end, self._ended.get(run.pid, math.inf))
+                run.counts = _counts(run, [*self._absent[run.pid], *self._everywhere])
+        return story
 
 
-def _counts(run: Run, away: list[tuple[float, float]]) -> float:
+def _span(first: str, count: str) -> range:
+    return range(int(first), int(first) + int(count))
+
+
+def _counts(run: Run, absent: list[tuple[float, float]]) -> float:
     """Until when a run counts: it had begun while its worker was one that works."""
-    cuts = [max(begin, run.begin) for begin, end in away if begin < run.end and run.begin < end]
+    cuts = [max(begin, run.begin) for begin, end in absent if begin < run.end and run.begin < end]
     return min([run.end, *cuts])

@@ -20,6 +20,7 @@ from rota.store.postgres import clearing, rings
 from tests.store.postgres.counting import DIFFERENCE
 from tests.store.postgres.database import Database
 from tests.swarm import judge, ledger, story
+from tests.swarm.audit import Audit
 from tests.swarm.clock import worn
 from tests.swarm.cluster import Cluster
 from tests.swarm.crew import Member, watch
@@ -37,8 +38,8 @@ WORKERS, PRODUCERS = 4, 2
 CALM = 4.0
 """Seconds in which work goes on without faults."""
 
-PATIENCE = 90.0
-"""Seconds in which everything must come to its end."""
+PATIENCE = 60.0
+"""Seconds in which a process or a fault comes to its end."""
 
 AGAIN = 6.0
 """Seconds after which a server without a standby gets one."""
@@ -77,6 +78,7 @@ class Swarm:
     Attributes:
         folder: For the ledger and the logs.
         rate: Jobs a second that are enqueued, if it can be done.
+        patience: Seconds in which all jobs must have come to their end, when no more are enqueued.
     """
 
     seed: int
@@ -84,6 +86,7 @@ class Swarm:
     seconds: float
     rate: float
     folder: Path
+    patience: float = 90.0
     show: Show = lambda _, __: None
     _wrong: list[str] = field(default_factory=list)
     _missed: Counter[str] = field(default_factory=Counter)
@@ -116,7 +119,9 @@ class Swarm:
         )  # fmt: skip
 
     @staticmethod
-    def _let_go(members: Sequence[Member], over: threading.Event, watching: threading.Thread) -> None:
+    def _let_go(
+        members: Sequence[Member], over: threading.Event, watching: threading.Thread
+    ) -> None:
         over.set()
         watching.join()
         for member in members:
@@ -126,8 +131,13 @@ class Swarm:
 
     def _course(self, field: Field) -> None:
         begin = time.monotonic()
-        threads = [threading.Thread(target=self._standbys, args=(field,), daemon=True)]
-        threads[0].start()
+        audit = Audit(field.cluster)
+        threads = [
+            threading.Thread(target=self._standbys, args=(field,), daemon=True),
+            threading.Thread(target=audit.run, args=(field.stop,), daemon=True),
+        ]
+        for thread in threads:
+            thread.start()
         for fault in self.plan:
             self._wait(begin + fault.at, str(fault))
             threads.append(threading.Thread(target=self._happen, args=(field, fault), daemon=True))
@@ -138,6 +148,7 @@ class Swarm:
             thread.join(PATIENCE)
             if thread.is_alive():
                 self._wrong.append("a fault does not end")
+        self._wrong += audit.wrong
         self._wait(time.monotonic() + CALM, "calm")
         for member in field.producers:
             member.end(PATIENCE / 3)
@@ -158,7 +169,9 @@ class Swarm:
 
     def _standbys(self, field: Field) -> None:
         """Let the server have a standby, some seconds after it has lost the last one."""
-        wanted = any(fault.kind in {"fail-over", "fail-over-behind", "move-to-clone"} for fault in self.plan)
+        wanted = any(
+            fault.kind in {"fail-over", "fail-over-behind", "move-to-clone"} for fault in self.plan
+        )
         while wanted and not field.stop.is_set():
             with suppress(psycopg.Error):
                 field.cluster.attach()
@@ -173,7 +186,7 @@ class Swarm:
 
     def _drained(self, field: Field) -> None:
         """Wait until there is nothing left to do."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self.patience
         with Rota(field.cluster.url) as app:
             while (left := _left(app)) and time.monotonic() < deadline:
                 self.show(f"{sum(left.values())} jobs are left", deadline - time.monotonic())
@@ -192,7 +205,9 @@ class Swarm:
             )
             return judge.Facts(
                 effects=dict(db.sql("SELECT number, count(*) FROM effect GROUP BY number")),
-                discarded=[row[0] for row in db.sql("SELECT task FROM rota.job WHERE state = 'discarded'")],
+                discarded=[
+                    row[0] for row in db.sql("SELECT task FROM rota.job WHERE state = 'discarded'")
+                ],
                 left=left,
                 miscounted=db.sql(DIFFERENCE),
                 rows={table: db.one(f"SELECT count(*) FROM rota.{table}") for table in EMPTY},
@@ -233,8 +248,8 @@ def _tidied(db: Database) -> None:
     sizes = {name: getattr(rings, name) for name in vars(rings) if name.endswith("_SIZE")}
     rest = clearing.REST
     try:
-        for name in sizes:
-            setattr(rings, name, 0 if name != "COPY_FORWARD_SIZE" else sizes[name])
+        for name in sizes.keys() - {"COPY_FORWARD_SIZE"}:
+            setattr(rings, name, 0)
         clearing.REST = 0.0
         for _ in range(8):
             db.own.run(db.store.squeeze())

@@ -47,10 +47,13 @@ def noted(number: int, context: Context, key: str = "-") -> Iterator[None]:
 
 
 def pause(number: int) -> float:
-    """Seconds that a job takes: nearly nothing, a while, or longer than most faults."""
-    if number % 97 == 0:
-        return 0.3
-    return 3.0 if number % 211 == 0 else 0.001
+    """Seconds that a job takes: nearly nothing, or a while."""
+    return 0.3 if number % 97 == 0 else 0.001
+
+
+def long_pause(number: int) -> float:
+    """The same, and some take longer than a session lasts without a sign of life."""
+    return 7.0 if number % 31 == 0 else pause(number)
 
 
 @rota.task(queue="plain", retry=SOON)
@@ -93,23 +96,23 @@ async def flaky(number: int, context: Context) -> None:
 @rota.task(queue="keyed", retry=SOON, limit=Limit("single:{gate}", running=1))
 async def single(number: int, gate: int, context: Context) -> None:
     with noted(number, context, f"single:{gate}"):
-        await asyncio.sleep(pause(number))
+        await asyncio.sleep(long_pause(number))
 
 
 @rota.task(queue="keyed", retry=SOON, limit=Limit("crowd:{gate}", running=3))
 def crowd(number: int, gate: int, context: Context) -> None:
     with noted(number, context, f"crowd:{gate}"):
-        time.sleep(pause(number))
+        time.sleep(long_pause(number))
 
 
 @rota.task(queue="keyed", retry=SOON, limit=Limit("rate:{gate}", per_second=40))
-async def rated(number: int, gate: int, context: Context) -> None:
+async def rated(number: int, gate: int, context: Context) -> None:  # noqa: ARG001 - a part of its key
     with noted(number, context):
         await asyncio.sleep(0)
 
 
 @rota.task(queue="keyed", retry=SOON, fair="tenant:{gate}")
-async def fair(number: int, gate: int, context: Context) -> None:
+async def fair(number: int, gate: int, context: Context) -> None:  # noqa: ARG001 - a part of its key
     with noted(number, context):
         await asyncio.sleep(pause(number))
 
@@ -117,7 +120,7 @@ async def fair(number: int, gate: int, context: Context) -> None:
 @rota.task(queue="plain", retry=SOON, unique="subject:{gate}")
 async def subject(number: int, gate: int, context: Context) -> Again | None:
     with noted(number, context, f"subject:{gate}"):
-        await asyncio.sleep(pause(number))
+        await asyncio.sleep(long_pause(number))
     return Again(after=0.1) if number % 5 == 0 and time.time_ns() % 2 else None
 
 

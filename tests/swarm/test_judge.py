@@ -99,7 +99,7 @@ def test_a_limit_that_is_passed() -> None:
     assert "single:4: 2 at once, 1 allowed" in one(OVERLAP)
     for excuse in ("5 2 dead 7", "5 7 lost", "3 2 away 7 4.0", "5 2 moved 1.0", "5 2 tail 1.0"):
         assert judged(OVERLAP + excuse) == [], excuse
-    for other in ("7 2 dead 8", "1 7 lost", "3 2 away 8 2.0", "7 7 left c"):
+    for other in ("7 2 dead 8", "0 7 lost", "1 2 away 8 2.0", "7 7 left c"):
         assert judged(OVERLAP + other) != [], other
     assert judged(OVERLAP.replace("single:4", "crowd:4")) == []
 
@@ -115,7 +115,9 @@ def test_the_order_of_a_key() -> None:
 
 def test_due_times() -> None:
     """Each due time of the cron entry between the first and the last has its job."""
-    text = "".join(f"{at} 7 start {at} -{at} 1 {at} -\n{at}.5 7 end {at}\n" for at in (100, 102, 106))
+    text = "".join(
+        f"{at} 7 start {at} -{at} 1 {at} -\n{at}.5 7 end {at}\n" for at in (100, 102, 106)
+    )
     assert "1 due times of the cron entry have no job: [104]" in one(text)
     assert judged(text + "103 7 start x -104 1 104 -\n103.5 7 end x") == []
 
