@@ -17,7 +17,7 @@ from rich.status import Status
 
 from tests.swarm import mutants
 from tests.swarm.plan import SHARES, Fault, drawn
-from tests.swarm.swarm import Outcome, Swarm
+from tests.swarm.swarm import TASKS, Outcome, Swarm
 
 
 def main() -> int:
@@ -39,7 +39,10 @@ def main() -> int:
         f"Seed {seed}: {len(plan)} faults in {given.seconds:g} seconds; plan, ledger and logs are in {folder}"
     )
     with console.status("beginning") as status:
-        swarm = Swarm(seed, plan, given.seconds, given.rate, folder, given.patience, _Shown(status))
+        swarm = Swarm(
+            seed, plan, given.seconds, folder, given.rate, given.tasks, given.long, given.patience,
+            _Shown(status),
+        )  # fmt: skip
         outcome = swarm.run()
     _tell(console, seed, outcome)
     return int(bool(outcome.wrong))
@@ -71,6 +74,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--faults", nargs="*", choices=SHARES, default=[*SHARES], metavar="KIND",
         help=f"only these: {', '.join(SHARES)}",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tasks", nargs="*", choices=TASKS, default=TASKS, metavar="TASK",
+        help=f"only jobs of these: {', '.join(TASKS)}",
+    )  # fmt: skip
+    parser.add_argument(
+        "--long", type=int, default=31, metavar="COUNT",
+        help="of so many jobs with a limit one takes seven seconds",
     )  # fmt: skip
     parser.add_argument(
         "--mutant",

@@ -1,11 +1,12 @@
 """Mutants that a swarm has to find: `python -m tests.swarm --mutant holes`, or `--mutant all`.
 
-Each is one of tests/mutants, applied to a copy of the tree, in which a short swarm runs. `mutants.toml` says
-which, with a seed and the kinds of faults that bring it to light.
+Each is one or more of tests/mutants, applied to a copy of the tree, in which a short swarm runs. `mutants.toml`
+says which, with a seed and the kinds of faults that bring it to light.
 """
 
 import tempfile
 import tomllib
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +27,20 @@ ENDING = 240.0
 def caught(name: str, console: Console) -> bool:
     """Whether the swarm finds a mutant; says what it found."""
     table = TABLES[name]
-    [mutant] = [one for one in listed() if one.name == table["mutant"]]
-    with tempfile.TemporaryDirectory(prefix="rota-swarm-mutant-") as folder:
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rota-swarm-mutant-"))
         copy = Copy(Path(folder), server="")
-        with copy.changed(mutant):
-            status, said = copy.run(
-                "-m", "tests.swarm", f"--seed={table['seed']}", f"--seconds={table['seconds']}",
-                f"--rate={table.get('rate', 250)}", "--patience=20", "--faults", *table["faults"],
-                seconds=table["seconds"] + ENDING,
-            )  # fmt: skip
+        for mutant in listed():
+            if mutant.name in table["mutants"]:
+                stack.enter_context(copy.changed(mutant))
+        status, said = copy.run(
+            "-m", "tests.swarm", f"--seed={table['seed']}", f"--seconds={table['seconds']}", "--patience=20",
+            *table.get("options", ()), "--faults", *table["faults"],
+            seconds=table["seconds"] + ENDING,
+        )  # fmt: skip
     console.print(said, markup=False, soft_wrap=True)
-    found = status == 1 and "wrong: " in said
+    told = [line for line in said.splitlines() if line.startswith("wrong: ")]
+    found = status == 1 and any(table["wrong"] in line for line in told)
     verdict = "is caught" if found else "SURVIVED"
-    console.print(
-        f"{name} ({mutant.breaks}) {verdict}", style="bold green" if found else "bold red"
-    )
+    console.print(f"{name} {verdict}", style="bold green" if found else "bold red")
     return found

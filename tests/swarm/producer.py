@@ -31,6 +31,9 @@ SHARES = {
     "quick": 30, "thread": 10, "process": 3, "together": 15, "flaky": 4, "single": 8, "crowd": 6,
     "rated": 4, "fair": 8, "subject": 5, "charge": 4, "acharge": 4,
 }  # fmt: skip
+TASKS = os.environ["SWARM_TASKS"].split(",")
+"""Those of these that are enqueued."""
+
 SMALL = {"process", "single", "subject", "charge", "acharge"}
 """Tasks of which few are enqueued at once."""
 
@@ -155,10 +158,10 @@ class Hand:
 
     def _drawn(self, ending: str = "") -> tuple[str, list[dict[str, int]]]:
         """A task, and the args of some jobs of it."""
-        [task] = self._chance.choices([*SHARES], [*SHARES.values()])
+        [task] = self._chance.choices(TASKS, [SHARES[task] for task in TASKS])
         if ending and task == "subject":
             # A key that an open transaction has keeps other producers waiting.
-            task = "quick"
+            task = "quick" if "quick" in TASKS else TASKS[0]
         [count] = self._chance.choices((1, 3, 10, 40, 250), (50, 20, 18, 8, 2))
         rows = []
         for _ in range(min(count, 8) if task in SMALL else count):

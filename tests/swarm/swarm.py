@@ -47,8 +47,11 @@ AGAIN = 6.0
 EMPTY = ("lease", "timer", "unique_key", "session", "lot")
 """Tables without rows where nothing is to be done, and there is no worker."""
 
-Show = Callable[[str, float], None]
-"""Is told what goes on, and for how many seconds."""
+TASKS = (
+    "quick", "thread", "process", "together", "flaky", "single", "crowd", "rated", "fair", "subject", "charge",
+    "acharge",
+)  # fmt: skip
+"""All that producers enqueue."""
 
 
 @dataclass
@@ -76,18 +79,24 @@ class Swarm:
     """One swarm.
 
     Attributes:
+        seconds: So long faults happen.
         folder: For the ledger and the logs.
         rate: Jobs a second that are enqueued, if it can be done.
+        tasks: What is enqueued.
+        long: One of so many jobs with a limit takes long.
         patience: Seconds in which all jobs must have come to their end, when no more are enqueued.
+        show: Is told what goes on, and for how many seconds.
     """
 
     seed: int
     plan: Sequence[Fault]
     seconds: float
-    rate: float
     folder: Path
+    rate: float = 250.0
+    tasks: Sequence[str] = TASKS
+    long: int = 31
     patience: float = 90.0
-    show: Show = lambda _, __: None
+    show: Callable[[str, float], None] = lambda _, __: None
     _wrong: list[str] = field(default_factory=list)
     _missed: Counter[str] = field(default_factory=Counter)
 
@@ -116,6 +125,7 @@ class Swarm:
         return Member(
             f"tests.swarm.{kind}", f"{kind}-{number}", cluster.proxy(), self.folder, book,
             seed=self.seed, rate=self.rate / PRODUCERS, timeout=TIMEOUT, retention=RETENTION,
+            tasks=",".join(self.tasks), long=self.long,
         )  # fmt: skip
 
     @staticmethod

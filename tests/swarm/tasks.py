@@ -20,6 +20,7 @@ from tests.swarm.ledger import Ledger
 
 URL = os.environ["SWARM_URL"]
 ledger = Ledger(Path(os.environ["SWARM_FOLDER"]) / "ledger", os.environ["SWARM_NAME"])
+LONG = int(os.environ["SWARM_LONG"])
 rota = Rota(URL, retention=float(os.environ["SWARM_RETENTION"]))
 
 calls = itertools.count()
@@ -53,7 +54,7 @@ def pause(number: int) -> float:
 
 def long_pause(number: int) -> float:
     """The same, and some take longer than a session lasts without a sign of life."""
-    return 7.0 if number % 31 == 0 else pause(number)
+    return 7.0 if number % LONG == 0 else pause(number)
 
 
 @rota.task(queue="plain", retry=SOON)

@@ -18,7 +18,7 @@ def test_a_short_swarm(tmp_path: Path) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")  # noqa: T201
     plan = [*drawn(seed, 12.0, [kind for kind in SHARES if kind not in BIG])]
-    outcome = Swarm(seed, plan, 12.0, 150.0, tmp_path / "swarm").run()
+    outcome = Swarm(seed, plan, 12.0, tmp_path / "swarm", rate=150.0).run()
     assert outcome.wrong == []
     assert outcome.jobs > 300
     assert sum(outcome.faults.values()) >= len(plan) - len(outcome.missed)
