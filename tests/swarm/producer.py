@@ -24,6 +24,9 @@ HANDS = 3
 ROOM = 1_000_000
 """Numbers of a hand."""
 
+BEHIND = 15.0
+"""Seconds of its work that a hand makes up at the most."""
+
 GATES = {"single": 12, "crowd": 6, "rated": 4, "fair": 20, "subject": 30}
 """How many keys the jobs of a task share."""
 
@@ -60,16 +63,18 @@ class Hand:
         self._prepared: list[tuple[str, list[Span]]] = []
 
     def run(self, stop: threading.Event) -> None:
-        """Go on until it is enough."""
+        """Go on until it is enough; what was missed in an outage is made up."""
+        due = time.monotonic()
         while not stop.is_set():
-            began, first = time.monotonic(), self._next
+            first = self._next
             if self._chance.random() < 0.4:
                 self._alone()
             else:
                 self._transaction()
             if self._prepared and self._chance.random() < 0.4:
                 self._decide()
-            stop.wait((self._next - first) / self._rate + began - time.monotonic())
+            due = max(due + (self._next - first) / self._rate, time.monotonic() - BEHIND)
+            stop.wait(due - time.monotonic())
         while self._prepared:
             self._decide()
 
