@@ -28,24 +28,33 @@ def main() -> int:
         names = [*mutants.TABLES] if given.mutant == "all" else [given.mutant]
         survived = [name for name in names if not mutants.caught(name, console)]
         return int(bool(survived))
-    seed = random.randrange(2**32) if given.seed is None else given.seed
-    folder = (
-        given.folder or Path(tempfile.gettempdir()) / f"rota-swarm-{seed}-{secrets.token_hex(3)}"
-    )
-    plan = list(drawn(seed, given.seconds, given.faults))
+    first = random.randrange(2**32) if given.seed is None else given.seed
+    outcomes = [_run(seed, given, console) for seed in range(first, first + given.runs)]
+    if given.runs > 1:
+        jobs = sum(outcome.jobs for outcome in outcomes)
+        faults = sum(sum(outcome.faults.values()) for outcome in outcomes)
+        well = sum(not outcome.wrong for outcome in outcomes)
+        console.print(f"{given.runs} runs, {well} of them well: {jobs} jobs, {faults} faults")
+    return int(any(outcome.wrong for outcome in outcomes))
+
+
+def _run(seed: int, given: argparse.Namespace, console: Console) -> Outcome:
+    above = given.folder or Path(tempfile.gettempdir())
+    folder = above / f"rota-swarm-{seed}-{secrets.token_hex(3)}"
     folder.mkdir(parents=True)
+    plan = list(drawn(seed, given.seconds, given.faults))
     _write(folder / "plan", seed, given.seconds, plan)
     console.print(
-        f"Seed {seed}: {len(plan)} faults in {given.seconds:g} seconds; plan, ledger and logs are in {folder}"
+        f"Seed {seed}: {len(plan)} faults in {given.seconds:g} seconds; plan, ledger and logs are in {folder}",
+        soft_wrap=True,
     )
     with console.status("beginning") as status:
-        swarm = Swarm(
+        outcome = Swarm(
             seed, plan, given.seconds, folder, given.rate, given.tasks, given.long, given.patience,
-            _Shown(status),
-        )  # fmt: skip
-        outcome = swarm.run()
+            given.before, _Shown(status),
+        ).run()  # fmt: skip
     _tell(console, seed, outcome)
-    return int(bool(outcome.wrong))
+    return outcome
 
 
 class _Shown:
@@ -70,7 +79,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--patience", type=float, default=90.0, metavar="SECONDS", help="for the last jobs to end"
     )
-    parser.add_argument("--folder", type=Path, help="a new one, for plan, ledger and logs")
+    parser.add_argument(
+        "--runs", type=int, default=1, help="so many, of this seed and the next ones"
+    )
+    parser.add_argument("--folder", type=Path, help="where the folders of the runs shall be")
+    parser.add_argument(
+        "--before", metavar="REVISION",
+        help="begin with the tables and the code of this one, and deploy today's halfway",
+    )  # fmt: skip
     parser.add_argument(
         "--faults", nargs="*", choices=SHARES, default=[*SHARES], metavar="KIND",
         help=f"only these: {', '.join(SHARES)}",

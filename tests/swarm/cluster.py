@@ -11,7 +11,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 import psutil
@@ -23,7 +23,6 @@ from tests.fixtures.memory import MEMORY
 from tests.fixtures.proxy import Proxy
 from tests.fixtures.standby import cut_off, promote, standby_of
 from tests.fixtures.workers import until
-from tests.store.postgres.database import Database
 from tests.swarm.disk import Disk
 from tests.swarm.ledger import Ledger
 
@@ -46,11 +45,14 @@ LONG = 60.0
 class Cluster:
     """The server that is worked on, its standby, if there is one, and the ways to it.
 
+    Args:
+        migrate: Makes Rota's tables.
+
     Attributes:
         lock: For whatever changes the servers.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, migrate: Callable[[str], None]) -> None:
         self.lock = threading.RLock()
         self._ledger = ledger
         self._open: dict[PostgresServer, ExitStack] = {}
@@ -58,8 +60,9 @@ class Cluster:
         self._disks: dict[PostgresServer, Disk] = {}
         self._standby: PostgresServer | None = None
         self._server = self._new()
-        with Database(self.url) as db:
-            db.sql("CREATE TABLE effect (number bigint)")
+        migrate(self.url)
+        with self.admin() as admin:
+            admin.execute("CREATE TABLE effect (number bigint)")
 
     @property
     def url(self) -> str:

@@ -27,16 +27,18 @@ class Member:
         proxy: Its way to the database.
         lock: For whatever is done to the process.
         odd: Ends that are not to be expected.
+        environment: Variables of the processes that begin from now on.
     """
 
     def __init__(
-        self, module: str, name: str, proxy: Proxy, folder: Path, ledger: Ledger, **said: object
-    ) -> None:
+        self, module: str, name: str, *, proxy: Proxy, folder: Path, ledger: Ledger,
+        environment: Mapping[str, str],
+    ) -> None:  # fmt: skip
         self.proxy = proxy
         self.lock = threading.RLock()
         self.odd: list[str] = []
+        self.environment = environment
         self._module, self._name, self._folder, self._ledger = module, name, folder, ledger
-        self._said = {f"SWARM_{key.upper()}": str(value) for key, value in said.items()}
         self._generation = 0
         self._enough = False
         self._process = self._begun()
@@ -116,7 +118,7 @@ class Member:
     def _begun(self) -> "subprocess.Popen[bytes]":
         environment: Mapping[str, str] = {
             **os.environ,
-            **self._said,
+            **self.environment,
             "SWARM_URL": self.proxy.url,
             "SWARM_FOLDER": str(self._folder),
             "SWARM_NAME": self._title,

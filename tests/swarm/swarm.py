@@ -26,6 +26,7 @@ from tests.swarm.cluster import Cluster
 from tests.swarm.crew import Member, watch
 from tests.swarm.faults import Field, happen
 from tests.swarm.plan import Fault
+from tests.swarm.release import Release
 
 TIMEOUT = 5.0
 """Seconds of a worker's session."""
@@ -70,7 +71,7 @@ class Outcome:
     jobs: int
     runs: int
     faults: Mapping[str, int]
-    missed: Mapping[str, int]
+    missed: Counter[str]
     facts: judge.Facts
 
 
@@ -84,6 +85,7 @@ class Swarm:
         rate: Jobs a second that are enqueued, if it can be done.
         tasks: What is enqueued.
         long: One of so many jobs with a limit takes long.
+        before: The revision that it begins with; that of today comes halfway.
         patience: Seconds in which all jobs must have come to their end, when no more are enqueued.
         show: Is told what goes on, and for how many seconds.
     """
@@ -96,6 +98,7 @@ class Swarm:
     tasks: Sequence[str] = TASKS
     long: int = 31
     patience: float = 90.0
+    before: str | None = None
     show: Callable[[str, float], None] = lambda _, __: None
     _wrong: list[str] = field(default_factory=list)
     _missed: Counter[str] = field(default_factory=Counter)
@@ -107,9 +110,12 @@ class Swarm:
         with ExitStack() as stack:
             clock = stack.enter_context(worn())
             book = ledger.Ledger(self.folder / "ledger", "faults")
-            cluster = stack.enter_context(closing(Cluster(book)))
-            workers = [self._member("worker", n, cluster, book) for n in range(WORKERS)]
-            producers = [self._member("producer", n, cluster, book) for n in range(PRODUCERS)]
+            release = Release(self.before, self.folder / "before") if self.before else None
+            migrate = release.migrate if release else _migrate
+            cluster = stack.enter_context(closing(Cluster(book, migrate)))
+            code = release.environment if release else {}
+            workers = [self._member("worker", n, cluster, book, code) for n in range(WORKERS)]
+            producers = [self._member("producer", n, cluster, book, code) for n in range(PRODUCERS)]
             over = threading.Event()
             watching = watch([*workers, *producers], over)
             stack.callback(self._let_go, [*workers, *producers], over, watching)
@@ -121,11 +127,20 @@ class Swarm:
             facts = self._facts(cluster.url)
         return self._judged(facts, [*workers, *producers])
 
-    def _member(self, kind: str, number: int, cluster: Cluster, book: ledger.Ledger) -> Member:
+    def _member(
+        self, kind: str, number: int, cluster: Cluster, book: ledger.Ledger, code: Mapping[str, str]
+    ) -> Member:
+        said = {
+            "SWARM_SEED": str(self.seed),
+            "SWARM_RATE": str(self.rate / PRODUCERS),
+            "SWARM_TIMEOUT": str(TIMEOUT),
+            "SWARM_RETENTION": str(RETENTION),
+            "SWARM_TASKS": ",".join(self.tasks),
+            "SWARM_LONG": str(self.long),
+        }
         return Member(
-            f"tests.swarm.{kind}", f"{kind}-{number}", cluster.proxy(), self.folder, book,
-            seed=self.seed, rate=self.rate / PRODUCERS, timeout=TIMEOUT, retention=RETENTION,
-            tasks=",".join(self.tasks), long=self.long,
+            f"tests.swarm.{kind}", f"{kind}-{number}",
+            proxy=cluster.proxy(), folder=self.folder, ledger=book, environment={**said, **code},
         )  # fmt: skip
 
     @staticmethod
@@ -145,6 +160,7 @@ class Swarm:
         threads = [
             threading.Thread(target=self._standbys, args=(field,), daemon=True),
             threading.Thread(target=audit.run, args=(field.stop,), daemon=True),
+            threading.Thread(target=self._deploy, args=(field,), daemon=True),
         ]
         for thread in threads:
             thread.start()
@@ -186,6 +202,21 @@ class Swarm:
             with suppress(psycopg.Error):
                 field.cluster.attach()
             field.stop.wait(AGAIN)
+
+    def _deploy(self, field: Field) -> None:
+        """Halfway: first the tables of today, then the code, one process after another."""
+        field.stop.wait(self.seconds / 2)
+        while self.before is not None and not field.stop.is_set():
+            with suppress(StoreError, psycopg.Error):
+                _migrate(field.cluster.url)
+                break
+            field.stop.wait(1.0)
+        for member in [*field.workers, *field.producers] if self.before is not None else []:
+            member.environment = {
+                key: value for key, value in member.environment.items() if key != "PYTHONPATH"
+            }
+            field.stop.wait(2.0)
+            member.stop()
 
     @staticmethod
     def _prepared(field: Field) -> None:
@@ -237,6 +268,11 @@ class Swarm:
         sure = sum(job.fate is story.Fate.SURE for job in told.jobs.values())
         runs = sum(len(job.runs) for job in told.jobs.values())
         return Outcome(wrong, sure, runs, told.faults, self._missed, facts)
+
+
+def _migrate(url: str) -> None:
+    with Database(url):
+        pass
 
 
 def _left(app: Rota) -> dict[str, int]:
