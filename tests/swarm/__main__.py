@@ -1,6 +1,15 @@
 """`make swarm ARGS="--seconds 600 --seed 7"`, or `python -m tests.swarm`.
 
 The exit status is 1 if the judge complains of anything.
+
+plan       which faults happen when: of the seed alone
+faults     what each kind of them does, to the crew, the cluster, its disk or its clock
+crew       the processes: worker and producer, with the tasks of one app, and a proxy for each
+ledger     what all of them write down
+story      what the ledger tells, put in order
+audit      looks into the database while work goes on
+judge      the verdict, of the story and of what the database says at the end
+swarm      all of this from begin to end
 """
 
 import argparse

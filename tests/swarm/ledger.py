@@ -6,7 +6,7 @@ survives the process, whatever happens to that. The clock is the monotonic one, 
     tried FIRST COUNT TASK HOW     jobs of these numbers are about to be enqueued
     sure FIRST COUNT               their commit was acknowledged
     never FIRST COUNT              they were rolled back, or not stored
-    start CALL NUMBER ATTEMPT JOB KEY   a handler is called; KEY is `-` where the job has none
+    start CALL NUMBER ATTEMPT JOB KEY    a handler is called; KEY is `-` where the job has none
     end CALL                       it has done its work
     left CALL                      it was stopped before that
     lost                           the worker has given its session up
@@ -14,7 +14,7 @@ survives the process, whatever happens to that. The clock is the monotonic one, 
     away PID SECONDS               a process is frozen for so long
     fault KIND SECONDS             a fault that began so many seconds ago is over
     tail SECONDS                   what was committed in the last SECONDS may be lost
-    moved SECONDS                  sessions of before that are not known any more
+    moved SECONDS                  sessions of before are not known any more
 """
 
 import os
