@@ -8,7 +8,8 @@ crew       the processes: worker and producer, with the tasks of one app, and a 
 ledger     what all of them write down
 story      what the ledger tells, put in order
 audit      looks into the database while work goes on
-judge      the verdict, of the story and of what the database says at the end
+facts      what the database says at the end
+judge      the verdict, of story and facts
 swarm      all of this from begin to end
 """
 

@@ -16,14 +16,13 @@ import psycopg
 from psycopg import sql
 
 from rota import Rota, StoreError
-from rota.store.postgres import clearing, rings
-from tests.store.postgres.counting import DIFFERENCE
 from tests.store.postgres.database import Database
 from tests.swarm import judge, ledger, story
 from tests.swarm.audit import Audit
 from tests.swarm.clock import worn
 from tests.swarm.cluster import Cluster
 from tests.swarm.crew import Member, watch
+from tests.swarm.facts import Facts, gathered, left_over
 from tests.swarm.faults import Field, happen
 from tests.swarm.plan import Fault
 from tests.swarm.release import Release
@@ -44,9 +43,6 @@ PATIENCE = 60.0
 
 AGAIN = 6.0
 """Seconds after which a server without a standby gets one."""
-
-EMPTY = ("lease", "timer", "unique_key", "session", "lot")
-"""Tables without rows where nothing is to be done, and there is no worker."""
 
 TASKS = (
     "quick", "thread", "process", "together", "flaky", "single", "crowd", "rated", "fair", "subject", "charge",
@@ -72,7 +68,7 @@ class Outcome:
     runs: int
     faults: Mapping[str, int]
     missed: Counter[str]
-    facts: judge.Facts
+    facts: Facts
 
 
 @dataclass
@@ -124,7 +120,7 @@ class Swarm:
             watching.join()
             for member in workers:
                 member.end(PATIENCE)
-            facts = self._facts(cluster.url)
+            facts = gathered(cluster.url)
         return self._judged(facts, [*workers, *producers])
 
     def _member(
@@ -229,33 +225,13 @@ class Swarm:
         """Wait until there is nothing left to do."""
         deadline = time.monotonic() + self.patience
         with Rota(field.cluster.url) as app:
-            while (left := _left(app)) and time.monotonic() < deadline:
+            while (left := left_over(app)) and time.monotonic() < deadline:
                 self.show(f"{sum(left.values())} jobs are left", deadline - time.monotonic())
                 time.sleep(0.25)
 
     # The verdict -----------------------------------------------------------------------------
 
-    @staticmethod
-    def _facts(url: str) -> judge.Facts:
-        with Rota(url) as app, Database(url) as db:
-            left = _left(app)
-            _tidied(db)
-            sizes = (
-                "SELECT relname, pg_total_relation_size(oid) FROM pg_class"
-                " WHERE relnamespace = 'rota'::regnamespace AND relkind = 'r'"
-            )
-            return judge.Facts(
-                effects=dict(db.sql("SELECT number, count(*) FROM effect GROUP BY number")),
-                discarded=[
-                    row[0] for row in db.sql("SELECT task FROM rota.job WHERE state = 'discarded'")
-                ],
-                left=left,
-                miscounted=db.sql(DIFFERENCE),
-                rows={table: db.one(f"SELECT count(*) FROM rota.{table}") for table in EMPTY},
-                sizes=dict(db.sql(sizes)),
-            )
-
-    def _judged(self, facts: judge.Facts, members: Sequence[Member]) -> Outcome:
+    def _judged(self, facts: Facts, members: Sequence[Member]) -> Outcome:
         told = story.told(ledger.read(self.folder / "ledger"))
         logs = sorted((self.folder / "logs").iterdir())
         traced = [log.name for log in logs if "Traceback" in log.read_text(errors="replace")]
@@ -273,35 +249,3 @@ class Swarm:
 def _migrate(url: str) -> None:
     with Database(url):
         pass
-
-
-def _left(app: Rota) -> dict[str, int]:
-    """How many jobs are not finished, by queue and state."""
-    try:
-        queues = app.database.run(app.database.store.queues())
-    except StoreError as error:
-        return {str(error): 1}
-    return {
-        f"{queue.name} {state}": jobs
-        for queue in queues
-        for state, jobs in queue.counts.items()
-        if jobs and not state.finished
-    }
-
-
-def _tidied(db: Database) -> None:
-    """Turn all rings, without rest, and give back what can be given back."""
-    sizes = {name: getattr(rings, name) for name in vars(rings) if name.endswith("_SIZE")}
-    rest = clearing.REST
-    try:
-        for name in sizes.keys() - {"COPY_FORWARD_SIZE"}:
-            setattr(rings, name, 0)
-        clearing.REST = 0.0
-        for _ in range(8):
-            db.own.run(db.store.squeeze())
-            db.own.run(db.store.tidy())
-    finally:
-        clearing.REST = rest
-        for name, size in sizes.items():
-            setattr(rings, name, size)
-    db.sql("VACUUM")

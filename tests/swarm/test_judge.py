@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.swarm.judge import LARGEST, Facts, complaints
+from tests.swarm.facts import Facts
+from tests.swarm.judge import LARGEST, complaints
 from tests.swarm.ledger import Line
 from tests.swarm.story import told
 
@@ -83,6 +84,13 @@ def test_effects(fate: str, effects: int, *, fine: bool) -> None:
     said = judged(text, Facts(effects={4: effects} if effects else {}))
     assert (said == []) is fine
     assert fine or "not with exactly one effect" in said[0]
+
+
+def test_a_commit_of_unknown_outcome() -> None:
+    """The handler was told of a lost connection, and the effect is there."""
+    text = "1 1 tried 4 1 charge commit\n2 1 sure 4 1\n3 7 start c 4 1 504 -\n4 7 left c\n"
+    assert judged(text, Facts(effects={4: 1})) == []
+    assert "not with exactly one effect" in one(text)
 
 
 OVERLAP = """
