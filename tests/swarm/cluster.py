@@ -103,7 +103,8 @@ class Cluster:
             everything = [postmaster, *postmaster.children()]
             try:
                 for process in everything:
-                    process.suspend()
+                    with suppress(psutil.NoSuchProcess):
+                        process.suspend()
                 yield
             finally:
                 for process in everything:

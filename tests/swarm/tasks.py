@@ -102,8 +102,11 @@ async def single(number: int, gate: int, context: Context) -> None:
 
 @rota.task(queue="keyed", retry=SOON, limit=Limit("crowd:{gate}", running=3))
 def crowd(number: int, gate: int, context: Context) -> None:
+    """Stops when it is asked to: its place is given to another job then."""
     with noted(number, context, f"crowd:{gate}"):
-        time.sleep(long_pause(number))
+        if context.wait_cancelled(long_pause(number)):
+            message = "the worker has to give the job back"
+            raise RuntimeError(message)
 
 
 @rota.task(queue="keyed", retry=SOON, limit=Limit("rate:{gate}", per_second=40))
