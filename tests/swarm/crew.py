@@ -82,11 +82,14 @@ class Member:
         with self.lock:
             self._process.terminate()
 
-    def end(self, seconds: float) -> None:
+    def end(self) -> None:
         """Let it end in order, without a next one."""
         with self.lock:
             self._enough = True
         self._process.terminate()
+
+    def ended(self, seconds: float) -> None:
+        """Wait until it has."""
         try:
             self._process.wait(seconds)
             self._judge()

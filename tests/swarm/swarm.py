@@ -16,6 +16,7 @@ import psycopg
 from psycopg import sql
 
 from rota import Rota, StoreError
+from tests.fixtures.workers import until
 from tests.store.postgres.database import Database
 from tests.swarm import judge, ledger, story
 from tests.swarm.audit import Audit
@@ -118,8 +119,7 @@ class Swarm:
             self._course(Field(cluster, workers, producers, book, clock, threading.Event()))
             over.set()
             watching.join()
-            for member in workers:
-                member.end(PATIENCE)
+            _end(workers)
             facts = gathered(cluster.url)
         return self._judged(facts, [*workers, *producers])
 
@@ -151,6 +151,7 @@ class Swarm:
     # The course ------------------------------------------------------------------------------
 
     def _course(self, field: Field) -> None:
+        until(lambda: any((self.folder / "ledger").glob("worker-*")), "the first job", PATIENCE)
         begin = time.monotonic()
         audit = Audit(field.cluster)
         threads = [
@@ -172,13 +173,12 @@ class Swarm:
                 self._wrong.append("a fault does not end")
         self._wrong += audit.wrong
         self._wait(time.monotonic() + CALM, "calm")
-        for member in field.producers:
-            member.end(PATIENCE / 3)
+        _end(field.producers)
         self._prepared(field)
         self._drained(field)
 
-    def _wait(self, until: float, what: str) -> None:
-        while (left := until - time.monotonic()) > 0:
+    def _wait(self, moment: float, what: str) -> None:
+        while (left := moment - time.monotonic()) > 0:
             self.show(what, left)
             time.sleep(min(left, 0.25))
 
@@ -242,8 +242,17 @@ class Swarm:
             *judge.complaints(told, facts),
         ]
         sure = sum(job.fate is story.Fate.SURE for job in told.jobs.values())
+        if not sure:
+            wrong.append("nothing was enqueued")
         runs = sum(len(job.runs) for job in told.jobs.values())
         return Outcome(wrong, sure, runs, told.faults, self._missed, facts)
+
+
+def _end(members: Sequence[Member]) -> None:
+    for member in members:
+        member.end()
+    for member in members:
+        member.ended(PATIENCE)
 
 
 def _migrate(url: str) -> None:
