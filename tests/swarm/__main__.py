@@ -107,7 +107,7 @@ def _arguments() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--long", type=int, default=31, metavar="COUNT",
-        help="of so many jobs with a limit one takes seven seconds",
+        help="of so many jobs with a limit one takes ten seconds",
     )  # fmt: skip
     parser.add_argument(
         "--mutant",

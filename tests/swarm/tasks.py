@@ -54,7 +54,7 @@ def pause(number: int) -> float:
 
 def long_pause(number: int) -> float:
     """The same, and some take longer than a session lasts without a sign of life."""
-    return 7.0 if number % LONG == 0 else pause(number)
+    return 10.0 if number % LONG == 0 else pause(number)
 
 
 @rota.task(queue="plain", retry=SOON)
