@@ -4,6 +4,7 @@ Producers and workers go on while the faults of the plan happen; then without fa
 is enqueued any more, and workers have to come to an end. Last the database is looked at.
 """
 
+import subprocess
 import threading
 import time
 from collections import Counter
@@ -195,7 +196,8 @@ class Swarm:
             fault.kind in {"fail-over", "fail-over-behind", "move-to-clone"} for fault in self.plan
         )
         while wanted and not field.stop.is_set():
-            with suppress(psycopg.Error):
+            # PostgreSQL may lack pg_basebackup here: then what needs a standby is not possible.
+            with suppress(psycopg.Error, subprocess.CalledProcessError, FileNotFoundError):
                 field.cluster.attach()
             field.stop.wait(AGAIN)
 
