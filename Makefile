@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-postgres test-large test-pythons mutants schema check bench lab lab-servers dist lock clean
+.PHONY: help demo test test-postgres test-large test-pythons mutants swarm schema check bench lab lab-servers dist lock clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ schema: $(STAMP) ## show where schema.sql and the migrations differ
 
 mutants: $(STAMP) ## take pieces out, one by one: a test must fail (ARGS="-k settle": some of them)
 	@$(BIN)/python -m tests.mutants $(ARGS)
+
+swarm: $(STAMP) ## let workers and producers meet faults (ARGS="--seconds 600 --seed 7"; "--mutant all")
+	@$(BIN)/python -m tests.swarm $(ARGS)
 
 check: $(STAMP) ## format, lint, types, import rules
 	$(BIN)/ruff format --check .

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -72,7 +73,7 @@ class Copy:
             "COLUMNS": "250",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         }
-        found = self._run("-c", "import rota; print(rota.__file__)")[1].strip()
+        found = self.run("-c", "import rota; print(rota.__file__)")[1].strip()
         if not Path(found).is_relative_to(folder):
             message = f"the copy's Python imports {found}"
             raise RuntimeError(message)
@@ -99,6 +100,20 @@ class Copy:
     def attempt(self, mutant: Mutant) -> Trial:
         """Apply a mutant, run its tests, and undo it."""
         began = time.monotonic()
+        try:
+            with self.changed(mutant):
+                verdict, why = _judged(*self._pytest(["-x", *mutant.tests], DEADLINE))
+        except ValueError as error:
+            verdict, why = Verdict.BROKEN, str(error)
+        return Trial(mutant, verdict, why, time.monotonic() - began)
+
+    @contextmanager
+    def changed(self, mutant: Mutant) -> Iterator[None]:
+        """In the block the mutant is applied.
+
+        Raises:
+            ValueError: Its text is not there.
+        """
         file = self._folder / mutant.file
         source, status = file.read_text(encoding="utf-8"), file.stat()
         try:
@@ -106,18 +121,15 @@ class Copy:
             # Python believes its cache of a file of the same second and size.
             self._changes += 1
             os.utime(file, (status.st_atime, status.st_mtime + self._changes))
-            verdict, why = _judged(*self._pytest(["-x", *mutant.tests], DEADLINE))
-        except ValueError as error:
-            verdict, why = Verdict.BROKEN, str(error)
+            yield
         finally:
             file.write_text(source, encoding="utf-8")
             os.utime(file, (status.st_atime, status.st_mtime))
-        return Trial(mutant, verdict, why, time.monotonic() - began)
 
     def _pytest(self, arguments: Sequence[str], seconds: float) -> tuple[int | None, str]:
-        return self._run("-m", "pytest", *OPTIONS, *arguments, seconds=seconds)
+        return self.run("-m", "pytest", *OPTIONS, *arguments, seconds=seconds)
 
-    def _run(self, *arguments: str, seconds: float = DEADLINE) -> tuple[int | None, str]:
+    def run(self, *arguments: str, seconds: float = DEADLINE) -> tuple[int | None, str]:
         """Run Python in the copy: the exit status, none if it took too long, and what it said."""
         with subprocess.Popen(
             [sys.executable, *arguments],

@@ -3,7 +3,9 @@
 import pytest
 
 from rota.model.states import Move, State
+from rota.store.postgres import clearing, counters, rings
 from tests.store.factories import record, settlement, states
+from tests.store.postgres.counting import right, squeeze, tidy
 from tests.store.postgres.database import Database
 
 BACK = "interval '1 hour'"
@@ -14,6 +16,7 @@ def set_back(db: Database) -> None:
     db.sql(f"UPDATE rota.heartbeat SET at = at + {BACK}")
     db.sql(f"UPDATE rota.timer_mark SET run_at = run_at + {BACK} WHERE isfinite(run_at)")
     db.sql(f"UPDATE rota.timer SET run_at = run_at + {BACK}")
+    db.sql(f"UPDATE rota.tally_mark SET at = at + {BACK}")
 
 
 @pytest.fixture
@@ -97,3 +100,31 @@ def far_off(db: Database) -> bool:
     """Whether the next staging is a matter of minutes."""
     due = db.own.run(db.store.look(["default"])).due
     return due is not None and due > 1000
+
+
+def test_counts_while_the_tables_turn(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The totals are written down before rows of the log are truncated, though the newest mark is from the future."""
+    for name in ("LOG_SIZE", "CURSOR_SIZE", "LEASE_SIZE", "TALLY_SIZE"):
+        monkeypatch.setattr(rings, name, 0)
+    monkeypatch.setattr(clearing, "REST", 0.0)
+    monkeypatch.setattr(counters, "MARK_AGE", 0.0)
+    session = db.session()
+    db.enqueue(3)
+    assert squeeze(db)
+    set_back(db)
+    for _ in range(6):
+        db.enqueue(4)
+        db.settle(session, db.claim(session))
+        tidy(db)
+        assert right(db)
+    assert db.one("SELECT count(*) FROM rota.log") < 3 + 6 * 4
+
+
+def test_totals_are_written_down(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Squeezing goes on: answers do not take longer until the clock has caught up."""
+    monkeypatch.setattr(counters, "MARK_AGE", 0.0)
+    db.enqueue(3)
+    assert squeeze(db)
+    set_back(db)
+    db.enqueue(3)
+    assert squeeze(db)

@@ -6,10 +6,11 @@
 -- Walks: tally_mark's right end; log_order per lane in use and tally_xid from the newest mark's snapshot
 -- on, never what was there before; cursor_order for each lane in use.
 -- Where there are many lanes, a lane that was given as much as it has handed out leaves the totals.
--- A mark from the future is that of another cluster, before the first worker has come.
+-- A mark whose transaction is still to come is that of another cluster, before the first worker has come. One
+-- whose time is still to come was made before the clock was set back.
 WITH mark AS MATERIALIZED (
     SELECT seq, claimed,
-           at <= clock_timestamp() - make_interval(secs => %(age)s::float8)
+           at NOT BETWEEN clock_timestamp() - make_interval(secs => %(age)s::float8) AND clock_timestamp()
            AND pg_snapshot_xmax(snapshot) <= pg_snapshot_xmax(pg_current_snapshot()) AS due
     FROM rota.tally_mark ORDER BY seq DESC LIMIT 1
 ), counted AS MATERIALIZED (
