@@ -8,6 +8,8 @@ from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.orm import scoped_session, sessionmaker
 
 from rota import (
     ConfigError,
@@ -245,6 +247,29 @@ def test_a_block_of_the_drivers(
             raise OwnError
     assert observer.orders() == ([] if fails else [7])
     assert completion.stage is (Stage.NONE if fails else Stage.COMPLETED)
+
+
+@pytest.mark.parametrize("kind", ["pysqlite-Session"])
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_scoped_session(
+    app: Rota, kind: str, observer: Observer, completion: Completion, *, ended: bool
+) -> None:
+    """The session behind it is looked at."""
+    del kind
+    engine = create_engine(f"sqlite+pysqlite://{observer.url.partition('://')[2]}")
+    session = scoped_session(sessionmaker(engine))
+    with (
+        nullcontext() if not ended else pytest.raises(TransactionEnded),
+        JobTransaction(app.database, completion, session, commit=True),
+    ):
+        session.execute(text(OWN_ROW))
+        if ended:
+            session.commit()
+            session.execute(text("INSERT INTO orders (id) VALUES (8)"))
+    session.remove()
+    engine.dispose()
+    assert observer.orders() == [7]
+    assert completion.stage is (Stage.NONE if ended else Stage.COMPLETED)
 
 
 @pytest.mark.parametrize("kind", ["psycopg"])

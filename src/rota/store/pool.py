@@ -2,8 +2,10 @@
 
 Whoever has a connection may need another one: calls are made within a user's transaction, and a call may have to
 do something apart from its own transaction. So a transaction leaves two connections to the others, and a call
-leaves one. What needs no other connection never waits for what does, and no circle of waits is possible. A
-transaction within a transaction alone can wait for itself; the time limit ends that.
+leaves one. What needs no other connection never waits for what does, and no circle of waits is possible.
+
+Known weakness: a transaction within a transaction can wait for itself; and so can a call in a transaction, while
+calls that wait for this transaction's locks have all connections. The time limit ends both.
 
 Rota's settings would harm users' statements, and users may set on a connection what they like. So
 there are two sorts of connections. Where all connections are there, an idle one of the other sort is closed.
