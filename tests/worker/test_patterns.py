@@ -22,7 +22,7 @@ def strange(app: Rota) -> list[QueueStrange]:
 def test_a_queue_that_comes_later(app: Rota, strange: list[QueueStrange]) -> None:
     """A worker of `mail-*` does the jobs of a queue that came after its start, within two seconds."""
 
-    @app.task(queue="mail-default")
+    @app.task(name="send", queue="mail-default")
     async def send() -> None: ...
 
     with working(app, queues=("mail-*",)):
@@ -40,7 +40,7 @@ def test_a_queue_that_comes_later(app: Rota, strange: list[QueueStrange]) -> Non
 def test_all_queues(app: Rota) -> None:
     """`*` means all; a worker that drains ends when all of them are empty."""
 
-    @app.task
+    @app.task(name="send")
     async def send() -> None: ...
 
     handles = [send.using(queue=f"q{number % 7}").enqueue() for number in range(50)]
@@ -53,7 +53,7 @@ def test_a_concurrency_of_a_queue_that_a_pattern_means(app: Rota) -> None:
     running = [0]
     most = [0]
 
-    @app.task
+    @app.task(name="work")
     async def work() -> None:
         running[0] += 1
         most[0] = max(most[0], running[0])
@@ -73,7 +73,7 @@ def test_a_misspelt_queue(
 ) -> None:
     """A queue that no task names and that never had a job is told, with the nearest name."""
 
-    @app.task(queue="mail")
+    @app.task(name="send", queue="mail")
     async def send() -> None: ...
 
     send.using(queue="known").enqueue()

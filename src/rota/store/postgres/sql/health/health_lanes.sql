@@ -5,7 +5,7 @@
 SELECT lane.queue, lane.priority, queue.paused,
        extract(epoch FROM clock_timestamp() - min(next.enqueued_at))::float8, lane.task
 FROM (
-    SELECT lane.queue, lane.priority, lane.task, lane.id, place.xid, place.id AS last, place.hole_xids,
+    SELECT lane.queue, lane.priority, NULL AS task, lane.id, place.xid, place.id AS last, place.hole_xids,
            place.hole_ids
     FROM rota.lane_used AS lane
     CROSS JOIN LATERAL (
