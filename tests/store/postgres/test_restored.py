@@ -11,6 +11,7 @@ import pytest
 from psycopg import sql
 
 from rota.doctor.examine import examine
+from rota.errors import LeaseLost
 from rota.measure.servers import PostgresServer
 from rota.model.job import JobId, SessionId, SessionInfo
 from rota.model.states import State
@@ -100,6 +101,18 @@ def test_jobs_enqueued_before_the_first_worker(db: Database, *, clone: bool) -> 
     assert sorted(ids(db.claim_all(db.session()))) == [old, *new]
 
 
+def test_a_worker_that_was_moved_claims_nothing(db: Database) -> None:
+    """It has not noticed yet that its tables are in another cluster: its claim would bury new jobs."""
+    session = db.session()
+    old = db.enqueue(4)
+    db.settle(session, db.claim(session, 1))
+    restore(db)
+    new = db.enqueue(2)
+    with pytest.raises(LeaseLost):
+        db.claim(session, 1)
+    assert sorted(ids(db.claim_all(db.session()))) == sorted([*old[1:], *new])
+
+
 def test_jobs_committed_while_the_logs_are_anchored(db: Database) -> None:
     """A producer that commits while the first worker is at it, or after, loses nothing."""
     [old] = db.enqueue(1)
@@ -178,10 +191,10 @@ def test_timers_after_a_restore_are_not_walked_again_and_again(db: Database) -> 
 def test_a_cluster_that_was_upgraded(db: Database) -> None:
     """After pg_upgrade the rows have another system's name and sound ids: no job runs again."""
     session = db.session()
-    db.sql("UPDATE rota.origin SET system_identifier = 1")
     jobs = db.enqueue(4)
     db.settle(session, db.claim(session, 2))
     db.claim(session, 1)
+    db.sql("UPDATE rota.origin SET system_identifier = 1")
     assert sorted(ids(db.claim_all(db.session()))) == jobs[2:]
 
 

@@ -11,9 +11,11 @@ new one, which leads here too.
 pg_upgrade gives the cluster another name too, but its transaction ids go on: there the logs are
 only written anew.
 
-What was enqueued between a restore and the first worker is told by xmin, see origin_move.sql.
+What was enqueued between a restore and the first worker is told by xmin, see origin_move.sql. A worker that was
+moved with its database, and has not noticed, claims nothing until then (`rota.here`): the cursor's entry of such a claim
+would count as restored, and what was enqueued before it as well.
 
-Known weakness: jobs that are enqueued while the restore goes on count as restored: where their lane's
+Known weakness: in a clone, which has the cluster's name, such a worker may claim before its next sign of life. And jobs that are enqueued while the restore goes on count as restored: where their lane's
 cursor is beyond them, as handed out.
 """
 

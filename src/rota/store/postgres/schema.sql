@@ -146,10 +146,13 @@ CREATE INDEX cursor_order ON rota.cursor (lane, seq);
 
 -- Workers and what they hold --------------------------------------------------------------------
 
--- The timeline of this server, which a failover changes, and so does a restore to an earlier moment. Not on a
--- standby.
+-- The timeline of this server, which a failover changes, and so does a restore to an earlier moment. Null where
+-- the tables came from another cluster and no worker has anchored them yet: no session claims before that. Not on
+-- a standby.
 CREATE VIEW rota.here AS
-SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer AS timeline;
+SELECT CASE WHEN origin.system_identifier = here.system_identifier
+            THEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer END AS timeline
+FROM rota.origin, pg_control_system() AS here;
 
 -- The timeline on which sessions were opened last; 0: not known.
 CREATE SEQUENCE rota.timeline AS integer MINVALUE 0 START 0;
