@@ -134,6 +134,7 @@ def test_latency(where: str) -> None:
     assert {"idle", "idle, after the call", "under load"} == set(report["series"])
 
 
+@pytest.mark.large
 def test_trickle(where: str) -> None:
     """What a job costs with each number of workers, and which of the server's connections it costs."""
     report = bench(where, "trickle", "--rate=50", "--workers=1", "--workers=2", "--seconds=2")
@@ -194,12 +195,14 @@ def test_hold(where: str) -> None:
         )
 
 
+@pytest.mark.large
 def test_hold_without_a_holder(postgres_url: str) -> None:
     """`--no-holder`: the same load, and no transaction gets old."""
     report = bench(postgres_url, "hold", "--seconds=2", "--warm-up=0", "--rate=100", "--no-holder")
     assert all(age is None or age < 1 for age in report["series"]["oldest transaction"]["y"])
 
 
+@pytest.mark.large
 def test_hold_by_a_producer(postgres_url: str) -> None:
     """The open producer's jobs run when it commits, and no other producer waited for it."""
     report = bench(postgres_url, "hold", "--producer", "--seconds=2", "--warm-up=0", "--rate=100")
@@ -256,6 +259,7 @@ def test_limits(where: str) -> None:
     assert runs["unlimited"]["ratio_to_unlimited"] == 1
 
 
+@pytest.mark.large
 def test_soak(where: str) -> None:
     """Memory, disk and depth of the first quarter next to the last."""
     report = bench(where, "soak", "--seconds=2", "--every=0.5", "--rate=100")
@@ -294,6 +298,7 @@ def test_idle(where: str) -> None:
     assert figures["transactions_per_second_per_worker"] is None
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(
     ("seconds", "rest", "known"), [(2.5, 0.2, True), (2.5, 0.1, False), (1.9, 0.2, False)]
 )

@@ -12,6 +12,8 @@ from rota.store.operation import Statement
 from rota.store.postgres import clearing, tidy
 from rota.terminal.progress import Silent
 
+pytestmark = pytest.mark.large
+
 SHARE = 0.03
 
 EXAMINED = {

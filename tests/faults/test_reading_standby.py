@@ -13,6 +13,8 @@ from tests.faults.processes import until
 from tests.fixtures.standby import catch_up, standby_of
 from tests.store.postgres.database import Database
 
+pytestmark = pytest.mark.large
+
 Reader = psycopg.Connection[tuple[Any, ...]]
 
 

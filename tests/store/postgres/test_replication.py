@@ -67,14 +67,19 @@ def test_naming_rows_costs_nothing(db: Database) -> None:
     db.enqueue(100)
     db.claim(db.session())
     written = {}
-    for identity in ("DEFAULT", "FULL", "NOTHING"):  # the first one warms up
-        raw = db.bare()
-        raw.execute(f"ALTER TABLE rota.lease_0 REPLICA IDENTITY {identity}")
-        raw.execute("UPDATE rota.lease SET jobs = jobs")
-        plan = raw.execute("EXPLAIN (ANALYZE, WAL, FORMAT JSON) DELETE FROM rota.lease").fetchone()
-        assert plan is not None
-        written[identity] = plan[0][0]["Plan"]["WAL Bytes"]
-        raw.rollback()
+    for identity in ("FULL", "NOTHING"):
+        plan = {"WAL FPI": 1}
+        while plan["WAL FPI"]:  # a page is written whole at first, and after each checkpoint
+            raw = db.bare()
+            raw.execute(f"ALTER TABLE rota.lease_0 REPLICA IDENTITY {identity}")
+            raw.execute("UPDATE rota.lease SET jobs = jobs")
+            found = raw.execute(
+                "EXPLAIN (ANALYZE, WAL, FORMAT JSON) DELETE FROM rota.lease"
+            ).fetchone()
+            assert found is not None
+            plan = found[0][0]["Plan"]
+            raw.rollback()
+        written[identity] = plan["WAL Bytes"]
     assert written["FULL"] == written["NOTHING"] > 0
 
 
