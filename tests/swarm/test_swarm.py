@@ -24,7 +24,7 @@ def test_a_short_swarm(tmp_path: Path) -> None:
     except ConfigError as error:
         pytest.skip(f"no PostgreSQL: {error}")
     plan = [*drawn(SEED, SECONDS, QUICK)]
-    outcome = Swarm(SEED, plan, SECONDS, tmp_path / "swarm", rate=100.0).run()
+    outcome = Swarm(SEED, plan, SECONDS, tmp_path / "swarm", rate=100.0, long=1000).run()
     assert outcome.wrong == []
     assert outcome.jobs > 200
     assert sum(outcome.faults.values()) + outcome.missed.total() == len(plan) > 5
