@@ -313,8 +313,10 @@ class WorkerProcess:
         return self._process.poll() is None
 
     def signal(self, number: signal.Signals) -> None:
-        """Send it a signal."""
+        """Send it a signal; a process that is frozen has come to a standstill then, with all its threads."""
         self._process.send_signal(number)
+        if number is signal.SIGSTOP:
+            os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
 
     def end(self) -> None:
         """End it at once, if it has not ended."""
