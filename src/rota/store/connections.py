@@ -1,6 +1,7 @@
 """What a store hands out: connections, transactions, wakers and listeners."""
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from rota.model.job import JobId
@@ -141,4 +142,55 @@ class Listener(Protocol):
 
     def close(self) -> None:
         """Stop listening, and close the connection."""
+        ...
+
+
+class Connections(Protocol):
+    """Of a store: the pool, from which calls and transactions borrow, and what is opened beside it."""
+
+    def run(self, operation: Operation[T]) -> T:
+        """Run an operation on a connection of the pool, as `Connection.run` does.
+
+        Raises:
+            ConnectionsInUse: All of them were in use for too long.
+        """
+        ...
+
+    def lent(self) -> AbstractContextManager[Connection]:
+        """A connection of the pool, for a block.
+
+        Raises:
+            ConnectionsInUse: All of them were in use for too long.
+        """
+        ...
+
+    def transaction(self, *, tagged: bool = False) -> Transaction:
+        """Begin a transaction of Rota's own, on a connection of the pool; `tagged` as by `tag`.
+
+        Raises:
+            ConnectionsInUse: All of them were in use for too long.
+        """
+        ...
+
+    def allow(self, most: int) -> None:
+        """Let the pool have so many connections, if these are more than it may have now."""
+        ...
+
+    def connect(self, purpose: str = "") -> Connection:
+        """A new connection outside of the pool, for a part of the program; nothing is opened yet.
+
+        `purpose` is shown where the database lists its connections.
+        """
+        ...
+
+    def waker(self, queues: Sequence[str], tasks: Collection[str] | None = None) -> Waker:
+        """Something a worker of these queues can sleep on, which knows these tasks or, if `None`, all."""
+        ...
+
+    def listener(self) -> Listener:
+        """Something that hears of jobs that have ended."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections of the pool; the next use opens new ones."""
         ...

@@ -1,6 +1,6 @@
 """The connections of an app: so many at the most, lent for one call or one transaction at a time.
 
-Whoever has a connection may need another one: calls are made within a user's transaction, and a call may have to
+What has a connection may need another one: calls are made within a user's transaction, and a call may have to
 do something apart from its own transaction. So a transaction leaves two connections to the others, and a call
 leaves one. What needs no other connection never waits for what does, and no circle of waits is possible.
 
@@ -145,7 +145,7 @@ class Pool(Generic[C]):
         return connection
 
     def give_back(self, connection: C) -> None:
-        """Lend it to the next one who wants it."""
+        """Have it back, for the next loan."""
         with self._lock:
             loan = self._lent.pop(connection, None)
             if loan is not None:

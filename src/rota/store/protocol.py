@@ -7,9 +7,8 @@ conformance suite, `tests/store`, holds for all of them.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from rota.model.enqueued import Enqueued
 from rota.model.job import (
@@ -32,7 +31,7 @@ from rota.model.notes import Note, ToldNote
 from rota.model.queue_settings import QueueSettings
 from rota.model.settlement import Settlement
 from rota.model.states import State
-from rota.store.connections import Connection, Listener, Transaction, Waker
+from rota.store.connections import Connections
 from rota.store.operation import Operation
 
 if TYPE_CHECKING:
@@ -40,63 +39,14 @@ if TYPE_CHECKING:
     from rota.store.health import Facts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.supervision import Supervision
 
-T = TypeVar("T")
 
-
-class Store(Protocol):
+class Store(Connections, Protocol):
     """One database, as Rota sees it."""
 
     name: str
     """The backend's name: `postgres` or `sqlite`."""
 
-    # Connections ---------------------------------------------------------------------------
-
-    def run(self, operation: Operation[T]) -> T:
-        """Run an operation on a connection of the pool, as `Connection.run` does.
-
-        Raises:
-            ConnectionsInUse: All of them were in use for too long.
-        """
-        ...
-
-    def lent(self) -> AbstractContextManager[Connection]:
-        """A connection of the pool, for a block.
-
-        Raises:
-            ConnectionsInUse: All of them were in use for too long.
-        """
-        ...
-
-    def transaction(self, *, tagged: bool = False) -> Transaction:
-        """Begin a transaction of Rota's own, on a connection of the pool; `tagged` as by `tag`.
-
-        Raises:
-            ConnectionsInUse: All of them were in use for too long.
-        """
-        ...
-
-    def allow(self, most: int) -> None:
-        """Let the pool have so many connections, if these are more than it may have now."""
-        ...
-
-    def connect(self, purpose: str = "") -> Connection:
-        """A new connection outside of the pool, for a part of the program; nothing is opened yet.
-
-        `purpose` is shown where the database lists its connections.
-        """
-        ...
-
-    def waker(self, queues: Sequence[str], tasks: Collection[str] | None = None) -> Waker:
-        """Something a worker of these queues can sleep on, which knows these tasks or, if `None`, all."""
-        ...
-
-    def listener(self) -> Listener:
-        """Something that hears of jobs that have ended."""
-        ...
-
-    def close(self) -> None:
-        """Close the connections of the pool; the next use opens new ones."""
-        ...
+    # Parts that not every database has -----------------------------------------------------
 
     @property
     def cron(self) -> "Cron":

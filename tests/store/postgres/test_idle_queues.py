@@ -2,9 +2,10 @@
 
 import pytest
 
+from rota.store import queue_names
 from rota.store.execute import drive
 from rota.store.operation import Begin, Operation, Query, Request, Rows, Single
-from rota.store.postgres import claim, idle, look
+from rota.store.postgres import claim, look
 from tests.store.keying import limited
 from tests.store.postgres.database import Database, buffers, ids
 
@@ -51,13 +52,13 @@ def test_queues_in_use_are_not_told_apart(
     used = MANY // 4
     for number in range(used):
         db.enqueue(1, queue=tenants[number])
-    monkeypatch.setattr(idle, "MANY_USED", 10)
+    monkeypatch.setattr(queue_names, "MANY_USED", 10)
     probing = reads(db, claim.probe(tenants))
     assert len(db.own.run(claim.probe(tenants))) == used
     db.enqueue(1, queue=tenants[used])
     assert len(db.own.run(claim.probe(tenants))) == MANY
     asking = reads(db, claim.probe(tenants))
-    monkeypatch.setattr(idle, "MANY", MANY)
+    monkeypatch.setattr(queue_names, "MANY", MANY)
     assert asking < reads(db, claim.probe(tenants)) + probing / 2
 
 

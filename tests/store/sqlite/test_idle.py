@@ -8,6 +8,7 @@ import pytest
 
 from rota import Limit
 from rota.model.states import Move
+from rota.store import queue_names
 from rota.store.migrate import migrate
 from rota.store.sqlite import idle
 from rota.store.sqlite.connection import SqliteConnection
@@ -84,8 +85,8 @@ def test_the_next_jobs(
 ) -> None:
     """Of idle queues and keys they are seen and claimed in their turn, few or many."""
     used_up(store, connection, "tenant-3")
-    for name in ("MANY", "MANY_USED", "MANY_LANES"):
-        monkeypatch.setattr(idle, name, most)
+    for module, name in ((queue_names, "MANY"), (queue_names, "MANY_USED"), (idle, "MANY_LANES")):
+        monkeypatch.setattr(module, name, most)
     names = [f"tenant-{number}" for number in range(MANY)]
     session = open_session(store, connection)
     assert not connection.run(store.look(names)).available

@@ -62,6 +62,11 @@ class Crew(Group[Told]):
         super().__init__(_work, plan, workers)
 
 
+def workers_of(count: int) -> str:
+    """So many workers, in words."""
+    return f"{count} worker{'s' if count > 1 else ''}"
+
+
 def _work(line: Line[Told], plan: Plan) -> None:
     from rota.worker import Worker
 

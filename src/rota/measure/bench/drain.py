@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rota.measure.bench import tasks
-from rota.measure.bench.crew import Crew, Plan, Told
+from rota.measure.bench.crew import Crew, Plan, Told, workers_of
 from rota.measure.bench.figures import Curve, Step, ends_of_parts, ratio, tenths
 from rota.measure.bench.holder import held
 from rota.measure.bench.observer import PAGE, Observer, Wal, observing
@@ -50,7 +50,7 @@ class Course:
     def label(self) -> str:
         """A name that differs from those of the other runs."""
         words = [
-            f"{self.workers} worker{'s' if self.workers > 1 else ''}",
+            workers_of(self.workers),
             self.executor,
             "kept" if self.keep else "not kept",
         ]

@@ -35,8 +35,7 @@ class Processor:
         self._unseen = unseen
         self._server = _server(connection)
         self._kinds: dict[int, str] = {}
-        self._processes: dict[int, psutil.Process] = {}
-        self._used: dict[int, float] = {}
+        self._used: dict[psutil.Process, float] = {}
         self._seconds: defaultdict[str, float] = defaultdict(float)
 
     def seconds(self) -> Mapping[str, float] | None:
@@ -48,23 +47,20 @@ class Processor:
             return None
         import psutil
 
-        first = not self._processes
+        first = not self._used
         self._kinds |= dict(self._connection.execute(CLIENTS).fetchall())
         for process in self._server.children():
             if process.pid in self._unseen:
                 continue
-            if self._processes.get(process.pid) != process:
-                # A process id may be given again: a process equals itself alone.
-                self._processes[process.pid] = process
-                self._used.pop(process.pid, None)
             try:
                 times = process.cpu_times()
             except psutil.Error:
                 continue
             used = times.user + times.system
-            before = self._used.get(process.pid, used if first else 0.0)
+            # A process id may be given again: a process equals itself alone.
+            before = self._used.get(process, used if first else 0.0)
             self._seconds[kind(self._kinds.get(process.pid))] += used - before
-            self._used[process.pid] = used
+            self._used[process] = used
         return dict(self._seconds)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rota.measure.bench.crew import Crew, Plan
+from rota.measure.bench.crew import Crew, Plan, workers_of
 from rota.measure.bench.drain import run_dry
 from rota.measure.bench.figures import ratio
 from rota.measure.bench.idle import watch
@@ -33,7 +33,7 @@ def scale(
         spread = Lanes(count)
         for size in workers:
             run = _run(scratch, spread, size, jobs, (idle_seconds, rest), progress)
-            group, label = f"{count:,} lanes" if count > 1 else "1 lane", _workers(size)
+            group, label = f"{count:,} lanes" if count > 1 else "1 lane", workers_of(size)
             first = rates.setdefault(group, {})
             first[label] = float(run["rate"] or 0)
             run["ratio_to_fewest_workers"] = ratio(first[label], next(iter(first.values())))
@@ -72,10 +72,6 @@ NOTES = (
 )
 
 
-def _workers(count: int) -> str:
-    return f"{count} worker{'s' if count > 1 else ''}"
-
-
 def _run(  # noqa: PLR0917 - its caller is above
     scratch: Scratch,
     lanes: Lanes,
@@ -86,7 +82,7 @@ def _run(  # noqa: PLR0917 - its caller is above
 ) -> dict[str, float | int | None]:
     with scratch.fresh() as url, observing(url, scratch) as observer:
         lanes.fill(url, jobs, progress)
-        what = f"drain: {len(lanes.pairs):,} lanes, {_workers(workers)}"
+        what = f"drain: {len(lanes.pairs):,} lanes, {workers_of(workers)}"
         with Crew(Plan(url, queues=lanes.queues), workers) as crew:
             told = run_dry(crew, jobs, what, progress)
             seconds, rest = idle

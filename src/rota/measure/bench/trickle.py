@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
+from rota.measure.bench.crew import workers_of
 from rota.measure.bench.figures import distribution, percentiles, ratio
 from rota.measure.bench.observer import observing
 from rota.measure.bench.scratch import Scratch
@@ -21,7 +22,7 @@ def trickle(
     first: Figures | None = None
     stopped_by = None
     for count in workers:
-        label = f"{count} worker{'s' if count > 1 else ''}"
+        label = workers_of(count)
         course = Course(seconds, rate, batch=1, workers=count)
         with scratch.fresh() as url, observing(url, scratch) as observer:
             ran = Steady(url, course, observer, progress).run()

@@ -25,28 +25,14 @@ cursor, which a turn copies: 300 bytes. `rota queues list` names it, and reads i
 
 from collections.abc import Sequence
 
+from rota.store import queue_names
 from rota.store.operation import Steps
 from rota.store.postgres.jobs import QUEUE_NAMES
 from rota.store.postgres.statements import sql
-from rota.store.queue_names import meant
-
-MANY = 100
-"""Queues of a worker up to which it simply looks at all of them."""
-
-MANY_USED = 200
-"""Lanes in the log up to which they are told apart, or a quarter of the worker's queues."""
 
 QUEUES_USED = sql("claim/queues_used")
 
 
 def in_use(wanted: Sequence[str]) -> Steps[list[str]]:
-    """Those of the queues with these names and patterns that may have something to claim, in their order."""
-    queues = yield from meant(wanted, QUEUE_NAMES)
-    if len(queues) <= MANY:
-        return queues
-    most = max(MANY_USED, len(queues) // 4)
-    rows = yield QUEUES_USED(most=most + 1)
-    if len(rows) > most:
-        return queues
-    used = {row[0] for row in rows}
-    return [queue for queue in queues if queue in used]
+    """Those of the queues with these names and patterns that may have something to claim, each once, in their order."""
+    return (yield from queue_names.in_use(wanted, QUEUE_NAMES, QUEUES_USED))

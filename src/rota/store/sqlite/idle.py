@@ -14,16 +14,10 @@ Known weakness: where more than `MANY_LANES` keys are in use, the idle ones are 
 
 from collections.abc import Sequence
 
+from rota.store import queue_names
 from rota.store.operation import Steps
-from rota.store.queue_names import meant
 from rota.store.sqlite.queues import QUEUE_NAMES
 from rota.store.sqlite.statements import json_list, sql
-
-MANY = 100
-"""Queues of a worker up to which it simply looks at all of them."""
-
-MANY_USED = 200
-"""Queues and lanes in use up to which they are told apart, or a quarter of the worker's queues."""
 
 MANY_LANES = 500
 """Lanes in use up to which a claim looks at no others."""
@@ -34,15 +28,7 @@ LANES_USED = sql("claim/lanes_used")
 
 def in_use(wanted: Sequence[str]) -> Steps[list[str]]:
     """Those of the queues with these names and patterns that may have something to claim, each once, in their order."""
-    queues = list(dict.fromkeys((yield from meant(wanted, QUEUE_NAMES))))
-    if len(queues) <= MANY:
-        return queues
-    most = max(MANY_USED, len(queues) // 4)
-    rows = yield QUEUES_USED(most=most + 1)
-    if len(rows) > most:
-        return queues
-    used = {row[0] for row in rows}
-    return [queue for queue in queues if queue in used]
+    return (yield from queue_names.in_use(wanted, QUEUE_NAMES, QUEUES_USED))
 
 
 def lanes_in_use() -> Steps[str | None]:
