@@ -18,14 +18,15 @@ from rota.events import JobsClaimed
 from rota.model.job import JobSpec, LeaseId, Order, SessionId, SessionInfo
 from rota.model.settlement import Settlement
 from rota.model.states import Move
+from rota.store.connections import Waker
 from rota.store.migrate import migrate
 from rota.store.operation import Operation
 from rota.store.postgres.connection import PostgresConnection
-from rota.worker.claim import Claimer
+from rota.worker.claim import Claimer, goes_first
 from rota.worker.leases import Leases
 from rota.worker.session import Session
 from rota.worker.switchboard import Switchboard, on_loop
-from tests.fixtures.workers import drained, records, until, until_it_sleeps, working
+from tests.fixtures.workers import LONG, drained, records, until, until_it_sleeps, working
 
 if TYPE_CHECKING:
     from rota.model.job import ClaimedJob
@@ -489,6 +490,29 @@ def test_drain(app: Rota) -> None:
     drained(app)
     assert sorted(ran) == ["delayed", "now", "retried", "retried"]
     drained(app)
+
+
+def test_drain_ends_with_its_last_job(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A draining worker that sleeps beside its last job notices at once that it has ended."""
+    asleep = threading.Event()
+
+    def fall_asleep(waker: Waker, timeout: float, answers: Any) -> bool:
+        if goes_first(waker, 0, answers):
+            return True
+        if timeout > LONG:
+            asleep.set()
+        return goes_first(waker, timeout, answers)
+
+    monkeypatch.setattr("rota.worker.claim.SHORTEST_NAP", 2 * LONG)
+    monkeypatch.setattr("rota.worker.claim.goes_first", fall_asleep)
+
+    @app.task(name="job")
+    def job() -> None:
+        assert asleep.wait(LONG)
+
+    last = job.enqueue()
+    drained(app, poll=2 * LONG, upkeep=False)
+    assert last.status is State.COMPLETED
 
 
 def test_drain_leaves_other_queues(app: Rota) -> None:

@@ -118,6 +118,7 @@ class Claimer:
         self._ended += count
         if not self._room.is_set():
             self._room.set()
+        self._ask_for_the_end()
 
     def allow(self, count: int) -> None:
         """So many jobs may be held beyond the concurrency, for batches. Called on the loop."""
@@ -128,6 +129,19 @@ class Claimer:
     def wake(self) -> None:
         """Something may have become available."""
         self._waker.wake()
+
+    def settled(self) -> None:
+        """Jobs have been settled, whose leases are still known."""
+        if self._leases.limited:
+            # Other jobs may have waited for these to end.
+            self.wake()
+        else:
+            self._ask_for_the_end()
+
+    def _ask_for_the_end(self) -> None:
+        """Where the queues are to be emptied, look whether that was the last job."""
+        if self._config.drain and self.outstanding == 0:
+            self.wake()
 
     def share(self, most: Mapping[str, int]) -> None:
         """From now on claim so many jobs of these queues as may run at once."""

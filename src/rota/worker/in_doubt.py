@@ -99,10 +99,8 @@ class InDoubt:
             if settled is None:
                 continue
             self._waiting.remove(waiting)
+            self._switchboard.settled()
             self._leases.settled(otherwise.lease)
-            if job.limited:
-                # Other jobs may have waited for this one.
-                self._switchboard.wake()
             if settled:
                 logger.warning(
                     "job %d (%s): the transaction that was to complete it was rolled back",

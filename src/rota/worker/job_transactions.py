@@ -93,10 +93,8 @@ class JobTransactions:
             return settlement and settlement._replace(lease=lease)
         if completion.stage is Stage.COMPLETED:
             self._look_at_the_rest(job, completion, settlement)
+            self._switchboard.settled()
             self._leases.settled(lease)
-            if job.limited:
-                # Another job may have waited for this one.
-                self._switchboard.wake()
             self._app.events.settled(job, completion.settlement)
             return None
         if settlement is None or settlement.move is Move.COMPLETE:

@@ -100,6 +100,7 @@ class Parts:
         board.allow = self._claimer.allow
         board.share = self._claimer.share
         board.wake = self._claimer.wake
+        board.settled = self._claimer.settled
         board.doubt = self._claimer.doubt
         board.claimed = self._claimer.claimed
         board.settle = self._settler.put

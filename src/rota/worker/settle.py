@@ -138,9 +138,7 @@ class Settler:
             self._uncertain = True
             raise
         del self._batches[0]
-        if self._leases.limited:
-            # Other jobs may have waited for these to end.
-            self._switchboard.wake()
+        self._switchboard.settled()
         for settlement in settlements:
             self._leases.settled(settlement.lease)
         if refused:

@@ -58,6 +58,9 @@ class Switchboard:
     wake: Callable[[], None]
     """Any thread to claimer: there may be something to claim."""
 
+    settled: Callable[[], None]
+    """Any thread to claimer: jobs have been settled, whose leases are not forgotten yet."""
+
     doubt: Callable[[], None]
     """A handler's thread to claimer: the session may have leases that this worker does not know."""
 
