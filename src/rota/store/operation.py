@@ -124,12 +124,14 @@ class Surroundings(NamedTuple):
         notify: The transaction may notify other processes; PostgreSQL cannot prepare one (two-phase
             commit) that has done so.
         begun: The caller's transaction is open already; a driver may begin it with a change alone.
+        tuned: The connection has Rota's settings also where no transaction sets them.
     """
 
     inside: bool = False
     copy: bool = False
     notify: bool = True
     begun: bool = True
+    tuned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

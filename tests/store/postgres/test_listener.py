@@ -57,12 +57,13 @@ def test_the_settlement_costs_no_statement(db: Database, monkeypatch: pytest.Mon
     real = db.own._execute
 
     def execute(request: Any) -> object:
-        asked.append(request.statement.name)
+        if hasattr(request, "statement"):
+            asked.append(request.statement.name)
         return real(request)
 
     monkeypatch.setattr(db.own, "_execute", execute)
     db.settle(session, jobs, keep=KEEP)
-    assert asked == ["settle_whole", "settle_complete"]
+    assert asked == ["settle_at_once"]
 
 
 def test_who_has_closed_does_not_wait(db: Database, eavesdropper: Raw) -> None:
@@ -95,8 +96,9 @@ def test_a_settlement_that_is_rolled_back(
     with closing(db.store.listener()) as listener:
         listener.listen()
         with monkeypatch.context() as broken:
-            failing = Statement("broken", "SELECT 1 / 0, %(firsts)s, %(lasts)s, %(keep)s")
-            broken.setattr(settle, "SETTLE_COMPLETE", failing)
+            notified = "SELECT pg_notify('rota_ended', %(jobs)s), 1 / 0"
+            given = "%(firsts)s, %(lasts)s, %(keep)s, %(lease)s, %(session)s"
+            broken.setattr(settle, "SETTLE_AT_ONCE", Statement("broken", f"{notified}, {given}"))
             with pytest.raises(Exception, match="division"):
                 db.settle(session, [job], keep=KEEP)
         assert sent(eavesdropper) == []

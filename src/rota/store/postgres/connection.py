@@ -276,7 +276,7 @@ class PostgresConnection:
                 case Apart(operation):
                     return self._apart(operation)
                 case Where():
-                    return [Surroundings(copy=True)]
+                    return [Surroundings(copy=True, tuned=self._tuned)]
         except psycopg.Error as error:
             raise_translated(error, self.url)
 

@@ -8,7 +8,7 @@ settled and rescued even while that transaction stays prepared.
 from rota.model.job import JobId, LeaseId, SessionId
 from rota.model.settlement import Settlement
 from rota.store.operation import Begin, Steps, operation
-from rota.store.postgres.settle import settle
+from rota.store.postgres.settle import settle_in_steps
 from rota.store.postgres.statements import sql
 
 SINGLE_OUT = sql("settle/single_out")
@@ -34,7 +34,7 @@ def tag() -> Steps[None]:
 def settle_tagged(session: SessionId, settlement: Settlement, before: int | None) -> Steps[bool]:
     """Settle in the tagged transaction; see `rota.store.protocol.Store.settle_tagged`."""
     del before
-    return not (yield from settle(session, [settlement], tagged=True).steps)
+    return not (yield from settle_in_steps(session, [settlement], tagged=True).steps)
 
 
 @operation(Begin.DURABLE)
@@ -45,4 +45,4 @@ def settle_free(session: SessionId, settlement: Settlement) -> Steps[bool | None
         return False
     if rows[0][0]:
         return None
-    return not (yield from settle(session, [settlement]).steps)
+    return not (yield from settle_in_steps(session, [settlement]).steps)

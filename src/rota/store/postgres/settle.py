@@ -12,10 +12,21 @@ from rota.errors import TransactionEnded
 from rota.model.job import JobId, LeaseId, SessionId
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
-from rota.store.operation import Begin, Rows, Statement, Steps, operation, surroundings
-from rota.store.postgres.listener import tell_ended, tell_if_waited
+from rota.store.operation import (
+    Apart,
+    Begin,
+    Operation,
+    Rows,
+    Statement,
+    Stepped,
+    Steps,
+    operation,
+    surroundings,
+)
+from rota.store.postgres.listener import IDS, tell_ended, tell_if_waited
 from rota.store.postgres.statements import sql
 
+SETTLE_AT_ONCE = sql("settle/settle_at_once")
 SETTLE_WHOLE = sql("settle/settle_whole")
 TAGGED = sql("settle/tagged")
 # In the wrong transaction it finds nothing: outside of any, what it deletes would be gone at once.
@@ -54,11 +65,57 @@ CANCELLED_KEEP = 86400.0
 """Seconds for which a job stays readable that was cancelled instead of coming back."""
 
 
+def settle(session: SessionId, settlements: Sequence[Settlement]) -> Operation[list[JobId]]:
+    """Write settlements; see `rota.store.protocol.Store.settle`."""
+    if not settlements or (keep := _everyday(settlements)) is None:
+        return settle_in_steps(session, settlements)
+    return Stepped("settle", _settle(session, settlements, keep), Begin.NOTHING)
+
+
+def _everyday(settlements: Sequence[Settlement]) -> float | None:
+    """The retention, where these are jobs of one lease that have completed, all in the same way."""
+    first = settlements[0]
+    everyday = len(settlements) <= IDS and all(
+        settlement.lease == first.lease
+        and settlement.move is Move.COMPLETE
+        and settlement.result is None
+        and settlement.unique_key is None
+        and settlement.keep == first.keep
+        for settlement in settlements
+    )
+    return first.keep or None if everyday else None
+
+
+def _settle(
+    session: SessionId, settlements: Sequence[Settlement], keep: float
+) -> Steps[list[JobId]]:
+    """In one statement if possible; not behind a pooler, where it would be planned without Rota's settings."""
+    here = yield from surroundings()
+    if here.inside:
+        return (yield from settle_in_steps(session, settlements).steps)
+    if here.tuned:
+        jobs = sorted(settlement.job for settlement in settlements)
+        firsts, lasts = stretches(jobs)
+        if (
+            yield SETTLE_AT_ONCE(
+                lease=settlements[0].lease,
+                session=session,
+                jobs=array(jobs),
+                firsts=array(firsts),
+                lasts=array(lasts),
+                keep=keep,
+            )
+        ):
+            return []
+    [(refused,)] = yield Apart(settle_in_steps(session, settlements))
+    return list(refused)
+
+
 @operation(Begin.DURABLE)
-def settle(
+def settle_in_steps(
     session: SessionId, settlements: Sequence[Settlement], *, tagged: bool = False
 ) -> Steps[list[JobId]]:
-    """Write settlements; see `rota.store.protocol.Store.settle`.
+    """Write settlements of any kind, in whatever transaction there is.
 
     Raises:
         TransactionEnded: The transaction should be `tagged`, and is not.
