@@ -431,12 +431,11 @@ def claiming(app: Rota, told: Callable[[Any], None]) -> Iterator[tuple[Claimer, 
     switchboard.adopt = on_loop(asyncio.get_running_loop(), told)
     switchboard.learn = switchboard.cancel = switchboard.refuse = switchboard.lose = ignore
     switchboard.nudge = nothing
-    session = Session(app.database.store, config, app.events, switchboard)
+    session = Session(app.database.store, config, app.events, switchboard, tasks=app.tasks)
     claimer = Claimer(
         app.database.store,
         config,
         app.events,
-        tasks=app.tasks,
         session=session,
         leases=Leases(),
         switchboard=switchboard,
@@ -496,12 +495,12 @@ def test_drain_ends_with_its_last_job(app: Rota, monkeypatch: pytest.MonkeyPatch
     """A draining worker that sleeps beside its last job notices at once that it has ended."""
     asleep = threading.Event()
 
-    def fall_asleep(waker: Waker, timeout: float, answers: Any) -> bool:
-        if goes_first(waker, 0, answers):
+    def fall_asleep(waker: Waker, timeout: float, stands_by: Any) -> bool:
+        if goes_first(waker, 0, stands_by):
             return True
         if timeout > LONG:
             asleep.set()
-        return goes_first(waker, timeout, answers)
+        return goes_first(waker, timeout, stands_by)
 
     monkeypatch.setattr("rota.worker.claim.SHORTEST_NAP", 2 * LONG)
     monkeypatch.setattr("rota.worker.claim.goes_first", fall_asleep)

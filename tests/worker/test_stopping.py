@@ -184,7 +184,6 @@ def test_stop_while_the_server_waits(
 ) -> None:
     """A lock that others hold does not keep a worker; nor does a server that heeds no request."""
     monkeypatch.setattr("rota.worker.loop.PATIENCE", 0.3)
-    monkeypatch.setattr("rota.worker.session.PATIENCE", 0.3)
     if not heeds:
         monkeypatch.setattr(psycopg.Connection, "cancel_safe", lambda *_, **__: None)
     waiting = f"SELECT count(*) FROM {LOCKS} WHERE relation = 'rota.lane'::regclass AND NOT granted"

@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 
-from rota import Rota, Task, WorkerConfig
+from rota import Rota, Task
 from rota.model.job import SessionInfo
 from rota.worker import claim
-from rota.worker.session import Answer, Session
-from rota.worker.switchboard import Switchboard
 from tests.fixtures.workers import LONG, ROOT, until, working
 
 pytestmark = pytest.mark.both
@@ -256,7 +254,7 @@ def test_what_a_single_job_costs(app: Rota, start: START, begun: list[float]) ->
 
 def test_those_that_would_go_first_but_do_not(app: Rota, start: START, begun: list[float]) -> None:
     """Where the woken workers do not come, because they have just died, another one finds the job."""
-    others = [SessionInfo("beta", pid, ("default",), LONG) for pid in range(3)]
+    others = [SessionInfo("beta", pid, ("default",), LONG, ("start",)) for pid in range(3)]
     for other in others:
         app.database.run(app.database.store.open_session(other))
 
@@ -268,24 +266,3 @@ def test_those_that_would_go_first_but_do_not(app: Rota, start: START, begun: li
     with asleep(app, start, begun, poll=0.5):
         found = delays(begun, 8, ask)
     assert max(found) < 1.0
-
-
-def test_each_number_has_one_that_goes_first(app: Rota) -> None:
-    """Of the sessions of a queue always one, and each comes to it; another one is the second."""
-    config = WorkerConfig(queues=("mail",))
-    sessions = [Session(app.database.store, config, app.events, Switchboard()) for _ in range(4)]
-    numbers = [app.database.run(app.database.store.open_session(SessionInfo("a", 1, ("mail",), LONG))) for _ in sessions]  # fmt: skip
-    for session, number in zip(sessions, numbers, strict=True):
-        assert session.answers("mail", 1) is Answer.FIRST  # as long as it knows of no other
-        session.current = number
-        session._serving = {"mail": numbers}
-    for rhythm in (1, 2, 3, 4, 8):
-        chosen = [
-            [session.answers("mail", 700 + rhythm * k) for session in sessions] for k in range(200)
-        ]
-        assert all(one.count(Answer.FIRST) == one.count(Answer.SECOND) == 1 for one in chosen)
-        assert {one.index(Answer.SECOND) for one in chosen} == {0, 1}
-        shares = [sum(one[place] is Answer.FIRST for one in chosen) for place in range(4)]
-        assert min(shares) > 25, (rhythm, shares)
-    for session in sessions:
-        assert session.answers("elsewhere", 1) is Answer.FIRST

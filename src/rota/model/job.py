@@ -267,15 +267,16 @@ class Renewal:
     """What a worker learns when it renews its session.
 
     `alive` is false when the session was rescued; `cancel` names the running jobs of the session
-    that are to be cancelled. `serving` says which sessions serve each of its queues, in the same
-    order for all of them; empty where that does not matter. `queues` is what is set for single
-    queues in the database.
+    that are to be cancelled. `serving` says which sessions with the same tasks serve each of its
+    queues, in the same order for all of them; empty where that does not matter. `queues` is what is set for single
+    queues in the database. `clock` is the database's, in seconds; `None` where that does not matter.
     """
 
     alive: bool
     cancel: frozenset[JobId] = frozenset()
     serving: Mapping[str, Sequence[SessionId]] = field(default_factory=dict)
     queues: Mapping[str, QueueSettings] = field(default_factory=dict)
+    clock: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +301,7 @@ class Look(NamedTuple):
     is housekeeping that cannot wait for long. `cron`: in how many seconds the next cron entry is
     due, `None` if there is none or the look left cron out; `cron_later`: the next one that is not
     due already. `clock`: the database's, in seconds; `None` where a rescue does not depend on it.
+    `unwatched`: producers wake no worker of its queues.
     """
 
     available: bool
@@ -309,6 +311,7 @@ class Look(NamedTuple):
     cron: float | None = None
     cron_later: float | None = None
     clock: float | None = None
+    unwatched: bool = False
 
 
 @dataclass(frozen=True, slots=True)

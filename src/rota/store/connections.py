@@ -69,11 +69,11 @@ class Transaction(Protocol):
 class Wake(NamedTuple):
     """What woke a worker: a job of `queue`, as far as that is told.
 
-    `number` is the same for all workers that the job has woken; `None` where only this one was.
+    `mine` says whether this worker is to claim; otherwise it has been told beside the one that is.
     """
 
     queue: str = ""
-    number: int | None = None
+    mine: bool = True
 
 
 class Waker(Protocol):
@@ -95,7 +95,7 @@ class Waker(Protocol):
     def busy(self) -> bool:
         """There is work in plenty: producers need not wake this worker until it waits again.
 
-        False where the connection was lost.
+        Another worker is woken in its place. False where the connection was lost.
         """
         ...
 

@@ -9,7 +9,7 @@ batches are gathered it asks for what is missing in them, too.
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 from rota.config import WorkerConfig
 from rota.errors import LeaseLost
@@ -18,8 +18,8 @@ from rota.model.job import ClaimedJob, SessionId
 from rota.store.connections import Waker
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
-from rota.worker.loop import finish, repeat
-from rota.worker.session import Answer, Session
+from rota.worker.loop import finish, hurried, repeat
+from rota.worker.session import Session
 from rota.worker.suspects import LOOK, Suspects
 from rota.worker.switchboard import Switchboard
 from rota.worker.turns import Turns
@@ -36,7 +36,7 @@ SHORTEST_NAP = 0.002
 first ones catch jobs that were being committed while this worker fell asleep."""
 
 LATER = 0.02
-"""Seconds after which the second of the workers that were woken looks."""
+"""Seconds after which a worker looks that stands by."""
 
 BREATH = 0.0004
 """Seconds for which the claimer keeps still where it has just handed over all there was."""
@@ -53,7 +53,7 @@ NOTHING: tuple[SessionId, list[ClaimedJob]] = (SessionId(0), [])
 
 
 class Claimer:
-    """Claims jobs of `tasks` and delivers them to the event loop."""
+    """Claims jobs of the session's tasks and delivers them to the event loop."""
 
     def __init__(
         self,
@@ -61,7 +61,6 @@ class Claimer:
         config: WorkerConfig,
         events: Events,
         *,
-        tasks: Collection[str],
         session: Session,
         leases: Leases,
         switchboard: Switchboard,
@@ -69,12 +68,11 @@ class Claimer:
         self._store = store
         self._config = config
         self._queues = list(config.queues)
-        self._tasks = tasks
         self._events = events
         self._session = session
         self._leases = leases
         self._switchboard = switchboard
-        self._waker = store.waker(config.queues, tasks)
+        self._waker = store.waker(config.queues, session.tasks)
         self._connection = self._waker.connection
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -110,6 +108,9 @@ class Claimer:
         self._waker.wake()
         if self._thread is not None:
             finish(self._thread, self._connection)
+            if not self._thread.is_alive():
+                with hurried(self._connection):
+                    self._waker.busy()
         self._pass_on()
         self._waker.close()
 
@@ -233,7 +234,7 @@ class Claimer:
                 with self._leases.held(session) as held:
                     self._connection.run(self._store.release(session, held))
             claim = self._store.claim(
-                session, self._queues, want, woken=self._news, most=room, tasks=self._tasks
+                session, self._queues, want, woken=self._news, most=room, tasks=self._session.tasks
             )
             self._news = False
             answer = self._connection.send(claim)
@@ -293,7 +294,7 @@ class Claimer:
 
     def _sleep(self, seconds: float) -> bool:
         """Sleep for so long, unless news come; whether they have."""
-        woken = goes_first(self._waker, seconds, self._session.answers)
+        woken = goes_first(self._waker, seconds, self._session.peers.stands_by)
         if woken:
             self._news = True
             if not self._looking_again:
@@ -323,20 +324,16 @@ class Claimer:
         return min(most, self._config.concurrency + ahead - outstanding)
 
 
-def goes_first(waker: Waker, timeout: float, answers: Callable[[str, int], Answer]) -> bool:
-    """Sleep; whether something woke this worker, and it goes first of all that were woken.
+def goes_first(waker: Waker, timeout: float, stands_by: Callable[[str], bool]) -> bool:
+    """Sleep; whether something woke this worker, and it is the one that claims.
 
-    The second one looks `LATER`, as if its time were up, in case the first one could not. By then one
-    look serves many wakes. The others sleep on: upkeep looks once a `poll`.
+    One that stands by looks `LATER`, as if its time were up, in case the first one could not. By then one
+    look serves many wakes. The others sleep on: upkeep looks.
     """
     deadline = time.monotonic() + timeout
     while wakes := waker.wait(deadline - time.monotonic()):
-        given = {
-            Answer.FIRST if wake.number is None else answers(wake.queue, wake.number)
-            for wake in wakes
-        }
-        if Answer.FIRST in given:
+        if any(wake.mine for wake in wakes):
             return True
-        if Answer.SECOND in given:
+        if any(stands_by(wake.queue) for wake in wakes):
             deadline = min(deadline, time.monotonic() + LATER)
     return False

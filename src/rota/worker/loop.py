@@ -3,7 +3,8 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from rota.errors import (
     ConfigError,
@@ -48,6 +49,17 @@ def finish(thread: threading.Thread, connection: Connection) -> None:
             return
         connection.interrupt(cut=cut)
     thread.join(PATIENCE)
+
+
+@contextmanager
+def hurried(connection: Connection) -> Iterator[None]:
+    """Cut the connection off where the block takes long: a worker that ends has said goodbye then."""
+    hurry = threading.Timer(2 * PATIENCE, connection.interrupt, kwargs={"cut": True})
+    hurry.start()
+    try:
+        yield
+    finally:
+        hurry.cancel()
 
 
 def repeat(

@@ -56,7 +56,7 @@ class Parts:
             store,
             config,
             events,
-            tasks=app.tasks,
+            session=self._session,
             keep=app.queues.discarded,
             switchboard=board,
         )
@@ -64,7 +64,6 @@ class Parts:
             store,
             config,
             events,
-            tasks=app.tasks,
             session=self._session,
             leases=leases,
             switchboard=board,
@@ -104,6 +103,7 @@ class Parts:
         board.doubt = self._claimer.doubt
         board.claimed = self._claimer.claimed
         board.settle = self._settler.put
+        board.look = self._upkeep.look
         board.nudge = self._upkeep.nudge
         board.leave_in_doubt = self._in_doubt.put
         board.drain = drain

@@ -5,8 +5,14 @@ look silent at once, and their next heartbeats are on their way. A worker whose 
 come regularly by the server's clock would have noticed.
 """
 
-GAP = 0.2
-"""The share of a session's timeout that may lie between two looks: as long as between two heartbeats."""
+import threading
+
+GAP = 0.3
+"""The share of a session's timeout that may lie between two looks, of which a heartbeat is one: a clock that
+jumps by less makes no worker silent that had just given a sign."""
+
+JITTER = 0.5
+"""Seconds by which looks of two threads may be told in the wrong order."""
 
 LONG_ENOUGH = 0.4
 """The share of a session's timeout for which looks must have come regularly: two heartbeats."""
@@ -23,12 +29,19 @@ class Rhythm:
         self._gap = GAP * timeout
         self._long_enough = LONG_ENOUGH * timeout
         self._since = self._last = 0.0
+        self._lock = threading.Lock()
 
-    def look(self, clock: float) -> None:
-        """What the server's clock said at a look."""
-        if not 0 <= clock - self._last <= self._gap:
-            self._since = clock
-        self._last = clock
+    def look(self, clock: float | None) -> None:
+        """What the server's clock said at a look, or at a heartbeat; `None` where it does not matter."""
+        if clock is None:
+            return
+        with self._lock:
+            passed = clock - self._last
+            if -JITTER < passed < 0:
+                return
+            if not 0 <= passed <= self._gap:
+                self._since = clock
+            self._last = clock
 
     @property
     def steady(self) -> bool:

@@ -14,18 +14,17 @@ import socket
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
-from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from rota.config import WorkerConfig
 from rota.errors import RotaError
 from rota.events import Events, SessionLost
 from rota.model.job import SessionId, SessionInfo
-from rota.model.patterns import is_pattern, meaning
 from rota.model.queue_settings import QueueSettings
 from rota.store.protocol import Store
 from rota.worker.deadline import Deadline
-from rota.worker.loop import PATIENCE, finish, repeat
+from rota.worker.loop import finish, hurried, repeat
+from rota.worker.peers import Peers
 from rota.worker.switchboard import Switchboard
 
 if TYPE_CHECKING:
@@ -33,26 +32,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("rota")
 
-SCATTER = 2_654_435_761
-"""2³² times the golden section: multiples of it fall evenly (Knuth)."""
-
-
-class Answer(Enum):
-    """What a worker does that a notification has woken, together with others.
-
-    Attributes:
-        FIRST: It claims at once.
-        SECOND: It looks a moment later, in case the first one could not claim.
-        NOT: It sleeps on.
-    """
-
-    FIRST = auto()
-    SECOND = auto()
-    NOT = auto()
-
 
 class Session:
-    """Keeps one session alive after another. `current` is `None` while there is none."""
+    """Keeps one session alive after another. `current` is `None` while there is none.
+
+    `tasks` are those the worker knows; `peers` are the other workers.
+    """
 
     def __init__(
         self,
@@ -65,41 +50,27 @@ class Session:
         tasks: Collection[str] = (),
     ) -> None:
         self.current: SessionId | None = None
-        self._serving: Mapping[str, Sequence[SessionId]] = {}
         self._store = store
         self._connection = store.connect("session")
         self._config = config
         self._events = events
         self._switchboard = switchboard
+        self.peers = Peers(config.queues, config.session_timeout)
+        self.tasks = tasks
         self._learnt: Mapping[str, QueueSettings] = {}
         self._info = SessionInfo(
-            socket.gethostname(), os.getpid(), config.queues, config.session_timeout, tuple(tasks)
+            socket.gethostname(),
+            os.getpid(),
+            config.queues,
+            config.session_timeout,
+            tuple(sorted(tasks)),
         )
-        self._patterns = [*filter(is_pattern, config.queues)]
         self._entries = entries
         self._deadline = Deadline(self._miss, config.heartbeat)
         self._ends = threading.Lock()
         self._left: list[SessionId] = []
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-
-    def answers(self, queue: str, number: int) -> Answer:
-        """What this worker does, of all that serve a queue and were told this number.
-
-        A worker that is alone goes first, and so does a worker that does not know of the others yet.
-        """
-        serving = self._serving.get(queue, ())
-        if not serving and (pattern := meaning(self._patterns, queue)) is not None:
-            serving = self._serving.get(pattern, ())
-        if len(serving) < 2 or self.current not in serving:  # noqa: PLR2004 - alone
-            return Answer.FIRST
-        # Scattered: transactions come in a rhythm, in which one worker would always be the first.
-        first = serving[(number * SCATTER >> 32) % len(serving)]
-        if first == self.current:
-            return Answer.FIRST
-        # The same for all numbers, so that one look of it serves many.
-        second = serving[serving[0] == first]
-        return Answer.SECOND if second == self.current else Answer.NOT
 
     def open(self) -> SessionId:
         """Register the worker, read what is set for queues, and renew from now on.
@@ -123,14 +94,11 @@ class Session:
         self._deadline.stop()
         session, self.current = self.current, None
         if session is not None:
-            hurry = threading.Timer(2 * PATIENCE, self._connection.interrupt, kwargs={"cut": True})
-            hurry.start()
             try:
-                self._connection.run(self._store.close_session(session))
+                with hurried(self._connection):
+                    self._connection.run(self._store.close_session(session))
             except RotaError as error:
                 logger.warning("the session could not be closed, others will rescue it: %s", error)
-            finally:
-                hurry.cancel()
         self._connection.close()
 
     def _register(self) -> SessionId:
@@ -166,7 +134,8 @@ class Session:
             if self.current != session:
                 return  # the answer came after the deadline
             self._deadline.set(sent + self._config.session_timeout)
-        self._serving = renewal.serving
+        if self.peers.hear(session, renewal):
+            self._switchboard.look()
         if renewal.cancel:
             self._switchboard.cancel(renewal.cancel)
         if renewal.queues != self._learnt:

@@ -72,6 +72,9 @@ class Switchboard:
     settle: Callable[[Settlement], None]
     """Loop to settler: write this soon."""
 
+    look: Callable[[], None]
+    """Session to upkeep: other workers have gone; look around soon."""
+
     nudge: Callable[[], None]
     """Claimer to upkeep: something was enqueued; look at the timers."""
 

@@ -1,14 +1,15 @@
 """Upkeep: what has to be done now and then, done by the worker that comes first.
 
-There is no leader. Each worker looks once a second and does what it sees: stages due jobs, makes those of
-cron entries, rescues the jobs of dead sessions, tidies up. Between two looks it asks only when the next job
-is due, where something was enqueued. Two workers that do the same at once do no harm: the store sees to that.
+There is no leader. Each worker looks when it is its turn, so that together they look at least once a second
+(`Peers`), and does what it sees: stages due jobs, makes those of cron entries, rescues the jobs of dead
+sessions, tidies up. Between two looks it asks only when the next job is due, where something was enqueued. Two
+workers that do the same at once do no harm: the store sees to that.
 """
 
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 from rota.config import WorkerConfig
 from rota.events import Events, JobsStaged, SessionRescued, Tidied
@@ -16,7 +17,7 @@ from rota.model.job import Look
 from rota.store.protocol import Store
 from rota.worker.cron import CronWatch
 from rota.worker.loop import finish, repeat
-from rota.worker.rhythm import Rhythm
+from rota.worker.session import Session
 from rota.worker.switchboard import Switchboard
 
 STAGE_SIZE = 5000
@@ -47,7 +48,7 @@ TIDY_ANYWAY = 60.0
 class Upkeep:
     """A thread that stages, rescues, counts and tidies.
 
-    `tasks` are those whose jobs it looks for; `keep` says how long discarded jobs of single queues stay.
+    It looks for jobs of the session's tasks; `keep` says how long discarded jobs of single queues stay.
     """
 
     def __init__(
@@ -56,14 +57,14 @@ class Upkeep:
         config: WorkerConfig,
         events: Events,
         *,
-        tasks: Collection[str],
+        session: Session,
         keep: Callable[[], Mapping[str, float]],
         switchboard: Switchboard,
     ) -> None:
         self._store = store
         self._config = config
         self._events = events
-        self._tasks = tasks
+        self._tasks = session.tasks
         self._keep = keep
         self._switchboard = switchboard
         self._counted = 0
@@ -73,7 +74,9 @@ class Upkeep:
         self._thread: threading.Thread | None = None
         self._look_at = 0.0
         self._rescue_at = 0.0
-        self._rhythm = Rhythm(config.session_timeout)
+        self._peers = session.peers
+        self._rhythm = session.peers.rhythm
+        self._fewer = threading.Event()
         self._squeeze_at = 0.0
         self._tidied = time.monotonic() - TIDY * random.random()  # noqa: S311 - no secret
         self._spread = 1.0
@@ -93,12 +96,20 @@ class Upkeep:
             finish(self._thread, self._connection)
         self._connection.close()
 
+    def look(self) -> None:
+        """Look around soon: others that did it are gone."""
+        self._fewer.set()
+        self._nudge.set()
+
     def nudge(self) -> None:
         """Look at the timers now: something was enqueued, perhaps with an early time."""
         self._nudge.set()
 
     def _step(self) -> None:
         self._nudge.clear()
+        if self._fewer.is_set():
+            self._fewer.clear()
+            self._look_at = min(self._look_at, time.monotonic() + EARLY * self._config.poll)
         if time.monotonic() >= self._look_at:
             due = self._look()
         else:
@@ -117,8 +128,9 @@ class Upkeep:
         cron = self._cron.wants_to_know()
         looking = self._store.look(self._config.queues, tasks=self._tasks, cron=cron)
         look = self._connection.run(looking)
+        self._rhythm.look(look.clock)
         heard = self._rescue(look)
-        if look.available:
+        if look.available or look.unwatched:
             self._switchboard.wake()
         soon = self._cron.step(look, known=cron)
         now = time.monotonic()
@@ -130,6 +142,8 @@ class Upkeep:
             # Drawn once a round: drawn at every look, the shortest pause would come true.
             self._spread = random.uniform(0.8, 1.2)  # noqa: S311 - no secret
         wait = EARLY * self._config.poll
+        if look.clock is not None:
+            wait = self._peers.until_turn(wait, look.clock)
         if soon is not None:
             wait = min(wait, soon)
         if not heard:
@@ -156,10 +170,8 @@ class Upkeep:
     def _rescue(self, look: Look) -> bool:
         """Rescue the jobs of dead workers; false: silent ones may only not have been heard."""
         now = time.monotonic()
-        if look.clock is not None:
-            self._rhythm.look(look.clock)
-            if look.silent and not self._rhythm.steady:
-                return False
+        if look.clock is not None and look.silent and not self._rhythm.steady:
+            return False
         if look.silent and now >= self._rescue_at:
             for rescue in self._connection.run(self._store.rescue(self._keep())):
                 self._events.emit(SessionRescued(rescue))

@@ -1,14 +1,20 @@
-"""A notification reaches all sleepers, and one of them goes first."""
+"""A notification reaches all sleepers that listen, and one of them has the watch."""
 
 import re
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import pytest
+
 import rota.store.postgres
 from rota.model.job import SessionInfo
+from rota.store.connections import Wake, Waker
+from rota.store.postgres import wake
+from rota.store.postgres.wake import PostgresWaker
 from rota.worker.claim import goes_first
-from rota.worker.session import Answer
+from tests.store.factories import until
 from tests.store.postgres.database import Database
 
 LONG = 60.0
@@ -31,46 +37,149 @@ def test_the_wake_is_the_same_everywhere() -> None:
     waking = {file: text for file, text in told.items() if "pg_try_advisory_lock(7682001" in text}
     statements = [text for file, text in waking.items() if file.is_relative_to(FOLDER / "sql")]
     functions = [text for text in waking.values() if text not in statements]
-    wake = " ".join(WAKE.split())
+    text_of_wake = " ".join(WAKE.split())
     assert len(statements) > 1
-    assert [text.count(wake) for text in statements] == [1] * len(statements)
+    assert [text.count(text_of_wake) for text in statements] == [1] * len(statements)
     assert FOLDER / "schema.sql" in waking
-    calls = CALLS.findall(wake.replace("%(wake)s", "enqueue.queue"))
+    calls = CALLS.findall(text_of_wake.replace("%(wake)s", "enqueue.queue"))
     assert len(calls) == 3
     assert [CALLS.findall(text) for text in functions] == [calls] * len(functions)
 
 
-def test_who_goes_first(db: Database) -> None:
-    """All sleepers are told the same number; the first goes at once, the second a moment later, the others not."""
-    asked: list[tuple[str, int]] = []
-
+@pytest.fixture
+def wakers(db: Database) -> Iterator[list[PostgresWaker]]:
+    """Three of one group, all asleep; the first has the watch."""
     with ExitStack() as stack:
         wakers = [stack.enter_context(closing(db.store.waker(["default"]))) for _ in range(3)]
-        for waker in wakers:
-            while waker.wait(0.0):
-                pass
+        fall_asleep(wakers)
+        yield wakers
+
+
+def fall_asleep(wakers: Iterable[Waker]) -> None:
+    """Let them all listen, and forget what they have heard."""
+    for waker in wakers:
+        while waker.wait(0.0):
+            pass
+
+
+def test_one_of_all_is_to_claim(db: Database, wakers: list[PostgresWaker]) -> None:
+    """A notification reaches all, and says to one of them that the job is its own."""
+    for count in (1, 2):
+        db.enqueue(count)
+        assert [waker.wait(LONG) for waker in wakers] == [
+            [Wake("default", mine=mine)] for mine in (True, False, False)
+        ]
+
+
+def test_each_group_has_its_own(db: Database, wakers: list[PostgresWaker]) -> None:
+    """Workers of other queues do not rely on these, even where they share a queue."""
+    others = [["default", "mail"], ["mail", "default"], ["def*"]]
+    with ExitStack() as stack:
+        asked = [stack.enter_context(closing(db.store.waker(queues))) for queues in others]
+        fall_asleep(asked)
         db.enqueue(1)
-        for waker, answer in zip(wakers, (Answer.FIRST, Answer.SECOND, Answer.NOT), strict=True):
+        mine = [waker.wait(LONG)[0].mine for waker in (*wakers, *asked)]
+    assert mine == [True, False, False, True, False, True]
 
-            def answers(queue: str, number: int, given: Answer = answer) -> Answer:
-                asked.append((queue, number))
-                return given
 
-            begun = time.monotonic()
-            # The second one's time is up, as it were, long before it is.
-            assert goes_first(waker, LONG if answer is not Answer.NOT else 0.5, answers) is (
-                answer is Answer.FIRST
-            )
-            assert (time.monotonic() - begun >= 0.5) is (answer is Answer.NOT)
-            assert not goes_first(waker, 0.0, answers)
-    [(queue, number), *again] = asked
-    assert again == [(queue, number)] * 2
-    assert queue == "default"
-    assert number == int(db.one("SELECT xid::text FROM rota.log"))
+def test_each_set_of_tasks_has_its_own(db: Database, wakers: list[PostgresWaker]) -> None:
+    """A job of a task that some workers do not know must wake one that does."""
+    with closing(db.store.waker(["default"], ["shop.send", "shop.bill"])) as waker:
+        fall_asleep([waker])
+        db.enqueue(1)
+        assert [one.wait(LONG)[0].mine for one in (wakers[0], waker)] == [True, True]
+        assert not db.own.run(
+            db.store.look(["default"], tasks=["shop.bill", "shop.send"])
+        ).unwatched
+    assert db.own.run(db.store.look(["default"], tasks=["shop.bill"])).unwatched
+
+
+def test_the_watch_is_handed_on(db: Database, wakers: list[PostgresWaker]) -> None:
+    """Whichever has work in plenty wakes one of the others, until all have; then producers notify no more."""
+    left = list(wakers)
+    while left:
+        assert left[0].busy()
+        left = left[1:]
+        woken = [waker.wait(0.3) for waker in left]
+        assert woken == [[Wake()], *([] for _ in left[1:])][: len(left)]
+    assert db.own.run(db.store.look(["default"])).unwatched
+    fall_asleep(wakers[1:2])
+    assert not db.own.run(db.store.look(["default"])).unwatched
+    db.enqueue(1)
+    assert wakers[1].wait(LONG) == [Wake("default")]
+
+
+def test_the_watch_ends_without_a_word(db: Database, wakers: list[PostgresWaker]) -> None:
+    """Then a look says so, and the next worker that is woken takes it."""
+    assert not db.own.run(db.store.look(["default"])).unwatched
+    wakers[0].close()
+    until(lambda: db.own.run(db.store.look(["default"])).unwatched)
+    assert db.own.run(db.store.look(["default", "mail"])).unwatched
+    wakers[1].wake()
+    assert wakers[1].wait(LONG) == [Wake()]
+    fall_asleep(wakers[1:2])
+    assert not db.own.run(db.store.look(["default"])).unwatched
+    db.enqueue(1)
+    assert wakers[1].wait(LONG) == [Wake("default")]
+    assert wakers[2].wait(LONG) == [Wake("default", mine=False)]
+
+
+def test_a_worker_that_hears_for_nothing(
+    db: Database, wakers: list[PostgresWaker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a few jobs of others it listens no more for a moment; the one with the watch always does."""
+    monkeypatch.setattr(wake, "DEAF", 0.5)
+    for number in range(2 * wake.FOR_NOTHING):
+        db.enqueue(1)
+        assert wakers[0].wait(LONG) == [Wake("default")]
+        if number < wake.FOR_NOTHING:
+            assert wakers[1].wait(LONG) == [Wake("default", mine=False)]
+    assert wakers[1].wait(0.0) == []
+    assert [listens(waker) for waker in wakers[:2]] == [True, False]
+    since = time.monotonic()
+    wakers[1].wait(0.6)
+    assert listens(wakers[1])
+    assert time.monotonic() - since >= 0.5
+    db.enqueue(1)
+    assert wakers[1].wait(LONG) == [Wake("default", mine=False)]
+
+
+def test_a_deaf_worker_takes_the_watch(
+    db: Database, wakers: list[PostgresWaker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It missed that the watch was handed on, and finds it free when it listens again."""
+    monkeypatch.setattr(wake, "DEAF", 0.1)
+    for _ in range(wake.FOR_NOTHING):
+        db.enqueue(1)
+        wakers[1].wait(LONG)
+    wakers[1].wait(0.0)
+    wakers[0].busy()
+    assert wakers[1].wait(LONG) == [Wake()]
+    db.enqueue(1)
+    assert wakers[1].wait(LONG) == [Wake("default")]
+
+
+def listens(waker: PostgresWaker) -> bool:
+    """Whether the server signals its connection."""
+    return bool(waker.connection.raw().execute("SELECT pg_listening_channels()").fetchall())
+
+
+def test_who_claims(db: Database, wakers: list[PostgresWaker]) -> None:
+    """The one with the watch at once; one that stands by a moment later; the others not."""
+    db.enqueue(1)
+    for waker, stands_by, claims, soon in (
+        (wakers[0], False, True, True),
+        (wakers[1], True, False, True),
+        (wakers[2], False, False, False),
+    ):
+        begun = time.monotonic()
+        assert goes_first(waker, LONG if soon else 0.5, lambda _, by=stands_by: by) is claims  # type: ignore[misc]
+        assert (time.monotonic() - begun < 0.5) is soon
+        assert not goes_first(waker, 0.0, lambda _: True)
 
 
 def test_whom_a_renewal_names(db: Database) -> None:
-    """The sessions that serve the same queues, in one order for all."""
+    """The sessions that serve the same queues with the same tasks, in one order for all."""
     first, second, third = (
         db.own.run(db.store.open_session(SessionInfo("a", 1, queues, LONG)))
         for queues in (("mail", "web"), ("mail",), ("other",))
@@ -78,6 +187,8 @@ def test_whom_a_renewal_names(db: Database) -> None:
     assert db.own.run(db.store.renew(first)).serving == {"mail": [first, second], "web": [first]}
     assert db.own.run(db.store.renew(second)).serving == {"mail": [first, second]}
     assert db.own.run(db.store.renew(third)).serving == {"other": [third]}
+    fourth = db.own.run(db.store.open_session(SessionInfo("a", 1, ("other",), LONG, ("send",))))
+    assert db.own.run(db.store.renew(fourth)).serving == {"other": [fourth]}
 
 
 def test_nobody_is_notified_where_nobody_sleeps(db: Database) -> None:

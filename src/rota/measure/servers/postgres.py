@@ -21,7 +21,7 @@ from rota.measure.servers.owner import PrivateServer, account, temporary_folder
 __all__ = ["PostgresServer", "find_binaries"]
 
 SETTINGS: Mapping[str, str] = {
-    "max_connections": "200",
+    "max_connections": "400",
     "max_prepared_transactions": "20",
     "shared_preload_libraries": "",
     "lc_messages": "C",

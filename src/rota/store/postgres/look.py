@@ -1,4 +1,4 @@
-"""What there is to do, in two statements: an idle worker asks for nothing else, once a second.
+"""What there is to do, in a few statements: an idle worker asks for nothing else, when it is its turn.
 
 A worker of many queues asks before which of them are in use, and a worker that names its queues by
 patterns which queues there are.
@@ -12,20 +12,30 @@ from rota.store.postgres import rings
 from rota.store.postgres.idle import in_use
 from rota.store.postgres.stage import DUE
 from rota.store.postgres.statements import sql
+from rota.store.postgres.wake import group
 
 LOOK = sql("wake/look")
+WATCHED = sql("wake/watched")
 
 
 @operation(Begin.READING)
 def look(
-    queues: Sequence[str], *, tasks: Collection[str] | None = None, cron: bool = False
+    queues: Sequence[str],
+    *,
+    tasks: Collection[str] | None = None,
+    cron: bool = False,
+    listen: bool = True,
 ) -> Steps[Look]:
-    """Whether there is something to claim, stage, rescue or tidy; and when an entry is due."""
+    """Whether there is something to claim, stage, rescue or tidy; and when an entry is due.
+
+    Where workers `listen`, also whether one of them has the watch.
+    """
     known = None if tasks is None else list(tasks)
     wanted = yield from in_use(queues)
     [(available, *others)] = yield LOOK(queues=wanted, tasks=known, cron=cron, **sizes())
     [(due,)] = yield DUE()
-    return Look(available, due, *others)
+    watched = not listen or (yield WATCHED(group=group(queues, tasks)))[0][0]
+    return Look(available, due, *others)._replace(unwatched=not watched)
 
 
 def sizes() -> dict[str, int]:

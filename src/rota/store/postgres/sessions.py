@@ -55,12 +55,12 @@ def renew(session: SessionId) -> Steps[Renewal]:
     rows = yield SESSION_RENEW(session=session)
     if not rows:
         return Renewal(alive=False)
-    [(cancel, queues, sessions, said)] = rows
+    [(cancel, queues, sessions, said, clock)] = rows
     serving: dict[str, list[SessionId]] = {}
     for queue, server in zip(queues, sessions, strict=True):
         serving.setdefault(queue, []).append(SessionId(server))
     settings = _settings(said) if said else {}
-    return Renewal(True, frozenset(map(JobId, cancel)), serving, settings)
+    return Renewal(True, frozenset(map(JobId, cancel)), serving, settings, clock)
 
 
 def _settings(said: Sequence[Mapping[str, Any]]) -> dict[str, QueueSettings]:

@@ -1,6 +1,7 @@
 """The PostgreSQL store: a database, and the operations on it."""
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rota.store.pool import TRANSACTION, USUAL, Pool
@@ -59,6 +60,8 @@ class PostgresStore:
         self.close = self._pool.close
         self.enqueue = Appender().enqueue
         self.claim = Claims().claim
+        # Behind a pooler no worker is woken anyway.
+        self.look = partial(look.look, listen=not self._pooled)
         self._clear: Clear = {}
 
     def connect(self, purpose: str = "") -> PostgresConnection:
@@ -74,10 +77,10 @@ class PostgresStore:
     def waker(
         self,
         queues: Sequence[str],
-        tasks: Collection[str] | None = None,  # noqa: ARG002 - SQLite's
+        tasks: Collection[str] | None = None,
     ) -> PostgresWaker:
         """Something a worker of these queues can sleep on."""
-        return PostgresWaker(self.connect("claimer"), queues, listen=not self._pooled)
+        return PostgresWaker(self.connect("claimer"), queues, tasks, listen=not self._pooled)
 
     def listener(self) -> PostgresListener:
         """Something that hears of jobs that have ended."""
@@ -181,7 +184,6 @@ class PostgresStore:
     tag = staticmethod(effects.tag)
     settle_tagged = staticmethod(effects.settle_tagged)
     settle_free = staticmethod(effects.settle_free)
-    look = staticmethod(look.look)
     due = staticmethod(timer.due)
     stage = staticmethod(timer.stage)
     rescue = staticmethod(sessions.rescue)

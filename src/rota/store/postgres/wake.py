@@ -1,13 +1,16 @@
 """Waking: a worker with nothing to do sleeps until a producer commits.
 
-While it may sleep, a worker listens and holds a shared advisory lock per queue. A producer tries
-that lock exclusively and notifies only if it cannot have it: NOTIFY serialises the commits of the
-whole database, so none is sent while all workers are busy. Behind a transaction pooler LISTEN is
-swallowed without an error; the worker's polling catches what no notification announces.
+One job is enough for one worker. So of the workers that serve the same queues and know the same tasks, a group,
+one has the watch, an advisory lock. While it may sleep it listens and holds a shared advisory lock per queue. A producer tries that
+lock exclusively and notifies only if it cannot have it: NOTIFY serialises the commits of the whole
+database, so none is sent while all workers are busy. Behind a transaction pooler LISTEN is swallowed
+without an error; the worker's polling catches what no notification announces.
 
-A notification reaches all sleepers. If all of them claimed, they would take turns at the lane for one
-job. So it carries the id of the producer's transaction, from which all of them tell alike which worker
-goes first (`rota.worker.claim.goes_first`).
+A worker that has as much as it can take hands the watch on, by a notification of another kind. To hear
+it, others listen too. But up to PostgreSQL 18 each notification wakes every connection that listens, whatever it
+waits for, which costs the server more than the job. So a worker that has heard of a few jobs, which
+were not for it, turns a deaf ear for a moment. Where the watch ends without a word, the next worker that
+looks after the database takes it (`Look.unwatched`).
 
 A worker listens on the connection that claims: the server's process that has just been woken by the
 notification claims sooner than one that still sleeps.
@@ -17,6 +20,7 @@ import logging
 import time
 from collections.abc import Collection, Sequence
 from typing import Any
+from zlib import crc32
 
 import psycopg
 
@@ -31,6 +35,8 @@ from rota.store.postgres.statements import sql
 from rota.store.queue_names import meant
 
 LISTEN = sql("wake/listen")
+UNLISTEN = sql("wake/unlisten")
+WATCH = sql("wake/watch")
 ASLEEP = sql("wake/asleep")
 AWAKE = sql("wake/awake")
 
@@ -39,53 +45,100 @@ logger = logging.getLogger("rota")
 FRESH = 1.0
 """Seconds for which a worker that names its queues by patterns goes on with those it has found."""
 
+FOR_NOTHING = 3
+"""Notifications after which a worker that has not the watch hears no more."""
+
+DEAF = 1.0
+"""Seconds for which it does not."""
+
+RETRY = 1.0
+"""Seconds between two attempts to have the watch, where no news ask for one."""
+
+
+def group(queues: Collection[str], tasks: Collection[str] | None) -> int:
+    """The number of the workers of these queues and tasks, for a lock: 32 bits with a sign."""
+    names = [*sorted({*queues}), "", *sorted({*(tasks or ())})]
+    return crc32("\0".join(names).encode()) - 2**31
+
 
 class PostgresWaker:
     """What a worker sleeps on; see `rota.store.connections.Waker`."""
 
     def __init__(
-        self, connection: PostgresConnection, queues: Sequence[str], *, listen: bool
+        self,
+        connection: PostgresConnection,
+        queues: Sequence[str],
+        tasks: Collection[str] | None,
+        *,
+        listen: bool,
     ) -> None:
         self.connection = connection
         self._wanted = list(queues)
         self._patterns = [*filter(is_pattern, queues)]
+        self._group = group(queues, tasks)
+        self._watches = False
+        self._tried_at = 0.0
         self._awaited: set[str] = set()
         self._found_at = 0.0
         self._listen = listen
         self._listening: psycopg.Connection[tuple[Any, ...]] | None = None
         self._since = 0.0
+        self._for_nothing = 0
+        self._deaf_until = 0.0
         self._bell = Bell()
 
     def wait(self, timeout: float) -> Sequence[Wake]:
         """Sleep until woken or for `timeout` seconds; what woke it."""
         deadline = time.monotonic() + timeout
         while True:
-            if self._fall_asleep() and (wakes := self._notified()):
+            if wakes := self._news():
                 return wakes
-            slept = self._bell.sleep(self._listening, deadline - time.monotonic())
+            until = min(deadline, self._deaf_until or deadline)
+            slept = self._bell.sleep(self._listening, until - time.monotonic())
             if slept.rung:
+                # There may be something that no worker was told of: then none has the watch.
+                self._tried_at = self._deaf_until = 0.0
                 return [Wake()]
-            if not slept.readable:
+            if not slept.readable and until == deadline:
                 return []
 
-    def _fall_asleep(self) -> bool:
-        """Listen, and let producers know; false where that fails."""
+    def _news(self) -> Sequence[Wake]:
+        """Let producers know that this worker sleeps, if it has the watch; and what it has heard."""
         if not self._listen:
-            return False
+            return []
+        now = time.monotonic()
         try:
             # A claim may have opened the connection anew meanwhile.
             if self._listening is not (raw := self.connection.raw()):
-                self._awaited = self._found(set())
-                self._listening = raw
-                self._since = time.monotonic()
-            elif self._patterns and time.monotonic() >= self._found_at + FRESH:
-                self._awaited |= self._found(self._awaited)
-        except RotaError as error:
+                self._watches = False
+                self._begin(now)
+                self._listening, self._since = raw, time.monotonic()
+            elif self._watches:
+                if self._patterns and now >= self._found_at + FRESH:
+                    self._awaited |= self._found(self._awaited)
+            elif now >= max(self._deaf_until, self._tried_at + RETRY) and self._begin(now):
+                return [Wake()]
+            return self._notified()
+        except (RotaError, psycopg.Error) as error:
             # Polling has to do; the next claim reports the lost database.
             logger.debug("cannot listen: %s", error)
             self._forget()
-            return False
-        return True
+            return []
+
+    def _begin(self, now: float) -> bool:
+        """Listen, and try to have the watch; whether this worker has it."""
+        self.connection.run(_listen())
+        self._for_nothing, self._deaf_until = 0, 0.0
+        return self._watch(now)
+
+    def _watch(self, now: float) -> bool:
+        """Have the watch if no other worker of the group has it."""
+        self._tried_at = now
+        if self.connection.run(_watch(self._group)):
+            self._awaited = self._found(set())
+            self._watches = True
+            self._since = time.monotonic()
+        return self._watches
 
     def _found(self, before: Collection[str]) -> set[str]:
         """Await jobs of all queues but those that are awaited already; which these are."""
@@ -94,17 +147,24 @@ class PostgresWaker:
 
     def _notified(self) -> list[Wake]:
         """The notifications for these queues, or for all."""
-        try:
-            heard = [notice.payload for notice in self.connection.raw().notifies(timeout=0)]
-        except (RotaError, psycopg.Error):
-            self._forget()
-            return []
-        wakes = []
-        for payload in heard:
-            number, _, queue = payload.partition(" ")
-            if not queue or queue in self._awaited or meaning(self._patterns, queue):
-                wakes.append(Wake(queue, int(number) if number.isdecimal() else None))
+        heard = [notice.payload for notice in self.connection.raw().notifies(timeout=0)]
+        wakes = [wake for wake in map(self._meaning, heard) if wake is not None]
+        if self._for_nothing >= FOR_NOTHING and not self._watches and not self._deaf_until:
+            self.connection.run(_unlisten())
+            self._deaf_until = time.monotonic() + DEAF
         return wakes
+
+    def _meaning(self, payload: str) -> Wake | None:
+        """What a notification means to this worker; `None`: nothing."""
+        kind, _, name = payload.partition(" ")
+        if kind == "watch":
+            free = name == str(self._group) and not self._watches
+            return Wake() if free and self._watch(time.monotonic()) else None
+        if kind and not self._watches:
+            self._for_nothing += 1
+        if name and meaning(self._wanted, name) is None:
+            return None
+        return Wake(name, mine=self._watches or not kind)
 
     def heard(self) -> float:
         """For how many seconds it has listened; a commit that had begun before may go unheard."""
@@ -120,11 +180,12 @@ class PostgresWaker:
                 if self.connection.find_ended():
                     self._forget()
                     return False
-                self.connection.run(_awake())
+                if self._watches:
+                    self.connection.run(_awake(self._group))
             except RotaError:
                 self._forget()
                 return False
-        self._listening = None
+        self._listening, self._watches = None, False
         return True
 
     def wake(self) -> None:
@@ -138,19 +199,33 @@ class PostgresWaker:
 
     def _forget(self) -> None:
         self.connection.close()
-        self._listening = None
+        self._listening, self._watches = None, False
+
+
+@operation(Begin.NOTHING)
+def _listen() -> Steps[None]:
+    yield LISTEN()
+
+
+@operation(Begin.NOTHING)
+def _unlisten() -> Steps[None]:
+    yield UNLISTEN()
+
+
+@operation(Begin.NOTHING)
+def _watch(group: int) -> Steps[bool]:
+    [(has,)] = yield WATCH(group=group)
+    return bool(has)
 
 
 @operation(Begin.NOTHING)
 def _asleep(wanted: Sequence[str], before: Collection[str]) -> Steps[set[str]]:
     queues = {*(yield from meant(wanted, QUEUE_NAMES))}.difference(before)
-    if not before:
-        yield LISTEN()
     if queues:
         yield ASLEEP(queues=sorted(queues))
     return queues
 
 
 @operation(Begin.NOTHING)
-def _awake() -> Steps[None]:
-    yield AWAKE()
+def _awake(group: int) -> Steps[None]:
+    yield AWAKE(group=group)

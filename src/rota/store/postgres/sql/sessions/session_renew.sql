@@ -1,5 +1,5 @@
 -- A sign of life. Gives the session's jobs that have a request to cancel, which sessions serve each of
--- its queues, itself among them, and what is set for queues (null: nothing). No row: the session is not
+-- its queues with the same tasks, itself among them, what is set for queues (null: nothing), and the server's clock. No row: the session is not
 -- alive, came here with a dump (see rota.restored), or belongs to the time before a failover, whose last
 -- commits may be lost.
 -- Locks the session's row FOR KEY SHARE: a rescue waits, or was first and has removed the row. The table
@@ -18,8 +18,11 @@ SELECT ARRAY(
         SELECT FROM rota.lease
         WHERE lease.session = %(session)s::int8 AND request.job = ANY (lease.jobs))),
     ARRAY(SELECT queue FROM rota.session, unnest(queues) AS queue
-          WHERE queue = ANY (mine.queues) ORDER BY id, queue),
+          WHERE queue = ANY (mine.queues) AND tasks IS NOT DISTINCT FROM mine.tasks
+          ORDER BY id, queue),
     ARRAY(SELECT id FROM rota.session, unnest(queues) AS queue
-          WHERE queue = ANY (mine.queues) ORDER BY id, queue),
-    (SELECT json_agg(queue_setting) FROM rota.queue_setting)
+          WHERE queue = ANY (mine.queues) AND tasks IS NOT DISTINCT FROM mine.tasks
+          ORDER BY id, queue),
+    (SELECT json_agg(queue_setting) FROM rota.queue_setting),
+    extract(epoch FROM clock_timestamp())::float8
 FROM alive JOIN rota.session AS mine ON mine.id = alive.session
