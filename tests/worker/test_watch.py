@@ -114,7 +114,7 @@ def test_one_job_wakes_one_worker(
 ) -> None:
     """The same one as long as it copes."""
     monkeypatch.setattr(Peers, "stands_by", lambda *_: False)
-    with crew():
+    with crew(upkeep=False):
         for number in range(12):
             quick.enqueue()
             until(lambda number=number: len(ran) > number)  # type: ignore[misc]

@@ -113,6 +113,21 @@ def test_a_worker_that_was_moved_claims_nothing(db: Database) -> None:
     assert sorted(ids(db.claim_all(db.session()))) == sorted([*old[1:], *new])
 
 
+@CLUSTERS
+@pytest.mark.parametrize("ring", ["log", "cursor"])
+def test_a_worker_that_was_moved_tidies_nothing(db: Database, ring: str, *, clone: bool) -> None:
+    """Nor does it turn rings or copy leased rows: they would count as restored, and new jobs before them, too."""
+    session = db.session()
+    _, running = db.enqueue(2)
+    db.settle(session, db.claim(session, 1))
+    db.claim(session, 1)
+    db.sql(f"SELECT setval('rota.{ring}_turn', 1)")
+    restore(db, clone=clone)
+    new = db.enqueue(2)
+    db.own.run(db.store.tidy())
+    assert sorted(ids(db.claim_all(db.session()))) == [running, *new]
+
+
 def test_jobs_committed_while_the_logs_are_anchored(db: Database) -> None:
     """A producer that commits while the first worker is at it, or after, loses nothing."""
     [old] = db.enqueue(1)

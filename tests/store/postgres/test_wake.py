@@ -159,6 +159,18 @@ def test_a_deaf_worker_takes_the_watch(
     assert wakers[1].wait(LONG) == [Wake("default")]
 
 
+def test_a_connection_that_is_lost_meanwhile(db: Database, wakers: list[PostgresWaker]) -> None:
+    """What was said on it is void: the worker looks, and listens on another one."""
+    [waker] = wakers[1:2]
+    pid = waker.connection.raw().info.backend_pid
+    db.sql("SELECT pg_terminate_backend(%s)", pid)
+    until(lambda: db.one("SELECT count(*) FROM pg_stat_activity WHERE pid = %s", pid) == 0 or None)
+    waker._tried_at = 0.0
+    assert waker.wait(LONG) == [Wake()]
+    fall_asleep([waker])
+    assert listens(waker)
+
+
 def listens(waker: PostgresWaker) -> bool:
     """Whether the server signals its connection."""
     return bool(waker.connection.raw().execute("SELECT pg_listening_channels()").fetchall())

@@ -12,8 +12,8 @@ pg_upgrade gives the cluster another name too, but its transaction ids go on: th
 only written anew.
 
 What was enqueued between a restore and the first worker is told by xmin, see origin_move.sql. A worker that was
-moved with its database, and has not noticed, claims nothing until then (`rota.here`): the cursor's entry of such a claim
-would count as restored, and what was enqueued before it as well.
+moved with its database, and has not noticed, claims nothing until then (`rota.here`) and tidies nothing: the entries of
+such a claim, and rows that a ring copies forward, would count as restored, and what was enqueued before them as well.
 
 Known weakness: in a clone, which has the cluster's name, such a worker may claim before its next sign of life. And jobs that are enqueued while the restore goes on count as restored: where their lane's
 cursor is beyond them, as handed out.

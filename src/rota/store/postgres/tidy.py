@@ -33,6 +33,7 @@ PRUNE_BATCHES = 20
 LOOKS = 5
 """How often a round looks at the locks of the tables that it would empty, a twentieth of a second apart."""
 
+RESTORED = sql("tidy/restored")
 LOCK_WAIT = sql("tidy/lock_wait")
 HOLDERS = sql("tidy/holders")
 PAUSE = sql("tidy/pause")
@@ -47,8 +48,11 @@ DISCARDED_PRUNED = sql("tidy/discarded_pruned")
 def tidy(clear: Clear) -> Steps[list[str]]:
     """One round of housekeeping, in short transactions; what was done.
 
-    `clear` is what the rounds of one process tell each other.
+    `clear` is what the rounds of one process tell each other. A worker that was moved with its database does
+    nothing before it notices: what it moved would be taken for restored, see `rota.store.postgres.origin`.
     """
+    if (yield RESTORED())[0][0]:
+        return []
     done: list[str] = []
     for part in (rings.turn_log, rings.turn_finished):
         [(did,)] = yield Apart(part())

@@ -118,7 +118,12 @@ class PostgresWaker:
                     self._awaited |= self._found(self._awaited)
             elif now >= max(self._deaf_until, self._tried_at + RETRY) and self._begin(now):
                 return [Wake()]
-            return self._notified()
+            wakes = self._notified()
+            if self.connection.raw() is not self._listening:
+                # It was lost, and another one opened, in the middle of all this.
+                self._forget()
+                return [Wake()]
+            return wakes
         except (RotaError, psycopg.Error) as error:
             # Polling has to do; the next claim reports the lost database.
             logger.debug("cannot listen: %s", error)
