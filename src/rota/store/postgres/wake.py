@@ -119,16 +119,17 @@ class PostgresWaker:
             elif now >= max(self._deaf_until, self._tried_at + RETRY) and self._begin(now):
                 return [Wake()]
             wakes = self._notified()
-            if self.connection.raw() is not self._listening:
-                # It was lost, and another one opened, in the middle of all this.
-                self._forget()
-                return [Wake()]
-            return wakes
+            lost = self.connection.raw() is not self._listening
         except (RotaError, psycopg.Error) as error:
             # Polling has to do; the next claim reports the lost database.
             logger.debug("cannot listen: %s", error)
             self._forget()
             return []
+        if lost:
+            # Another one was opened in the middle of all this, on which it does not listen yet.
+            self._forget()
+            return [Wake()]
+        return wakes
 
     def _begin(self, now: float) -> bool:
         """Listen, and try to have the watch; whether this worker has it."""
