@@ -44,9 +44,10 @@ class Ledger:
     def say(self, what: str, *words: object) -> None:
         """Append a line; it is written when this returns."""
         if self._pid != os.getpid():  # a child process begins a file of its own
-            self._pid = os.getpid()
-            path = self._folder / f"{self._name}.{self._pid}"
+            path = self._folder / f"{self._name}.{os.getpid()}"
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            # Last: several threads may begin at once, and each may open the file.
+            self._pid = os.getpid()
         line = " ".join((f"{time.monotonic():.6f}", what, *map(str, words)))
         os.write(self._file, f"{line}\n".encode())
 
