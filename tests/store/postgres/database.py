@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from math import inf
 from threading import Thread
 from typing import Any, Generic, Self, TypeVar
 
@@ -116,6 +117,11 @@ class Database:
     ) -> list[ClaimedJob]:
         """What one claim gives."""
         return self.own.run(self.store.claim(session, queues, limit))
+
+    def try_no_light_claims(self) -> None:
+        """Let claims use the statement for all kinds of work at once, whatever other databases do."""
+        claims = getattr(self.store.claim, "__self__")  # noqa: B009 - a bound method
+        claims._heavy_until = inf
 
     def claim_all(self, session: SessionId, limit: int = 1000) -> list[ClaimedJob]:
         """Everything that claims give until there is nothing left."""

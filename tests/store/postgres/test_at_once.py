@@ -167,6 +167,7 @@ def large(db: Database) -> list[JobId]:
 
 def half_read(db: Database, session: SessionId) -> tuple[int, Callable[[], list[ClaimedJob]]]:
     """The server's process that waits for its client to take a claim in; and the claim."""
+    db.try_no_light_claims()
     pid = db.own.raw().info.backend_pid
     answer = db.own.send(db.store.claim(session, ["default"], 100, woken=True))
     waits = "SELECT wait_event = 'ClientWrite' FROM pg_stat_activity WHERE pid = %s"

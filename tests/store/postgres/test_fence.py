@@ -192,6 +192,7 @@ def test_without_the_sessions_lock_a_dead_session_claims(
     looking = Statement("claim_lock", claim.CLAIM_LOCK.text.replace(" FOR KEY SHARE", ""))
     assert looking.text != claim.CLAIM_LOCK.text
     monkeypatch.setattr(claim, "CLAIM_LOCK", looking)
+    db.try_no_light_claims()
     session, _ = dying(db)
     db.enqueue(1)
     third = holding(db, "SELECT FROM rota.lane FOR NO KEY UPDATE")

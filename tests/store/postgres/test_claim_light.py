@@ -1,0 +1,58 @@
+"""The claim for light work: a simpler statement where one segment of the log and no holes are all there is."""
+
+import pytest
+
+from rota.errors import StoreError
+from rota.model.job import ClaimedJob, SessionId
+from rota.store.operation import Statement
+from rota.store.postgres import claim
+from tests.store.factories import until
+from tests.store.postgres.database import Database, ids
+
+BROKEN = Statement("broken", "SELECT 1 / 0, %(lane)s, %(session)s, %(size)s")
+
+
+@pytest.mark.parametrize("segment", [0, 3])
+def test_in_a_trickle(db: Database, monkeypatch: pytest.MonkeyPatch, segment: int) -> None:
+    """Once a claim knows the segment, nothing else is needed, however often it claims."""
+    session = db.session()
+    db.sql("SELECT setval('rota.log_turn', %s)", segment)
+    monkeypatch.setattr(claim, "HEAVY", 0.0)
+    db.enqueue(1)
+    assert len(db.claim(session)) == 1
+    monkeypatch.setattr(claim, "CLAIM", BROKEN)
+    [job] = db.enqueue(1)
+    # Also a transaction in another database of the server leaves a hole, for as long as it lasts.
+    assert ids(until(lambda: lightly(db, session))) == [job]
+
+
+def lightly(db: Database, session: SessionId) -> list[ClaimedJob] | None:
+    """What a claim for light work gives; `None` where there was other work."""
+    try:
+        return db.claim(session)
+    except StoreError:
+        return None
+
+
+def test_work_in_two_segments(db: Database) -> None:
+    """Jobs of the segment that the ring has left come first, and none is passed over."""
+    session = db.session()
+    db.enqueue(1)
+    db.claim(session)
+    before = db.enqueue(2)
+    db.sql("SELECT setval('rota.log_turn', 1)")
+    after = db.enqueue(2)
+    assert ids(db.claim(session, 3)) == [*before, after[0]]
+    assert ids(db.claim(session, 3)) == after[1:]
+
+
+def test_a_job_that_commits_late(db: Database) -> None:
+    """The cursor of such a claim has holes, too."""
+    session = db.session()
+    late = db.bare()
+    job = db.enqueue(1, conn=late)
+    others = db.enqueue(2)
+    assert ids(db.claim(session, 1)) == others[:1]
+    assert ids(db.claim(session, 1)) == others[1:]
+    late.commit()
+    assert ids(db.claim(session)) == job
