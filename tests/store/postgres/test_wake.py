@@ -12,10 +12,13 @@ import rota.store.postgres
 from rota.model.job import SessionInfo
 from rota.store.connections import Wake, Waker
 from rota.store.postgres import wake
+from rota.store.postgres.connection import PostgresConnection
+from rota.store.postgres.store import PostgresStore
 from rota.store.postgres.wake import PostgresWaker
 from rota.worker.claim import goes_first
+from tests.fixtures.proxy import Proxy
 from tests.store.factories import until
-from tests.store.postgres.database import Database
+from tests.store.postgres.database import Database, Raw
 
 LONG = 60.0
 
@@ -169,6 +172,36 @@ def test_a_connection_that_is_lost_meanwhile(db: Database, wakers: list[Postgres
     assert waker.wait(LONG) == [Wake()]
     fall_asleep([waker])
     assert listens(waker)
+
+
+def test_the_database_goes_while_it_hears_no_more(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that wants to listen again, and cannot, waits for its next look."""
+    asked: list[float] = []
+    connect = PostgresConnection.raw
+
+    def raw(connection: PostgresConnection) -> Raw:
+        asked.append(time.monotonic())
+        return connect(connection)
+
+    monkeypatch.setattr(wake, "DEAF", 0.05)
+    with (
+        Proxy(db.url) as proxy,
+        closing(PostgresStore(proxy.url)) as store,
+        closing(db.store.waker(["default"])) as first,
+        closing(store.waker(["default"])) as second,
+    ):
+        fall_asleep([first, second])
+        for _ in range(wake.FOR_NOTHING):
+            db.enqueue(1)
+            second.wait(LONG)
+        second.wait(0.0)
+        proxy.refuses = True
+        proxy.cut()
+        monkeypatch.setattr(PostgresConnection, "raw", raw)
+        assert second.wait(0.5) == []
+    assert len(asked) < 10
 
 
 def listens(waker: PostgresWaker) -> bool:

@@ -206,6 +206,8 @@ class PostgresWaker:
     def _forget(self) -> None:
         self.connection.close()
         self._listening, self._watches = None, False
+        # It listens again as soon as that is possible.
+        self._deaf_until = 0.0
 
 
 @operation(Begin.NOTHING)
