@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from rota.model.job import JobId
+from rota.model.job import JobId, SessionId
 from rota.store.operation import Operation
 
 T = TypeVar("T")
@@ -86,6 +86,10 @@ class Waker(Protocol):
 
     def wait(self, timeout: float) -> Sequence[Wake]:
         """Sleep until woken or for `timeout` seconds; what woke it, nothing if its time is up."""
+        ...
+
+    def belong(self, session: SessionId) -> None:
+        """From now on it is this session that sleeps: what it keeps ends with the session."""
         ...
 
     def heard(self) -> float:

@@ -181,6 +181,8 @@ class Claimer:
         if session is not None and self._suspects.apart(session):
             self._run_apart(session)
             return
+        if session is not None:
+            self._waker.belong(session)
         want = self._want()
         if session is None or want <= 0:
             self._pass_on()

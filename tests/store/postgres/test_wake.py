@@ -127,6 +127,25 @@ def test_the_watch_ends_without_a_word(db: Database, wakers: list[PostgresWaker]
     assert wakers[2].wait(LONG) == [Wake("default", mine=False)]
 
 
+def test_a_frozen_worker_keeps_no_watch(db: Database, wakers: list[PostgresWaker]) -> None:
+    """The rescue of its session ends it, and leaves the connections of the living alone."""
+    dead, living = db.session(), db.session()
+    wakers[0].belong(dead)
+    wakers[1].belong(living)
+    # The first has given the watch up for a moment, to take it as that session.
+    fall_asleep(wakers[:2])
+    assert db.own.run(db.store.rescue()) == []
+    assert not db.own.run(db.store.look(["default"])).unwatched
+    db.silence(dead)
+    assert [rescue.session for rescue in db.own.run(db.store.rescue())] == [dead]
+    until(lambda: db.own.run(db.store.look(["default"])).unwatched or None)
+    wakers[1].wake()
+    wakers[1].wait(LONG)
+    fall_asleep(wakers[1:2])
+    db.enqueue(1)
+    assert wakers[1].wait(LONG) == [Wake("default")]
+
+
 def test_a_worker_that_hears_for_nothing(
     db: Database, wakers: list[PostgresWaker], monkeypatch: pytest.MonkeyPatch
 ) -> None:

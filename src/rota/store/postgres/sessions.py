@@ -30,6 +30,7 @@ RESCUE_LOCK = sql("sessions/rescue_lock")
 RESCUE_END = sql("sessions/rescue_end")
 RESCUE_TAKE = sql("sessions/rescue_take")
 RESCUE_JOBS = sql("sessions/rescue_jobs")
+RESCUE_WATCH = sql("sessions/rescue_watch")
 LOT_BEGIN = sql("sessions/lot_begin")
 WAKE = sql("wake/wake")
 
@@ -153,6 +154,7 @@ def take_over(sessions: Sequence[int], keep: Mapping[str, float]) -> Steps[list[
             yield CANCEL_FORGET(jobs=cancelled)
     if ended_sessions:
         yield SESSION_FORGET(sessions=ended_sessions)
+        yield RESCUE_WATCH(sessions=ended_sessions)
     if any(rescue.available for rescue in rescues):
         yield WAKE()
     return rescues

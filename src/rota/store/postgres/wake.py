@@ -10,7 +10,8 @@ A worker that has as much as it can take hands the watch on, by a notification o
 it, others listen too. But up to PostgreSQL 18 each notification wakes every connection that listens, whatever it
 waits for, which costs the server more than the job. So a worker that has heard of a few jobs, which
 were not for it, turns a deaf ear for a moment. Where the watch ends without a word, the next worker that
-looks after the database takes it (`Look.unwatched`).
+looks after the database takes it (`Look.unwatched`). A process that is frozen keeps it, until its session is
+rescued: that ends the connection.
 
 A worker listens on the connection that claims: the server's process that has just been woken by the
 notification claims sooner than one that still sleeps.
@@ -25,6 +26,7 @@ from zlib import crc32
 import psycopg
 
 from rota.errors import RotaError
+from rota.model.job import SessionId
 from rota.model.patterns import is_pattern, meaning
 from rota.store.connections import Wake
 from rota.store.operation import Begin, Steps, operation
@@ -37,6 +39,7 @@ from rota.store.queue_names import meant
 LISTEN = sql("wake/listen")
 UNLISTEN = sql("wake/unlisten")
 WATCH = sql("wake/watch")
+WATCH_OF = sql("wake/watch_of")
 ASLEEP = sql("wake/asleep")
 AWAKE = sql("wake/awake")
 
@@ -76,6 +79,7 @@ class PostgresWaker:
         self._wanted = list(queues)
         self._patterns = [*filter(is_pattern, queues)]
         self._group = group(queues, tasks)
+        self._session: SessionId | None = None
         self._watches = False
         self._tried_at = 0.0
         self._awaited: set[str] = set()
@@ -141,6 +145,8 @@ class PostgresWaker:
         """Have the watch if no other worker of the group has it."""
         self._tried_at = now
         if self.connection.run(_watch(self._group)):
+            if self._session is not None:
+                self.connection.run(_watch_of(self._session))
             self._awaited = self._found(set())
             self._watches = True
             self._since = time.monotonic()
@@ -171,6 +177,13 @@ class PostgresWaker:
         if name and meaning(self._wanted, name) is None:
             return None
         return Wake(name, mine=self._watches or not kind)
+
+    def belong(self, session: SessionId) -> None:
+        """From now on a rescue of this session ends the watch."""
+        if session != self._session:
+            # It says so when it takes the watch again.
+            self.busy()
+            self._session = session
 
     def heard(self) -> float:
         """For how many seconds it has listened; a commit that had begun before may go unheard."""
@@ -224,6 +237,11 @@ def _unlisten() -> Steps[None]:
 def _watch(group: int) -> Steps[bool]:
     [(has,)] = yield WATCH(group=group)
     return bool(has)
+
+
+@operation(Begin.NOTHING)
+def _watch_of(session: SessionId) -> Steps[None]:
+    yield WATCH_OF(session=session)
 
 
 @operation(Begin.NOTHING)

@@ -14,6 +14,7 @@ from math import inf
 from time import monotonic
 
 from rota.errors import StoreError
+from rota.model.job import SessionId
 from rota.store.connections import Wake
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.connection import SqliteConnection
@@ -63,6 +64,9 @@ class SqliteWaker:
         self._flag.clear()
         self._nap = SHORTEST
         return [Wake()]
+
+    def belong(self, session: SessionId) -> None:
+        """A sleeper keeps nothing."""
 
     def heard(self) -> float:
         """It has to look itself: other processes' commits wake nothing."""
