@@ -43,7 +43,7 @@ def blocks(db: Database, statement: Query) -> int:
 def statements(db: Database) -> Iterator[Query]:
     """What workers ask about entries: at each look, and when one is due."""
     number = db.one("SELECT id FROM rota.cron_entry")
-    yield look.LOOK(queues=["default"], tasks=None, cron=True, **look.sizes())
+    yield look.LOOK(queues=["default"], tasks=None, cron=True, group=None, **look.sizes())
     yield DIALECT.lock(size=50, aside=[])
     yield DIALECT.take(entries=[number])
 

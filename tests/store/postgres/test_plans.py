@@ -217,7 +217,8 @@ def test_the_look(filled: Database) -> None:
     raw = filled.bare(autocommit=True)
     begin(raw, Begin.HASTY)
     plan = explained(
-        raw, look.LOOK(queues=["default"], tasks=["shop.send"], cron=True, **look.sizes())
+        raw,
+        look.LOOK(queues=["default"], tasks=["shop.send"], cron=True, group=None, **look.sizes()),
     )
     check(plan, most=10)
     assert rows_read(plan, "log_") <= 8

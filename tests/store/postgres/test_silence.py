@@ -63,7 +63,7 @@ def read(db: Database, statement: str, living: list[SessionId]) -> int:
 def query(statement: str, living: list[SessionId]) -> Query:
     """A statement that asks which sessions are silent."""
     if statement == "look":
-        return look.LOOK(queues=["default"], tasks=None, cron=False, **look.sizes())
+        return look.LOOK(queues=["default"], tasks=None, cron=False, group=None, **look.sizes())
     if statement == "rescue_end":
         return sessions.RESCUE_END(locked=[])
     if statement == "rescue_take":

@@ -1,4 +1,4 @@
-"""What there is to do, in a few statements: an idle worker asks for nothing else, when it is its turn.
+"""What there is to do, in two statements: an idle worker asks for nothing else, when it is its turn.
 
 A worker of many queues asks before which of them are in use, and a worker that names its queues by
 patterns which queues there are.
@@ -15,7 +15,6 @@ from rota.store.postgres.statements import sql
 from rota.store.postgres.wake import group
 
 LOOK = sql("wake/look")
-WATCHED = sql("wake/watched")
 
 
 @operation(Begin.READING)
@@ -32,10 +31,12 @@ def look(
     """
     known = None if tasks is None else list(tasks)
     wanted = yield from in_use(queues)
-    [(available, *others)] = yield LOOK(queues=wanted, tasks=known, cron=cron, **sizes())
+    asked = group(queues, tasks) if listen else None
+    [(available, *others)] = yield LOOK(
+        queues=wanted, tasks=known, cron=cron, group=asked, **sizes()
+    )
     [(due,)] = yield DUE()
-    watched = not listen or (yield WATCHED(group=group(queues, tasks)))[0][0]
-    return Look(available, due, *others)._replace(unwatched=not watched)
+    return Look(available, due, *others)
 
 
 def sizes() -> dict[str, int]:

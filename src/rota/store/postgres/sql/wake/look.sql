@@ -1,7 +1,9 @@
 -- What there is to do, for an idle worker once a second: whether these queues have something to
 -- claim (lanes of other tasks than these are left out), whether a session is silent, whether a ring is
 -- untidy or a request to cancel is left over, in how many seconds the next cron entry is due, and the next
--- one that is not overdue (null: none, or not asked for); last, the server's clock.
+-- one that is not overdue (null: none, or not asked for); the server's clock; last, whether no worker of the group
+-- has the watch (null: not asked for). One that goes to sleep in this very moment takes this look for a watch, and
+-- does without.
 -- Where there are many lanes a log that is not empty is untidy: it is left as soon as it is old enough.
 -- Locks nothing and writes nothing. Walks what claim_probe.sql and rescue_lock.sql walk, each to its
 -- first hit.
@@ -73,7 +75,11 @@ SELECT
     CASE WHEN entry.due IS NOT NULL
          THEN greatest(0, extract(epoch FROM entry.due - clock_timestamp()))::float8 END,
     extract(epoch FROM entry.later - clock_timestamp())::float8,
-    extract(epoch FROM clock_timestamp())::float8
+    extract(epoch FROM clock_timestamp())::float8,
+    CASE WHEN %(group)s::int4 IS NULL THEN false
+         WHEN pg_try_advisory_lock(7682006, %(group)s::int4)
+         THEN pg_advisory_unlock(7682006, %(group)s::int4)
+         ELSE false END
 FROM (
     SELECT min(cron.due) AS due,
            min(cron.due) FILTER (WHERE cron.due > clock_timestamp()) AS later
