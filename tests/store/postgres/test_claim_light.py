@@ -4,6 +4,7 @@ import pytest
 
 from rota.errors import StoreError
 from rota.model.job import ClaimedJob, SessionId
+from rota.model.states import State
 from rota.store.operation import Statement
 from rota.store.postgres import claim
 from tests.store.factories import until
@@ -56,3 +57,16 @@ def test_a_job_that_commits_late(db: Database) -> None:
     assert ids(db.claim(session, 1)) == others[1:]
     late.commit()
     assert ids(db.claim(session)) == job
+
+
+@pytest.mark.parametrize("light", [True, False])
+def test_what_was_claimed_is_counted(db: Database, *, light: bool) -> None:
+    """By either statement."""
+    if not light:
+        db.try_no_light_claims()
+    session = db.session()
+    db.enqueue(5)
+    for _ in range(2):
+        db.claim(session, 2)
+    [queue] = db.own.run(db.store.queues())
+    assert (queue.counts[State.AVAILABLE], queue.counts[State.RUNNING]) == (1, 4)

@@ -293,7 +293,9 @@ def test_without_holes_the_same_history_loses_jobs(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mutant: a cursor that forgets running transactions."""
-    monkeypatch.setattr(claiming, "CLAIM", mutant(claiming.CLAIM, NEW_HOLES))
+    forgetful = mutant(claiming.CLAIM, NEW_HOLES)
+    monkeypatch.setattr(claiming, "CLAIM", forgetful)
+    monkeypatch.setattr(claiming, "CLAIM_LIGHT", [forgetful] * len(claiming.CLAIM_LIGHT))
     history = History(db, 4711, seconds=3.0)
     history.run()
     assert history.lost()

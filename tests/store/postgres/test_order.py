@@ -15,6 +15,13 @@ AMONG_HOLES = (
 )
 
 
+@pytest.fixture(params=["light", "any"], autouse=True)
+def work(db: Database, request: pytest.FixtureRequest) -> None:
+    """Claims by the statement for light work where that will do, and all by the one for any work."""
+    if request.param == "any":
+        db.try_no_light_claims()
+
+
 def own_xid(raw: Raw) -> str:
     """The id of the transaction that a connection is in."""
     [(xid,)] = raw.execute("SELECT pg_current_xact_id()::text").fetchall()
