@@ -204,16 +204,18 @@ class Claims:
         self, session: SessionId, lane: int, limit: int, *, wait: bool
     ) -> Steps[list[ClaimedJob] | None]:
         """Claim from one lane; `None` if it could not be locked."""
+        heavy = time.monotonic() < self._heavy_until
         while True:
             unique = lane in self._unique
-            now = time.monotonic()
-            light = self._segment if now >= self._heavy_until else None
+            light = None if heavy else self._segment
             claiming = take(session, lane, limit, wait=wait, unique=unique, light=light)
             [(answer,)] = yield Apart(claiming)
             if answer is None:
                 return None
             if answer.segment is not None:
-                self._segment, self._heavy_until = answer.segment, now + HEAVY
+                heavy = True
+                self._segment = answer.segment
+                self._heavy_until = time.monotonic() + HEAVY
             elif answer.unique is not unique:
                 # The statement for the other kind of lane has done nothing.
                 (self._unique.add if answer.unique else self._unique.discard)(lane)
