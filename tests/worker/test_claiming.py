@@ -18,15 +18,22 @@ from rota.events import JobsClaimed
 from rota.model.job import JobSpec, LeaseId, Order, SessionId, SessionInfo
 from rota.model.settlement import Settlement
 from rota.model.states import Move
-from rota.store.connections import Waker
 from rota.store.migrate import migrate
 from rota.store.operation import Operation
 from rota.store.postgres.connection import PostgresConnection
-from rota.worker.claim import Claimer, goes_first
+from rota.worker.claim import Claimer
 from rota.worker.leases import Leases
 from rota.worker.session import Session
 from rota.worker.switchboard import Switchboard, on_loop
-from tests.fixtures.workers import LONG, drained, records, until, until_it_sleeps, working
+from tests.fixtures.workers import (
+    LONG,
+    drained,
+    let_them_sleep,
+    records,
+    until,
+    until_it_sleeps,
+    working,
+)
 
 if TYPE_CHECKING:
     from rota.model.job import ClaimedJob
@@ -497,16 +504,7 @@ def test_drain(app: Rota) -> None:
 def test_drain_ends_with_its_last_job(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
     """A draining worker that sleeps beside its last job notices at once that it has ended."""
     asleep = threading.Event()
-
-    def fall_asleep(waker: Waker, timeout: float, stands_by: Any) -> bool:
-        if goes_first(waker, 0, stands_by):
-            return True
-        if timeout > LONG:
-            asleep.set()
-        return goes_first(waker, timeout, stands_by)
-
-    monkeypatch.setattr("rota.worker.claim.SHORTEST_NAP", 2 * LONG)
-    monkeypatch.setattr("rota.worker.claim.goes_first", fall_asleep)
+    let_them_sleep(monkeypatch, asleep.set)
 
     @app.task(name="job")
     def job() -> None:

@@ -14,16 +14,14 @@ import pytest
 
 from rota import Rota, State, Task, WorkerConfig
 from rota.model.job import SessionInfo
-from rota.store.connections import Waker
 from rota.store.migrate import migrate
 from rota.store.postgres.wake import group
 from rota.worker import claim
-from rota.worker.claim import goes_first
 from rota.worker.peers import Peers
 from rota.worker.session import Session
 from rota.worker.switchboard import Switchboard
 from tests.fixtures.postgres import LOCKS
-from tests.fixtures.workers import LONG, records, until, working
+from tests.fixtures.workers import LONG, let_them_sleep, records, until, working
 
 TASK = Task[..., Any, Any]
 
@@ -81,17 +79,8 @@ def crew(
 ) -> Callable[..., AbstractContextManager[None]]:
     """Starts workers that look for jobs only when something wakes them, and lets them fall asleep."""
     asleep: set[int] = set()
-
-    def fall_asleep(waker: Waker, timeout: float, stands_by: Callable[[str], bool]) -> bool:
-        if goes_first(waker, 0, stands_by):
-            return True
-        if timeout > 1.0:
-            asleep.add(threading.get_ident())
-        return goes_first(waker, timeout, stands_by)
-
-    monkeypatch.setattr(claim, "SHORTEST_NAP", 10 * LONG)
+    let_them_sleep(monkeypatch, lambda: asleep.add(threading.get_ident()))
     monkeypatch.setattr(claim, "LONGER", 10 * LONG / 0.3)
-    monkeypatch.setattr(claim, "goes_first", fall_asleep)
 
     @contextmanager
     def crew(count: int = WORKERS, **config: Any) -> Iterator[None]:

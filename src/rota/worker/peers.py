@@ -1,7 +1,7 @@
 """The other workers of the same queues and tasks, as the last sign of life told of them.
 
 All workers look after the database, each in its turn: the more they are, the more rarely each of them looks, so
-that together they look a few times in a `poll`. Their turns are spread by the server's clock. Where one
+that together they look a few times in a `poll`. Their turns are spread by the server's clock. Where a worker
 does not take its turn, since it hangs or is gone, a `poll` passes between two looks.
 
 Known weakness: where most workers have gone at once, without a word, looks are as many times rarer, until the
@@ -28,7 +28,7 @@ STAND_BY = 2
 
 
 class Peers:
-    """Who else serves the queues of this worker. The session's thread writes it, others read it.
+    """The workers of the same queues and tasks, this one among them. The session's thread writes it, others read it.
 
     `rhythm` says whether those that look silent are.
     """

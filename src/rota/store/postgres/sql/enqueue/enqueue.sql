@@ -5,7 +5,7 @@
 -- Gives no row where the lane does not exist yet (or the caller's snapshot is older than the lane):
 -- `lane` then names it, after it was made apart. The wake is sent only if a worker of the queue
 -- `wake` holds the lock that says "asleep"; taking and freeing it costs microseconds. Null: no wake.
--- It begins with the transaction's id, by which the sleeping workers know which of them goes first.
+-- It begins with the transaction's id, by which workers of older versions know which of them claims.
 WITH lane AS (
     -- With what is set for the queue: it holds where neither the caller nor the task says anything.
     SELECT place.id, preset.max_attempts, preset.timeout,
