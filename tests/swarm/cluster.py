@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import psutil
 import psycopg
+from psycopg import sql
 
 from rota.measure.servers import PostgresServer, find_binaries
 from rota.measure.servers.owner import temporary_folder
@@ -166,16 +167,12 @@ class Cluster:
             if standby is not None:
                 self._synchronous("")
             new = self._clone(standby) if clone and standby is not None else self._new()
-            if quiet:
-                self._refuse()
-            with psycopg.connect(new.url, autocommit=True) as admin:
-                admin.execute(f"DROP DATABASE IF EXISTS {NAME} WITH (FORCE)")
-                admin.execute(f"CREATE DATABASE {NAME}")
-            dumped = time.monotonic()
-            dump = run_program("pg_dump", self.url)
-            self._refuse()
-            run_program("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", _at(new), told=dump)
-            self._lead_to(new)
+            try:
+                if quiet:
+                    self._refuse()
+                dumped = self._copy(new)
+            finally:
+                self._lead_to(self._server)
             if not quiet:
                 self._ledger.say("tail", time.monotonic() - dumped)
             self._ledger.say("moved", time.monotonic() - began)
@@ -204,12 +201,26 @@ class Cluster:
         server.create_database(NAME)
         return server
 
+    def _copy(self, new: PostgresServer) -> float:
+        """Be this other cluster, with a dump of the database; when it was dumped."""
+        with psycopg.connect(new.url, autocommit=True) as admin:
+            admin.execute(f"DROP DATABASE IF EXISTS {NAME} WITH (FORCE)")
+            admin.execute(f"CREATE DATABASE {NAME}")
+        dumped = time.monotonic()
+        dump = run_program("pg_dump", self.url)
+        self._refuse()
+        run_program("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", _at(new), told=dump)
+        self._server = new
+        return dumped
+
     def _clone(self, standby: PostgresServer) -> PostgresServer:
         cut_off(standby)
         with self.admin() as admin:
             for _ in range(100):  # the server's own transactions go on
                 admin.execute("SELECT pg_current_xact_id()")
         promote(standby)
+        with psycopg.connect(_at(standby), autocommit=True) as admin:
+            roll_back_prepared(admin)  # the database could not be dropped
         return standby
 
     def _stop(self, server: PostgresServer) -> None:
@@ -248,6 +259,12 @@ class Cluster:
 
 def _at(server: PostgresServer) -> str:
     return server.url.replace("/postgres?", f"/{NAME}?")
+
+
+def roll_back_prepared(admin: "psycopg.Connection[tuple[object, ...]]") -> None:
+    """Roll back the transactions that were prepared and left."""
+    for (gid,) in admin.execute("SELECT gid FROM pg_prepared_xacts").fetchall():
+        admin.execute(sql.SQL("ROLLBACK PREPARED {}").format(sql.Literal(gid)))
 
 
 def run_program(program: str, *words: str, told: str = "") -> str:

@@ -49,11 +49,14 @@ class Field:
 
 
 def happen(field: Field, fault: Fault) -> bool:
-    """Let it happen; whether it did. The ledger has it then."""
+    """Let it happen; whether it did. The ledger has it then, or that it was in vain."""
     began = time.monotonic()
-    with suppress(psycopg.Error):  # the server went away in the midst of it
+    try:
         if not KINDS[fault.kind](field, fault):
             return False
+    except psycopg.Error:  # the server went away in the midst of it
+        field.ledger.say("vain", time.monotonic() - began)
+        return False
     field.ledger.say("fault", fault.kind, time.monotonic() - began)
     return True
 

@@ -142,6 +142,10 @@ class _Telling:
 
     def _fault(self, at: float, _: int, kind: str, seconds: str) -> None:
         self._story.faults[kind] += 1
+        self._vain(at, _, seconds)
+
+    def _vain(self, at: float, _: int, seconds: str) -> None:
+        """A fault that was broken off: it may have disturbed."""
         self._story.disturbed.append((at - float(seconds), at + GRACE))
 
     def _tail(self, at: float, _: int, seconds: str) -> None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
-from psycopg import sql
 
 from rota import Rota, StoreError
 from tests.fixtures.workers import until
@@ -22,7 +21,7 @@ from tests.store.postgres.database import Database
 from tests.swarm import judge, ledger, story
 from tests.swarm.audit import Audit
 from tests.swarm.clock import worn
-from tests.swarm.cluster import Cluster
+from tests.swarm.cluster import Cluster, roll_back_prepared
 from tests.swarm.crew import Member, watch
 from tests.swarm.facts import Facts, gathered, left_over
 from tests.swarm.faults import Field, happen
@@ -220,8 +219,7 @@ class Swarm:
     def _prepared(field: Field) -> None:
         """Roll back what was prepared and left, as whoever looks after a database does."""
         with field.cluster.admin() as admin:
-            for (gid,) in admin.execute("SELECT gid FROM pg_prepared_xacts").fetchall():
-                admin.execute(sql.SQL("ROLLBACK PREPARED {}").format(sql.Literal(gid)))
+            roll_back_prepared(admin)
 
     def _drained(self, field: Field) -> None:
         """Wait until there is nothing left to do."""
