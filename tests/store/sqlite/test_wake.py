@@ -1,5 +1,8 @@
-"""Waking within a process: by flags, without a look at the file."""
+"""Waking within a process, by flags, without a look at the file; and from outside, by what is written to it."""
 
+import sys
+import threading
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from time import monotonic
@@ -8,7 +11,9 @@ import pytest
 
 from rota.model.states import Move
 from rota.store.migrate import migrate
-from rota.store.sqlite import listener as listening
+from rota.store.sqlite import pauses
+from rota.store.sqlite.alarm import Alarm
+from rota.store.sqlite.flags import WAITERS, WORKERS
 from rota.store.sqlite.store import SqliteStore
 from rota.store.sqlite.wake import SqliteWaker
 from tests.store.factories import enqueue, running, settle, settlement
@@ -25,9 +30,29 @@ def store(tmp_path: Path) -> SqliteStore:
     return store
 
 
+@pytest.fixture
+def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads know no more of each other than processes do, and never look unless they hear something."""
+    for flags in (WORKERS, WAITERS):
+        monkeypatch.setattr(flags, "wake", lambda _: None)
+    for pause in ("SHORTEST", "LONGEST"):
+        monkeypatch.setattr(pauses, pause, LONG)
+
+
+def ended_by(sleep: Callable[[], object], act: Callable[[], object]) -> object:
+    """What a sleep gives that an act ends, which comes soon after it has begun."""
+    given: list[object] = []
+    sleeper = threading.Thread(target=lambda: given.append(sleep()), daemon=True)
+    sleeper.start()
+    act()
+    sleeper.join(LONG / 2)
+    [answer] = given
+    return answer
+
+
 def test_a_worker(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is woken by an enqueue, and by the commit of a transaction."""
-    monkeypatch.setattr(SqliteWaker, "_found", lambda _: False)
+    monkeypatch.setattr(SqliteWaker, "_found", lambda *_: False)
     with closing(store.connect()) as connection, closing(store.waker(["default"])) as waker:
         assert not waker.wait(0.0)
         enqueue(store, connection)
@@ -39,7 +64,8 @@ def test_a_worker(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_who_waits_for_a_job(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is told of an end at once."""
-    monkeypatch.setattr(listening, "SHORTEST", LONG)
+    monkeypatch.setattr(pauses, "SHORTEST", LONG)
+    monkeypatch.setattr(Alarm, "_listening", lambda _: None)
     with closing(store.connect()) as connection, closing(store.listener()) as listener:
         session, [job] = running(store, connection)
         assert listener.listen()
@@ -47,3 +73,28 @@ def test_who_waits_for_a_job(store: SqliteStore, monkeypatch: pytest.MonkeyPatch
         began = monotonic()
         assert listener.wait(LONG) is None
         assert monotonic() - began < LONG / 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
+@pytest.mark.usefixtures("apart")
+def test_a_worker_hears_another_process(store: SqliteStore) -> None:
+    """It claims at once what is committed there."""
+    with closing(store.connect()) as connection, closing(store.waker(["default"])) as waker:
+        for _ in range(2):  # after the first look it listens
+            assert not waker.wait(0.01)
+        assert ended_by(lambda: waker.wait(LONG), lambda: enqueue(store, connection))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
+@pytest.mark.usefixtures("apart")
+def test_a_caller_hears_another_process(store: SqliteStore) -> None:
+    """It looks at its job at once when something is committed there."""
+    with closing(store.connect()) as connection, closing(store.listener()) as listener:
+        session, [job] = running(store, connection)
+        assert listener.listen()
+        assert listener.wait(0.01) == ()
+        settled = settlement(job, Move.COMPLETE)
+        heard = ended_by(
+            lambda: listener.wait(LONG), lambda: settle(store, connection, session, settled)
+        )
+        assert heard is None

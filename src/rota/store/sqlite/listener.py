@@ -6,14 +6,13 @@ does not say what, so a caller that waits then looks at its jobs, at most every 
 is busy.
 """
 
-import threading
 from collections.abc import Collection
 from time import monotonic
 
 from rota.model.job import JobId
 from rota.store.sqlite.connection import SqliteConnection
 from rota.store.sqlite.flags import WAITERS
-from rota.store.sqlite.wake import GROWTH, LONGEST, SHORTEST, data_version
+from rota.store.sqlite.pauses import Pauses, data_version
 
 
 class SqliteListener:
@@ -21,10 +20,11 @@ class SqliteListener:
 
     def __init__(self, connection: SqliteConnection) -> None:
         self.connection = connection
-        self._flag = threading.Event()
+        self._pauses = Pauses(connection.path)
+        self._flag = self._pauses.alarm
         self._listening = False
         self._version: int | None = None
-        self._nap = SHORTEST
+        self._changed = False
 
     def listen(self) -> bool:
         """Begin to listen; whether it began only now."""
@@ -38,27 +38,29 @@ class SqliteListener:
     def wait(self, timeout: float) -> Collection[JobId] | None:
         """Sleep until something may have ended, and at most so many seconds."""
         deadline = monotonic() + timeout
+        if self._changed:  # where much is written, every look would find a change
+            self._pauses.rest(timeout)
         while True:
-            left = deadline - monotonic()
-            # Slept before the look, too: where much is written, every look finds a change.
-            if self._flag.wait(max(0.0, min(self._nap, left))):
+            self._pauses.pause(deadline - monotonic())
+            if self._flag.is_set():
                 self._flag.clear()
                 return None
-            self._nap = min(self._nap * GROWTH, LONGEST)
             version = self.connection.run(data_version())
-            if version != self._version:
+            self._changed = version != self._version
+            if self._changed:
                 self._version = version
                 return None
-            if left <= 0:
+            if monotonic() >= deadline:
                 return ()
 
     def wake(self) -> None:
         """End the sleep, from another thread."""
         # Another caller waits now, perhaps for a job that ends soon.
-        self._nap = SHORTEST
+        self._pauses.hurry()
         self._flag.set()
 
     def close(self) -> None:
         """Hear no more, and close the connection."""
         WAITERS.remove(self.connection.path, self._flag)
         self.connection.close()
+        self._flag.close()

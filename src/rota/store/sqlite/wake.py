@@ -3,12 +3,10 @@
 In a process, an operation that made jobs available sets the flags of the wakers of that database
 (`flags`). For what other processes did, a waker asks SQLite whether the database has changed
 (`PRAGMA data_version`: microseconds, and nothing of the file is read) and, only if so, whether
-there is a job to claim: another worker's commits must not wake this one. It asks every 2 ms
-after something was found, then ever more rarely, down to every 40 ms: waking up 25 times a second
-costs an idle worker well under one percent of a core, and what it looks at hardly adds to that.
+there is a job to claim: another worker's commits must not wake this one. When it asks is a matter of
+`pauses`.
 """
 
-import threading
 from collections.abc import Collection, Sequence
 from math import inf
 from time import monotonic
@@ -16,20 +14,13 @@ from time import monotonic
 from rota.errors import StoreError
 from rota.model.job import SessionId
 from rota.store.connections import Wake
-from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.connection import SqliteConnection
 from rota.store.sqlite.flags import WORKERS
 from rota.store.sqlite.look import look
-from rota.store.sqlite.statements import sql
-
-DATA_VERSION = sql("wake/data_version")
+from rota.store.sqlite.pauses import Pauses, data_version
 
 SAME_TIME = 0.005
 """Seconds by which two times must differ to be two: they are read off two clocks."""
-
-SHORTEST = 0.002
-LONGEST = 0.04
-GROWTH = 1.25
 
 
 class SqliteWaker:
@@ -44,25 +35,24 @@ class SqliteWaker:
         self.connection = connection
         self._queues = [*dict.fromkeys(queues)]
         self._tasks = tasks
-        self._flag = threading.Event()
+        self._pauses = Pauses(connection.path)
+        self._flag = self._pauses.alarm
         self._version: int | None = None
         self._due = inf
-        self._nap = SHORTEST
         WORKERS.add(connection.path, self._flag)
 
     def wait(self, timeout: float) -> Sequence[Wake]:
         """Sleep until woken or for `timeout` seconds; what woke it."""
         deadline = monotonic() + timeout
         while not self._flag.is_set():
-            if self._found():
+            if self._found(deadline):
                 break
             left = deadline - monotonic()
             if left <= 0:
                 return []
-            self._flag.wait(min(self._nap, left))
-            self._nap = min(self._nap * GROWTH, LONGEST)
+            self._pauses.pause(left)
         self._flag.clear()
-        self._nap = SHORTEST
+        self._pauses.hurry()
         return [Wake()]
 
     def belong(self, session: SessionId) -> None:
@@ -85,8 +75,9 @@ class SqliteWaker:
         WORKERS.remove(self.connection.path, self._flag)
         self.connection.close()
         self._flag.set()
+        self._flag.close()
 
-    def _found(self) -> bool:
+    def _found(self, deadline: float) -> bool:
         """Whether the database has changed, and there is a job to claim or one due earlier."""
         try:
             version = self.connection.run(data_version())
@@ -100,11 +91,7 @@ class SqliteWaker:
         due = inf if seen.due is None else monotonic() + seen.due
         earlier = due + SAME_TIME < self._due
         self._due = due
-        return seen.available or earlier
-
-
-@operation(Begin.NOTHING)
-def data_version() -> Steps[int]:
-    """A number that changes when another connection has committed something."""
-    [(version,)] = yield DATA_VERSION()
-    return int(version)
+        if seen.available or earlier:
+            return True
+        self._pauses.rest(deadline - monotonic())
+        return False
