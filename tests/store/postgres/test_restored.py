@@ -17,6 +17,7 @@ from rota.model.job import JobId, SessionId, SessionInfo
 from rota.model.states import State
 from rota.store.health import PostgresFacts
 from rota.store.postgres import health
+from rota.store.postgres.origin import ORIGIN_SEQUENCES
 from rota.store.postgres.store import PostgresStore
 from tests.cli.by_hand import psql
 from tests.store.factories import until
@@ -189,6 +190,18 @@ def test_sequences_that_did_not_come(db: Database) -> None:
     assert min(job.lease for job in db.claim_all(successor)) > max(leases)
     [lane] = db.enqueue(1, priority=7)
     assert lane in ids(db.claim_all(successor))
+
+
+def test_sequences_that_came(db: Database) -> None:
+    """They are left alone, beside producers that take numbers from them."""
+    session = db.session()
+    db.enqueue(2, delay=600.0)
+    db.enqueue(5)
+    db.claim(session)
+    restore(db)
+    assert db.sql(ORIGIN_SEQUENCES.text) == []
+    db.sql("SELECT setval('rota.job_id', 3)")
+    assert db.sql(ORIGIN_SEQUENCES.text) == [(7,)]
 
 
 def test_timers_after_a_restore_are_not_walked_again_and_again(db: Database) -> None:
