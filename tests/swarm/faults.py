@@ -54,7 +54,10 @@ def happen(field: Field, fault: Fault) -> bool:
     try:
         if not KINDS[fault.kind](field, fault):
             return False
-    except psycopg.Error:  # the server went away in the midst of it
+    except (
+        psycopg.Error,
+        subprocess.CalledProcessError,
+    ):  # the server went away in the midst of it
         field.ledger.say("vain", time.monotonic() - began)
         return False
     field.ledger.say("fault", fault.kind, time.monotonic() - began)
