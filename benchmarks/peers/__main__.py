@@ -4,7 +4,7 @@ import sqlite3
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
@@ -25,9 +25,6 @@ from rota.terminal.bar import bar
 from rota.terminal.exits import INTERRUPTED, USAGE, Failure, complain, exit_code
 from rota.terminal.output import say, table
 from rota.terminal.stopping import stoppable
-
-if TYPE_CHECKING:
-    from rota.measure.reports.report import Result
 
 NAME = "the field"
 FOLDER = ROOT / ".cache" / "peers"
@@ -80,8 +77,8 @@ def main(
         else:
             document = measure(rounds, seconds, _words(names), _words(beginnings))
             files.write(json, msgspec.json.format(msgspec.json.encode(document), indent=2))
-        drawn = _result(document)
-        text = page(document.report, drawn.charts, program="make peers:")
+        drawn = result(document.samples, document.left_out).charts
+        text = page(document.report, drawn, program="make peers:")
         files.write(html, text.encode())
         if docs is not None:
             pages.write(docs, document)
@@ -156,10 +153,6 @@ def read(path: Path) -> Document:
     return Document(
         report=made, samples=saved.samples, versions=saved.versions, left_out=saved.left_out
     )
-
-
-def _result(document: Document) -> "Result":
-    return result(document.samples, document.left_out)
 
 
 def _words(names: str) -> list[str]:

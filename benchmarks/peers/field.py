@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from signal import Signals
 from typing import Literal, TypeAlias
 
 from rota.errors import ConfigError
@@ -24,6 +25,7 @@ class Peer:
         pace: Jobs a second that one worker drains on a small machine, about: how large a backlog is.
         settings: What differs from its defaults, for the report.
         most_workers: How many workers can share a queue.
+        ends_by: The signal on which a worker ends in good order.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Peer:
     pace: int
     settings: str
     most_workers: int = 1000
+    ends_by: Signals = Signals.SIGTERM
 
 
 FIELD: Mapping[str, Peer] = {
@@ -104,8 +107,9 @@ FIELD: Mapping[str, Peer] = {
         Peer(
             name="huey", title="Huey on SQLite", driver="huey", runtime="python", kind="sqlite",
             waiting="SELECT count(*) FROM task",
-            pace=3_000,
+            pace=2_000,
             settings="one thread, no results, write-ahead log, synchronous=FULL; no call in bulk",
+            ends_by=Signals.SIGINT,
         ),
     )
 }  # fmt: skip

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from benchmarks.peers import measurements as asked
 from benchmarks.peers.field import FIELD
-from benchmarks.peers.report import NOTES, Document, Medians, charts, failures
+from benchmarks.peers.report import Document, Medians, charts, failures
 from benchmarks.peers.samples import medians
 from rota.errors import ConfigError
 from rota.measure.reports.charts import picture
@@ -16,12 +16,12 @@ BEGIN = "<!-- The field: `make peers` writes what follows. -->"
 END = "<!-- The field ends. -->"
 
 COLUMNS: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "enqueue/s: one, bulk": ((asked.ONE, "per_second"), (asked.MANY, "per_second")),
-    "drain/s: 1, 2 workers": ((asked.DRAIN, "per_second"), (asked.DRAIN_2, "per_second")),
+    "enqueue/s: one / bulk": ((asked.ONE, "per_second"), (asked.MANY, "per_second")),
+    "drain/s: 1 / 2 workers": ((asked.DRAIN, "per_second"), (asked.DRAIN_2, "per_second")),
     "drain/s, snapshot held": ((asked.HELD, "per_second"),),
-    "idle worker, ms: p50, p95": ((asked.LATENCY, "p50_ms"), (asked.LATENCY, "p95_ms")),
+    "idle worker, ms: p50 / p95": ((asked.LATENCY, "p50_ms"), (asked.LATENCY, "p95_ms")),
     **{
-        f"{heading}: 1, 4, 16 workers": tuple(
+        f"{heading}: 1 / 4 / 16 workers": tuple(
             (name, figure) for name in asked.TRICKLES.values()
         )
         for heading, figure in (
@@ -58,7 +58,9 @@ def write(docs: Path, document: Document) -> None:
         file = folder / f"field-{name}.png"
         file.write_bytes(picture(bars, {}))
         images.append(f"![{bars.title}]({PICTURES}/{file.name})")
-    text = "\n\n".join([*_words(document), "\n".join(_table(found)), *images])
+    text = "\n\n".join(
+        [*_words(document), "\n".join(_table(found)), *images, "\n".join(_settings(document))]
+    )
     (docs / PAGE).write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
 
 
@@ -84,9 +86,6 @@ def _words(document: Document) -> Iterator[str]:
             (report.machine["memory_gb"], "GB"),
         )
     )  # fmt: skip
-    versions = ", ".join(
-        f"{FIELD[name].title} {version}" for name, version in document.versions.items()
-    )
     servers = ", ".join(
         f"{title} {report.versions[key]}"
         for key, title in (("postgresql", "PostgreSQL"), ("redis", "Redis"), ("sqlite", "SQLite"),
@@ -96,11 +95,19 @@ def _words(document: Document) -> Iterator[str]:
     rounds = report.parameters["rounds"]
     partial = " The run was broken off." if report.partial else ""
     yield (
-        f"Measured on {report.when[:10]} on {machine}, commit {report.commit}, {rounds} rounds."
-        f"{partial} {servers}; {versions}."
+        f"Measured on {report.when[:10]} on {machine}, commit {report.commit}; {servers}."
+        f" Medians of {rounds} round{'s' * (rounds != 1)}.{partial}"
     )
-    yield " ".join(NOTES)
-    yield from (f"- {line}" for line in failures(document.samples, document.left_out))
+    wrong = failures(document.samples, document.left_out)
+    yield "\n".join(f"- {line}" for line in wrong) or "No run has lost or repeated a job."
+
+
+def _settings(document: Document) -> Iterator[str]:
+    yield "| | version | settings |"
+    yield "|---|---|---|"
+    for name, peer in FIELD.items():
+        if name in document.versions:
+            yield f"| {peer.title} | {document.versions[name]} | {peer.settings} |"
 
 
 def _table(found: Medians) -> Sequence[str]:
@@ -111,7 +118,7 @@ def _table(found: Medians) -> Sequence[str]:
     ]
     for name in peers:
         cells = (
-            ", ".join(
+            " / ".join(
                 _cell(found.get((measurement, name), {}), figure) for measurement, figure in parts
             )
             for parts in COLUMNS.values()

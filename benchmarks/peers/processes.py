@@ -65,6 +65,7 @@ class Driver:
         self.records = folder
         self.version = ""
         self._program = program(peer)
+        self._ends_by = peer.ends_by
         self._log = folder / "log"
         paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
         self._environment = {
@@ -99,8 +100,8 @@ class Driver:
         processes: list[Process] = []
         try:
             for _ in range(count):
-                process = Process([*self._program, *words], self._environment, self._log)
-                processes.append(process)
+                command = [*self._program, *words]
+                processes.append(Process(command, self._environment, self._log, self._ends_by))
             yield processes
         finally:
             stop(processes)
@@ -109,9 +110,15 @@ class Driver:
 class Process:
     """One process, with a process group of its own."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        log: Path,
+        ends_by: signal.Signals,
+    ) -> None:
         self._log = log
-        self._what = command[-1]
+        self._ends_by = ends_by
         with log.open("ab") as errors:
             self._process = subprocess.Popen(
                 command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -150,13 +157,10 @@ class Process:
         except BrokenPipeError as error:
             raise DriverFailed(f"the driver ended early{self._last_words()}") from error
 
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal to its own process alone, or SIGKILL to its whole group."""
-        with contextlib.suppress(ProcessLookupError):
-            if number == signal.SIGKILL:
-                os.killpg(self.pid, number)
-            elif self._process.poll() is None:
-                self._process.send_signal(number)
+    def end(self) -> None:
+        """Ask it to end in good order."""
+        if self._process.poll() is None:
+            self._process.send_signal(self._ends_by)
 
     def wait(self, limit: float) -> None:
         """Wait for its end, for so many seconds at most."""
@@ -164,8 +168,9 @@ class Process:
             self._process.wait(max(0.0, limit))
 
     def close(self) -> None:
-        """Kill what is left of it."""
-        self.signal(signal.SIGKILL)
+        """Kill what is left of it and of its children."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
@@ -178,9 +183,9 @@ class Process:
 
 
 def stop(processes: Sequence[Process]) -> None:
-    """End processes: by SIGTERM, then harsher. Fine if they have ended."""
+    """End processes: in good order, then harsher. Fine if they have ended."""
     for process in processes:
-        process.signal(signal.SIGTERM)
+        process.end()
     end = time.monotonic() + GRACE
     for process in processes:
         process.wait(end - time.monotonic())

@@ -34,5 +34,5 @@ class Driver(Protocol):
         ...
 
     def work(self, handle: Handle) -> None:
-        """Run a worker until SIGTERM."""
+        """Run a worker until a signal ends it: see `ends_by` in field.py."""
         ...

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.peers import processes, turns
 from benchmarks.peers.field import Peer
-from benchmarks.peers.measurements import DRAIN, LATENCY, MANY, ONE
-from benchmarks.peers.samples import Sample
+from benchmarks.peers.measurements import DRAIN, LATENCY, MANY, MEASUREMENTS, ONE, Measurement
+from benchmarks.peers.samples import Figures, Sample
 from benchmarks.peers.servers import Servers
 from rota.terminal.progress import Silent
 
@@ -71,6 +71,22 @@ def test_a_job_that_was_not_enqueued() -> None:
     assert found.figures == {}
     assert found.failure is not None
     assert found.failure.startswith("enqueued ")
+
+
+def test_a_run_that_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps what was measured by then."""
+    taken = [("0.1", {"per_second": 5})]
+
+    def take(*_: object) -> tuple[str, Figures]:
+        if not taken:
+            raise KeyboardInterrupt
+        return taken.pop()
+
+    monkeypatch.setitem(MEASUREMENTS, DRAIN, Measurement(take=take))
+    plan = [turns.Turn(number, DRAIN, FLAWED) for number in (1, 2)]
+    run = turns.take(plan, Servers(None, None), 0.1, Silent())
+    assert [found.round for found in run.samples] == [1]
+    assert run.stopped_by == "Ctrl-C"
 
 
 @pytest.mark.usefixtures("flaw")

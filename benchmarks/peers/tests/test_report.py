@@ -75,10 +75,10 @@ def test_the_section_of_the_docs(tmp_path: Path) -> None:
     assert before == PAGE.partition(pages.BEGIN)[0]
     assert after == "\n\n## More\n"
     assert "Old." not in section
-    assert "Some, 2 cores, 8.0 GB, commit abc, 2 rounds" in section
-    assert "PostgreSQL 15.1" in section
-    assert "Graphile Worker 0.18.0" in section
-    assert "| Rota | 6,000, - | 6,000, - | 6,000* | 2, 4 |" in section
+    assert "Some, 2 cores, 8.0 GB, commit abc; PostgreSQL 15.1, Python 3.11.2." in section
+    assert "Medians of 2 rounds." in section
+    assert "| Graphile Worker | 0.18.0 | 24 concurrent jobs" in section
+    assert "| Rota | 6,000 / - | 6,000 / - | 6,000* | 2 / 4 |" in section
     assert "- Celery + Redis, drain with 1 worker, round 1: lost 1 of 3 jobs" in section
     pictures = sorted(path.name for path in (tmp_path / "pictures").iterdir())
     assert len(pictures) == 7
