@@ -19,7 +19,7 @@ from benchmarks.peers.servers import Servers
 from rota.terminal.progress import Progress
 from rota.terminal.stopping import name as stopped_by
 
-OVERHEAD = 5.5
+OVERHEAD = 4.0
 """Seconds beside the measuring itself: for a database, processes that start, rest and end."""
 
 
