@@ -165,7 +165,7 @@ def _plain(key: str, values: Mapping[str, float]) -> Value:
         return None
     if key in {"finished", "kept_up"}:
         return value == 1
-    return int(value) if value == int(value) and not key.endswith("_ms") else round(value, 3)
+    return round(value, 3) if "_ms" in key else round(value)
 
 
 def _settings(samples: Sequence[Sample]) -> list[str]:
