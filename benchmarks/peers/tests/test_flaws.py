@@ -42,7 +42,7 @@ def test_a_sound_queue_has_figures(measurement: str) -> None:
     """Whatever is measured, and its version is known."""
     found, run = sample(measurement)
     assert found.failure is None
-    assert all(value is None or value > 0 for value in found.figures.values())
+    assert found.figures["jobs"]
     assert run.versions == {"flawed": "0.1"}
 
 
