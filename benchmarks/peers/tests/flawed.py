@@ -1,6 +1,7 @@
 """A queue in a table, run as a peer, that does wrong what the variable PEERS_FLAW says."""
 
 import os
+import signal
 import sqlite3
 import sys
 import time
@@ -41,8 +42,10 @@ class FlawedDriver:
             self.one_by_one(chunk)
 
     def work(self, handle: Handle) -> None:
-        """Take one job after the other."""
-        while True:
+        """Take one job after the other, and finish the last one."""
+        stop: list[int] = []
+        signal.signal(signal.SIGTERM, lambda number, _: stop.append(number))
+        while not stop:
             taken = self._database.execute(
                 "DELETE FROM job WHERE rowid = (SELECT min(rowid) FROM job)"
                 " RETURNING number, enqueued"
