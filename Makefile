@@ -10,13 +10,17 @@ SUDO ?=
 BIN := .venv/bin
 STAMP := .venv/.installed
 UV_BIN := .cache/uv-$(UV)/bin/uv
+# The peers of benchmarks/peers: those in Python, and where there is npm, those in Node.js.
+PEERS_VENV := .cache/peers/venv
+PEERS_NODE := benchmarks/peers/node_modules
+PEERS := $(PEERS_VENV)/.installed $(if $(shell command -v npm),$(PEERS_NODE)/.installed)
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start many processes; without bytecode each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-postgres test-large test-pythons mutants swarm schema check bench lab lab-servers dist lock clean
+.PHONY: help demo test test-postgres test-large test-pythons mutants swarm schema check bench peers peers-servers lab lab-servers dist lock clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,11 +52,22 @@ swarm: $(STAMP) ## let workers and producers meet faults (ARGS="--seconds 600 --
 check: $(STAMP) ## format, lint, types, import rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy src lab/src tests examples
+	$(BIN)/mypy src lab/src tests examples $(wildcard benchmarks)
 	$(BIN)/lint-imports --cache-dir .cache/import-linter
 
 bench: $(STAMP) ## measure (ARGS="--private": on a PostgreSQL of its own)
 	@$(BIN)/rota bench $(ARGS)
+
+peers: $(STAMP) $(PEERS) ## measure Rota beside other job queues (ARGS="--rounds 1 --peers rota,graphile")
+	@$(BIN)/python -m benchmarks.peers $(ARGS)
+
+peers-servers: ## install PostgreSQL with PgQ, and Redis, for that, on Debian (SUDO=sudo: as root)
+	@command -v apt-get >/dev/null || { \
+	  echo "This is not Debian: install PgQ and redis-server with your system's packages." >&2; exit 1; }
+	@$(SUDO) apt-get update && \
+	  version=$$(apt-cache depends postgresql | sed -n 's/.*Depends: postgresql-\([0-9]*\)$$/\1/p') && \
+	  $(SUDO) env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install --yes \
+	    --no-install-recommends "postgresql-$$version" "postgresql-$$version-pgq3" redis-server
 
 lab: $(STAMP) ## run an experiment (ARGS="run parallel --quick")
 	@$(BIN)/rota lab $(ARGS)
@@ -74,14 +89,29 @@ lock: $(UV_BIN) ## write requirements.lock anew (ARGS=--upgrade: with the newest
 	$(UV_BIN) pip compile --quiet --universal --generate-hashes --extra dev \
 	  --no-emit-package rota --custom-compile-command "make lock" $(ARGS) \
 	  --output-file requirements.lock pyproject.toml
+	cd benchmarks/peers && $(CURDIR)/$(UV_BIN) pip compile --quiet --universal --generate-hashes \
+	  --custom-compile-command "make lock" --python-version 3.11 $(ARGS) \
+	  --output-file requirements.txt requirements.in
 
 clean: ## remove what was made here, .venv too
 	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
-	find src lab tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(PEERS_NODE)
+	find src lab tests $(wildcard benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(UV_BIN):
 	@$(PYTHON) -m venv .cache/uv-$(UV)
 	@.cache/uv-$(UV)/bin/pip install --quiet --quiet uv==$(UV)
+
+$(PEERS_VENV)/.installed: benchmarks/peers/requirements.txt
+	@echo "Installing the peers in Python (only when their list changes) ..."
+	@rm -rf $(PEERS_VENV) && $(PYTHON) -m venv $(PEERS_VENV)
+	@$(PEERS_VENV)/bin/python -m pip install --quiet --quiet --require-hashes -r $<
+	@touch $@
+
+$(PEERS_NODE)/.installed: benchmarks/peers/package-lock.json
+	@echo "Installing the peers in Node.js (only when their list changes) ..."
+	@cd benchmarks/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 $(STAMP): requirements.lock pyproject.toml lab/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -80,3 +80,10 @@ def test_the_sdist_has_tests_and_pages(rota: Built) -> None:
     assert {"Makefile", "requirements.lock", "CHANGELOG.md", ".ci/run"} < names
     for folder in ("src", "lab", "tests", "docs", "examples"):
         assert files(ROOT / folder) <= names
+
+
+def test_no_distribution_has_the_benchmarks_of_others(built: Built) -> None:
+    """What runs other job queues is of use in a clone alone."""
+    with tarfile.open(built.sdist) as sdist:
+        names = [name.partition("/")[2] for name in sdist.getnames()]
+    assert [name for name in names if name.startswith("benchmarks")] == []

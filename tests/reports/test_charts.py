@@ -50,6 +50,13 @@ def test_names_do_not_meet() -> None:
     assert _apart([], 0.1) == []
 
 
+def test_a_bar_that_is_not_there_has_no_label() -> None:
+    """A zero would say that something was measured."""
+    chart = Bars("T", "jobs", {"a": {"x": 5.0, "y": 7.0}, "b": {"x": 3.0}})
+    (axes,) = _figure(chart, {}).axes
+    assert [text.get_text() for text in axes.texts] == ["5", "7", "3", ""]
+
+
 def test_many_names_have_room() -> None:
     """The chart gets as high as its names need."""
     chart, series = lines(40)

@@ -293,7 +293,8 @@ def _bars(axes: "Axes", chart: Bars) -> None:
         if chart.stacked:
             below = [start + value for start, value in zip(below, values, strict=True)]
         elif lying or len(labels) * len(chart.groups) <= FEW:
-            axes.bar_label(drawn, list(map(_short, values)), padding=3, fontsize=8.5)
+            shown = [_short(group[label]) if label in group else "" for label in labels]
+            axes.bar_label(drawn, shown, padding=3, fontsize=8.5)
     # Where all bars end at the same value, such as 100 percent, the ends need no label.
     if chart.stacked and len({*map(_short, below)}) > 1:
         axes.bar_label(drawn, list(map(_short, below)), padding=3, fontsize=8.5)
