@@ -1,7 +1,7 @@
 """JSON text: the one encoder, the decoders, and the proof that what is written comes back."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 import msgspec
@@ -37,7 +37,8 @@ def _built(kind: type, tree: object) -> object:
     return models.read(kind, tree) if models.is_model_class(kind) else tree
 
 
-_encode: Final = msgspec.json.Encoder(enc_hook=_encodable).encode
+_encoder: Final = msgspec.json.Encoder(enc_hook=_encodable)
+_encode: Final = _encoder.encode
 
 
 def reader(annotation: object) -> Read:
@@ -83,6 +84,11 @@ def written(given: T, compare: Callable[[T, T], Fault | None]) -> bytes | Fault:
     except RecursionError:
         found = _too_deep()
     return found or Fault(f"cannot be written as JSON ({name}); pass plain values")
+
+
+def written_lines(values: Iterable[object]) -> bytes:
+    """Return the values as JSON, each with a newline behind it, which JSON text never holds."""
+    return _encoder.encode_lines(values)
 
 
 def changed(
