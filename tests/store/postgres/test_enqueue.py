@@ -6,7 +6,8 @@ from typing import SupportsIndex
 import pytest
 
 from rota.errors import StoreError
-from rota.model.job import JobId, JobSpec, Order
+from rota.model.job import JobId, JobSpec, Keys, Order
+from rota.model.unique import Unique
 from rota.store.postgres import enqueue
 from tests.store.postgres.database import Database
 
@@ -28,6 +29,9 @@ def test_ids_with_gaps(db: Database, step: int) -> None:
     jobs = db.own.run(db.store.enqueue(Order(JobSpec("shop.send"), args)))
     assert [later - job for job, later in pairwise(jobs)] == [step] * 299
     assert [record.args for record in db.own.run(db.store.get(jobs))] == args
+    unique = JobSpec("shop.send", unique=Unique(by=("n",)))
+    keyed = db.own.run(db.store.enqueue(Order(unique, args, Keys(unique=args))))
+    assert [record.args for record in db.own.run(db.store.get(keyed))] == args
 
 
 class Watched(list[str]):
