@@ -8,7 +8,7 @@ import pytest
 from rota.errors import StoreError
 from rota.model.job import JobId, JobSpec, Keys, Order
 from rota.model.unique import Unique
-from rota.store.postgres import enqueue
+from rota.store.postgres import copying, enqueue
 from tests.store.postgres.database import Database
 
 
@@ -49,7 +49,7 @@ def test_blocks_are_made_one_after_the_other() -> None:
     """The rows of a block are made when those before it are on their way."""
     args = Watched(["1", "2"] * 1000)
     jobs = list(map(JobId, range(len(args))))
-    blocks = enqueue.blocks(jobs, "\t-\t", args)
+    blocks = copying.blocks(jobs, "\t-\t", args)
     assert next(blocks).startswith("0\t-\t1\n1\t-\t2\n")
     assert args.read <= 500
     assert sum(1 for _ in blocks) >= 3

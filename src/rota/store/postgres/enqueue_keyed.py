@@ -29,6 +29,7 @@ from rota.model.job import JobId, JobSpec, Keys, Order
 from rota.model.unique import OnConflict, Unique
 from rota.store.operation import (
     Begin,
+    Copy,
     Operation,
     Rows,
     Stepped,
@@ -36,6 +37,7 @@ from rota.store.operation import (
     operation,
     surroundings,
 )
+from rota.store.postgres.copying import COPY_FROM, keyed_blocks, middle
 from rota.store.postgres.ids import taken
 from rota.store.postgres.lanes import apart, ensure_lane, find_lanes
 from rota.store.postgres.statements import CHUNK, sql
@@ -45,6 +47,8 @@ KEYED_LANE = sql("enqueue/keyed_lane")
 KEYED_MARK = sql("enqueue/keyed_mark")
 KEYED_IDS = sql("enqueue/keyed_ids")
 KEYED_NOW = sql("enqueue/keyed_now")
+KEYED_TAKE = sql("enqueue/keyed_take")
+COPY_LOG_KEYED = sql("enqueue/copy_log_keyed")
 KEYED_LATER = sql("enqueue/keyed_later")
 KEYED_REPLACE_NOW = sql("enqueue/keyed_replace_now")
 KEYED_REPLACE_LATER = sql("enqueue/keyed_replace_later")
@@ -115,13 +119,16 @@ def _enqueue(order: Order) -> Steps[Enqueued]:
     if spec.at is not None and spec.at.timestamp() <= now:
         spec = replace(spec, at=None)
     if order.unique is None:
-        yield from _insert(spec, Wanted(ids, None, lanes, args), None)
+        yield from _insert(spec, Wanted(ids, None, lanes, args), None, copy=False)
         return Enqueued(ids)
     unique, given = order.unique
     names, until = unique.in_period(given, now)
     wanted = _distinct(unique, Wanted(ids, names, lanes, args), names)
-    lasting = len(args) > 1 or (yield from surroundings()).inside
-    found = yield from _place(spec, unique, wanted, until, lasting=lasting)
+    where = yield from surroundings()
+    lasting = len(args) > 1 or where.inside
+    # A caller's transaction may be one for each statement: a key would stay without its job.
+    copy = where.copy and not where.inside and not spec.later
+    found = yield from _place(spec, unique, wanted, until, lasting=lasting, copy=copy)
     return _answer(unique, ids, names, found)
 
 
@@ -194,15 +201,21 @@ def _answer(unique: Unique, ids: Sequence[JobId], keys: Sequence[str], found: Fo
 
 
 def _place(
-    spec: JobSpec, unique: Unique, wanted: Wanted, until: datetime | None, *, lasting: bool
+    spec: JobSpec,
+    unique: Unique,
+    wanted: Wanted,
+    until: datetime | None,
+    *,
+    lasting: bool,
+    copy: bool,
 ) -> Steps[Found]:
     """Store jobs with different keys, in the order of the keys; what became of each.
 
-    `lasting` are locks that stay after the statement that takes them.
+    `lasting` are locks that stay after the statement that takes them; `copy`: many may be copied.
     """
     found = Found()
     for _ in range(ROUNDS):
-        created = yield from _insert(spec, wanted, until)
+        created = yield from _insert(spec, wanted, until, copy=copy)
         new = wanted.only([job in created for job in wanted.jobs])
         found.add(_keys(new), map(JobId, new.jobs), Placing.CREATED)
         wanted = _others(wanted, found)
@@ -240,17 +253,30 @@ def _others(wanted: Wanted, found: Found) -> Wanted:
     return wanted.only([key not in found.jobs for key in _keys(wanted)])
 
 
-def _insert(spec: JobSpec, wanted: Wanted, until: datetime | None) -> Steps[set[int]]:
+def _insert(
+    spec: JobSpec, wanted: Wanted, until: datetime | None, *, copy: bool
+) -> Steps[set[int]]:
     """Store those whose keys are free; their ids."""
     created: set[int] = set()
     for chunk in wanted.chunks():
         params = {**_options(spec), "jobs": _numbers(chunk.jobs), **_lists(chunk), "until": until}
-        if spec.later:
+        if copy and len(chunk.jobs) >= COPY_FROM:
+            [(ids, segment, _)] = yield KEYED_TAKE(**params)
+            yield from _copy(spec, chunk, frozenset(ids), segment)
+        elif spec.later:
             [(ids, _)] = yield KEYED_LATER(**params, delay=spec.delay, at=spec.at)
         else:
             [(ids, _)] = yield KEYED_NOW(**params)
         created.update(ids)
     return created
+
+
+def _copy(spec: JobSpec, wanted: Wanted, ids: frozenset[int], segment: int) -> Steps[None]:
+    """Append the jobs with these ids, whose keys were taken right before."""
+    new = wanted.only([job in ids for job in wanted.jobs])
+    rows = sorted(zip(new.jobs, new.lanes, _keys(new), new.args, strict=True))
+    same = middle((segment, spec.max_attempts, spec.timeout, spec.task))
+    yield Copy(COPY_LOG_KEYED, keyed_blocks(rows, same))
 
 
 def _lock_waiting(spec: JobSpec, wanted: Wanted) -> Steps[Wanted]:

@@ -59,7 +59,7 @@ WITH wanted AS MATERIALIZED (
     RETURNING id, unique_key
 )
 SELECT coalesce(stored.keys, '{}'), coalesce(stored.ids, '{}'),
-       CASE WHEN stored.ids IS NULL OR %(wake)s::text IS NULL THEN false
+       CASE WHEN %(wake)s::text IS NULL THEN false
             WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
             THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
             ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END
