@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rota.args import ArgsCodec
 from rota.args.alike import SLICE, Row
-from rota.args.strict import INT_MAX, INT_MIN
+from rota.args.strict import INT_MAX, INT_MIN, MAX_DEPTH
 from rota.errors import ArgsError
 
 
@@ -35,8 +35,27 @@ def short(text: Annotated[str, msgspec.Meta(max_length=3)]) -> None:
     del text
 
 
+def nested(ids: list[int], more: dict[str, Any], pair: tuple[int, str]) -> None:
+    del ids, more, pair
+
+
+def raw(data: bytes) -> None:
+    del data
+
+
+def deep(levels: int) -> object:
+    value: object = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
 def nothing() -> None:
     pass
+
+
+def three(a: Any, b: bytes | list[bytes], c: list[Any] | float) -> None:
+    del a, b, c
 
 
 def variadic(*rest: int, **more: int) -> None:
@@ -63,6 +82,10 @@ def one_by_one(codec: ArgsCodec, rows: Sequence[Row], limit: int | None) -> list
         (several, [{"text": "x", "n": 1, "on": True}, {"text": None, "n": 2, "on": False}]),
         (anything, [(1,), ("x",), (1.5,), (True,), (None,)]),
         (nothing, [(), ()]),
+        (anything, [([1, 2.5, True, None, "x"],), ({"a": {"b": [[], {}]}},)]),
+        (nested, [([1, 2], {"a": [[1, "b"]]}, (1, "x")), ([], {}, (2, "y"))]),
+        (nested, [{"pair": (1, "x"), "more": {}, "ids": [1]}]),
+        (short, [("abc",)]),
     ],
 )
 def test_plain_values(function: Callable[..., object], rows: Sequence[Row]) -> None:
@@ -88,6 +111,17 @@ def test_plain_values(function: Callable[..., object], rows: Sequence[Row]) -> N
         (several, (1, None, 0.5), (1, None, float("nan"))),
         (several, (1, None, 0.5), (1, None, float("inf"))),
         (several, (1, None, 0.5), (1, None, 0.5, True)),
+        (anything, ([1],), ([INT_MAX + 1],)),
+        (anything, ([1],), ([float("nan")],)),
+        (anything, ([1],), (["a\0b"],)),
+        (anything, ([1],), ({"a\0b": 1},)),
+        (anything, ([1],), ({1: 1},)),
+        (anything, ([1],), ((1, 2),)),
+        (anything, ([1],), ([Word.A],)),
+        (anything, ([1],), ([b"a"],)),
+        (nested, ([1], {}, (1, "x")), ([1], {}, [1, "x"])),
+        (nested, ([1], {}, (1, "x")), (["1"], {}, (1, "x"))),
+        (short, ("abc",), ("abcd",)),
         (several, (1, "x"), (1, "x" * 100)),
         (anything, (1,), (None, 1)),
     ],
@@ -100,6 +134,23 @@ def test_what_is_refused(function: Callable[..., object], fine: Row, row: Row) -
         one_by_one(codec, [row], limit)
     for rows in ([row], [row, fine], [*[fine] * (SLICE + 1), row]):
         assert codec.encode_alike(rows, limit=limit) is None
+
+
+def test_depth() -> None:
+    """Args that are nested too deeply are refused, also among many."""
+    codec = ArgsCodec(anything, "shop.send")
+    codec.encode((deep(MAX_DEPTH),), {})
+    with pytest.raises(ArgsError):
+        codec.encode((deep(MAX_DEPTH + 1),), {})
+    assert codec.encode_alike([(deep(MAX_DEPTH + 1),)]) is None
+
+
+def test_bytes_of_several_types() -> None:
+    """A bytearray where bytes are declared is refused, also among many."""
+    codec = ArgsCodec(raw, "shop.send")
+    with pytest.raises(ArgsError):
+        codec.encode((bytearray(b"a"),), {})
+    assert codec.encode_alike([(bytearray(b"a"),)]) is None
 
 
 def test_a_parameter_that_is_positional_only() -> None:
@@ -117,8 +168,9 @@ def test_a_parameter_that_is_positional_only() -> None:
         (several, [{"n": 1, "text": "x"}, {"text": "x", "n": 1}]),
         (several, [(1, Word.A)]),  # which is written as text
         (several, [(1, "x", 2)]),
-        (anything, [([1, 2],)]),
-        (short, [("abc",)]),
+        (raw, [(b"abc",)]),
+        (anything, [([INT_MAX],)]),
+        (anything, [(deep(MAX_DEPTH),)]),
         (variadic, [(1, 2)]),
         (variadic, [{"a": 1}]),
     ],
@@ -130,15 +182,24 @@ def test_what_needs_a_closer_look(function: Callable[..., object], rows: Sequenc
     assert one_by_one(codec, rows, None)
 
 
-VALUES = st.one_of(
-    st.integers(), st.text(), st.floats(), st.booleans(), st.none(), st.sampled_from(Word)
+SCALARS = st.one_of(
+    st.integers(), st.text(), st.floats(), st.booleans(), st.none(), st.sampled_from(Word),
+    st.binary(), st.binary().map(bytearray),
+)  # fmt: skip
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner), st.lists(inner).map(tuple), st.dictionaries(st.text(), inner)
+    ),
+    max_leaves=5,
 )
 
 
 @given(st.lists(st.tuples(VALUES, VALUES, VALUES), min_size=1, max_size=4), st.integers(20, 100))
 def test_any_values(rows: Sequence[Row], limit: int) -> None:
     """What is written at once is what is written one by one."""
-    codec = ArgsCodec(several, "shop.send")
-    written = codec.encode_alike(rows, limit=limit)
-    if written is not None:
-        assert written == one_by_one(codec, rows, limit)
+    for function in (several, nested, three):
+        codec = ArgsCodec(function, "shop.send")
+        written = codec.encode_alike(rows, limit=limit)
+        if written is not None:
+            assert written == one_by_one(codec, rows, limit)

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from rota.args import fault, signature, strict
 from rota.args.alike import AlikeCodec, Row
 from rota.args.fault import Fault
-from rota.args.text import args_reader, changed, reader, written
+from rota.args.text import args_decoder, changed, reader, written
 from rota.errors import ArgsError
 
 MAX_ARGS_BYTES: Final = 1_000_000
@@ -73,8 +73,9 @@ class ArgsCodec:
         self._extra = variadic.get(signature.VAR_KEYWORD)
         self._shapes = {each.name: each.shape for each in parameters}
         self._plain = {each.name: each.shape.plain for each in parameters}
-        self._alike = AlikeCodec(parameters)
-        self._decode = args_reader(parameters)
+        decoder = args_decoder(parameters)
+        self._alike = AlikeCodec(parameters, decoder.decode_lines)
+        self._decode = decoder.decode
         # All args are required and positional: a running job has nothing to sort out.
         plain = self._rest is None and self._extra is None
         self._direct = plain and self._lead == len(self._required) == len(self._names)
