@@ -111,14 +111,20 @@ def test_enqueue(where: str) -> None:
     assert two["ratio_to_first"] == pytest.approx(two["rate"] / one["rate"], abs=1e-3)
 
 
-def test_unique(where: str) -> None:
-    """Half of the jobs are new, and the others are skipped or replaced."""
-    figures = bench(where, "unique", "--jobs=2000")["figures"]
-    assert figures["no_keys"]["rate"] > 0
-    for kind, told in (("skip", "skipped"), ("replace", "replaced")):
-        found = figures[kind]
-        assert (found["created"], found[told]) == (1000, 1000)
-        assert found["ratio_to_no_keys"] > 0
+def test_bulk(where: str) -> None:
+    """All ways take their turn in each round; half of the keys are taken."""
+    report = bench(where, "bulk", "--jobs=1000", "--rounds=2")
+    figures = report["figures"]
+    assert list(figures) == ["bare", "no_keys", "skip", "replace"]
+    bare = figures.pop("bare")
+    assert bare["ratio_to_bare"] == bare["least_ratio"] == 1
+    for kind, found in figures.items():
+        ratio = found["ratio_to_bare" if kind == "no_keys" else "ratio_to_no_keys"]
+        assert 0 < found["least_ratio"] <= ratio
+        assert found["rate"] > 0
+        assert found["client_us_per_job"] > 0
+        assert found["taken"] == (None if kind == "no_keys" else 500)
+    assert (bare["server_us_per_job"] is None) is where.startswith("sqlite")
 
 
 def test_latency(where: str) -> None:

@@ -150,7 +150,7 @@ def test_many_args_come_back_as_they_were_written(
     own: bool,  # noqa: FBT001
 ) -> None:
     """Also where there are so many that they are copied, and a backslash would mean something."""
-    args = [f'{{"a":"\\"{number}\\" \\\\ \\t"}}' for number in range(300)]
+    args = [f'{{"a":"\\"{number}\\" \\\\ \\t"}}' for number in range(1100)]
     jobs = enqueued(store, connection, args, own=own)
     assert [job.args for job in connection.run(store.get(jobs))] == args
 

@@ -47,13 +47,14 @@ def test_woken_by_a_job(store: Store, connection: Connection, waker: Waker) -> N
     assert woken_by(waker, lambda: enqueue(store, connection))
 
 
+@pytest.mark.parametrize("count", [1, 300])
 @pytest.mark.parametrize("options", [{"limit": Limit(running=1)}, {"unique": Unique()}])
 def test_woken_by_a_job_with_a_key(
-    store: Store, connection: Connection, waker: Waker, options: dict[str, Any]
+    store: Store, connection: Connection, waker: Waker, options: dict[str, Any], count: int
 ) -> None:
-    """As by any other."""
-    keys = Keys(**{option: ["a"] for option in options})
-    operation = store.enqueue(Order(spec_of(**options), ["{}"], keys))
+    """As by any other, also by many."""
+    keys = Keys(**{option: [f"{number}" for number in range(count)] for option in options})
+    operation = store.enqueue(Order(spec_of(**options), ["{}"] * count, keys))
     assert woken_by(waker, lambda: connection.run(operation))
 
 

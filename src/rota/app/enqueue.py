@@ -4,9 +4,11 @@ A call says which jobs of which task are wanted. What is stored is decided in th
 any connection is touched. The async road differs in its last line.
 """
 
+from dataclasses import replace
+
 from rota.app.middleware import Middleware
 from rota.app.queues import Queues
-from rota.app.task import EnqueueCall, of_many
+from rota.app.task import Alike, EnqueueCall, of_many
 from rota.database.database import Database
 from rota.errors import ArgsError
 from rota.events import Events, JobsEnqueued
@@ -39,13 +41,13 @@ class Enqueuer:
             StoreError: The database refused; nothing was stored.
         """
         if self._middleware.enqueueing:
-            return self._middleware.enqueue(call, self._store)
+            return self._middleware.enqueue(_shown(call), self._store)
         return self._store(call)
 
     async def aenqueue(self, call: EnqueueCall) -> Enqueued:
         """`enqueue` for async code."""
         if self._middleware.enqueueing:
-            return await self._middleware.aenqueue(call, self._astore)
+            return await self._middleware.aenqueue(_shown(call), self._astore)
         return await self._astore(call)
 
     def announce(self, spec: JobSpec, stored: Enqueued) -> Enqueued:
@@ -65,14 +67,27 @@ class Enqueuer:
 
     def _order(self, call: EnqueueCall) -> Order:
         """What a call asks for, with everything decided."""
-        task, limit = call.task, self.max_args_bytes
+        task, args = call.task, self._args(call)
+        keys = None if task.keying is None else task.keying.keys(args)
+        return Order(self.queues.fill(task.spec), args, keys)
+
+    def _args(self, call: EnqueueCall) -> list[str]:
+        codec, limit = call.task.codec, self.max_args_bytes
+        if isinstance(call.jobs, Alike):
+            written = codec.encode_alike(call.jobs.rows, limit=limit)
+            if written is not None:
+                return written
         args: list[str] = []
         for number, (given, named) in enumerate(call.jobs):
             try:
-                args.append(task.codec.encode(given, named, limit=limit))
+                args.append(codec.encode(given, named, limit=limit))
             except ArgsError as error:
                 if not call.many:
                     raise
                 raise of_many(number, error) from None
-        keys = None if task.keying is None else task.keying.keys(args)
-        return Order(self.queues.fill(task.spec), args, keys)
+        return args
+
+
+def _shown(call: EnqueueCall) -> EnqueueCall:
+    """The call as middleware gets it."""
+    return replace(call, jobs=tuple(call.jobs))

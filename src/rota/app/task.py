@@ -58,13 +58,14 @@ class EnqueueCall:
 
     Attributes:
         task: The task, as `using(…)` has left it.
-        jobs: The arguments of each job: one for `enqueue`, all for `enqueue_many`.
+        jobs: The arguments of each job: one for `enqueue`, all for `enqueue_many`. Middleware gets
+            a tuple.
         conn: The caller's connection, or `None`.
         many: Whether this is `enqueue_many`.
     """
 
     task: "Task[..., Any, Any]"
-    jobs: tuple[Arguments, ...]
+    jobs: Sequence[Arguments]
     conn: object = None
     many: bool = False
 
@@ -328,16 +329,42 @@ def _connection(conn: object, otherwise: object) -> object:
     return otherwise if conn is NOT_GIVEN else conn
 
 
-def _arguments_of_many(jobs: Iterable[Sequence[Any] | Mapping[str, Any]]) -> tuple[Arguments, ...]:
+class Alike(Sequence[Arguments]):
+    """The arguments of many jobs, which are all tuples or all dicts.
+
+    The pairs are made when they are asked for: many at once would cost more than all that is done
+    with them.
+    """
+
+    def __init__(self, rows: tuple[tuple[Any, ...] | dict[str, Any], ...]) -> None:
+        self.rows = rows
+
+    @overload
+    def __getitem__(self, at: int) -> Arguments: ...
+    @overload
+    def __getitem__(self, at: slice) -> Self: ...
+    def __getitem__(self, at: int | slice) -> Arguments | Self:
+        if isinstance(at, slice):
+            return type(self)(self.rows[at])
+        row = self.rows[at]
+        return ((), row) if isinstance(row, dict) else (row, NO_NAMES)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def _arguments_of_many(
+    jobs: Iterable[Sequence[Any] | Mapping[str, Any]],
+) -> Sequence[Arguments]:
     """The arguments of each job of an `enqueue_many`.
 
     Raises:
         ArgsError: One of them is neither a tuple (or list) nor a dict.
     """
-    return tuple(
-        (job, NO_NAMES) if type(job) is tuple else _arguments(number, job)
-        for number, job in enumerate(jobs)
-    )
+    given = tuple(jobs)
+    if set(map(type, given)) in ({tuple}, {dict}):
+        return Alike(given)  # type: ignore[arg-type]
+    return tuple(_arguments(number, job) for number, job in enumerate(given))
 
 
 def _arguments(number: int, job: object) -> Arguments:

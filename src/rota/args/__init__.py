@@ -4,7 +4,8 @@ The model. A task's signature is read once; from it come a binder (names for pos
 msgspec decoder, and for each parameter the rules its values are compared by. To enqueue, the args
 are bound, written as JSON, read back exactly as the worker will read them, and compared with what
 was given. A value that does not come back the same is refused while the caller can still change it.
-Values of plain scalar types cannot change on the way, so they skip the round trip.
+Values of plain scalar types cannot change on the way, so they skip the round trip. The args of many
+jobs are checked together, as long as nothing about them needs a closer look (`rota.args.alike`).
 
 What can fail: a signature that cannot be served, args that do not fit it, values that JSON or a
 database would change silently (NaN, NUL, integers beyond 64 bits, naive datetimes, a tuple without

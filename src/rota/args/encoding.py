@@ -1,14 +1,15 @@
 """The codecs: binding and writing when a job is enqueued, reading when it runs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NoReturn
 
 import msgspec
 from msgspec import UNSET
 
 from rota.args import fault, signature, strict
+from rota.args.alike import AlikeCodec, Row
 from rota.args.fault import Fault
-from rota.args.text import args_reader, changed, reader, written
+from rota.args.text import args_decoder, changed, reader, written
 from rota.errors import ArgsError
 
 MAX_ARGS_BYTES: Final = 1_000_000
@@ -29,7 +30,7 @@ class ArgsCodec:
     """
 
     __slots__ = (
-        "_by_name", "_decode", "_direct", "_extra", "_lead", "_names", "_plain", "_positional",
+        "_alike", "_by_name", "_decode", "_direct", "_extra", "_lead", "_names", "_plain", "_positional",
         "_positional_only", "_required", "_rest", "_shapes", "_subject", "context_parameter",
     )  # fmt: skip
 
@@ -72,7 +73,9 @@ class ArgsCodec:
         self._extra = variadic.get(signature.VAR_KEYWORD)
         self._shapes = {each.name: each.shape for each in parameters}
         self._plain = {each.name: each.shape.plain for each in parameters}
-        self._decode = args_reader(parameters)
+        decoder = args_decoder(parameters)
+        self._alike = AlikeCodec(parameters, decoder.decode_lines)
+        self._decode = decoder.decode
         # All args are required and positional: a running job has nothing to sort out.
         plain = self._rest is None and self._extra is None
         self._direct = plain and self._lead == len(self._required) == len(self._names)
@@ -115,6 +118,17 @@ class ArgsCodec:
                 "elsewhere and pass a reference, or raise max_args_bytes"
             )
         return data.decode()
+
+    def encode_alike(
+        self, rows: Sequence[Row], *, limit: int | None = MAX_ARGS_BYTES
+    ) -> list[str] | None:
+        """What `encode` writes for each of many jobs, or None if one needs a closer look.
+
+        Args:
+            rows: All tuples of positional arguments, or all dicts of keyword arguments.
+            limit: As of `encode`.
+        """
+        return self._alike.encode(rows, limit)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ _SCALARS: Final[dict[type[shapes.Type], type]] = {
     shapes.BoolType: bool,
     shapes.NoneType: type(None),
 }
+_BYTES: Final = (shapes.BytesType, shapes.ByteArrayType, shapes.MemoryViewType)
 _KEYS: Final = (shapes.StrType, shapes.AnyType, shapes.EnumType, shapes.LiteralType)
 
 
@@ -36,11 +37,13 @@ class Shape:
         annotation: As msgspec takes it.
         plain: Types whose values, if they are of exactly that type, always come back the same.
         comparison: The rules for every other value.
+        binary: Whether it has bytes in it, of which there are several types.
     """
 
     annotation: object
     plain: frozenset[type]
     comparison: strict.Comparison
+    binary: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +155,8 @@ def shape_of(annotation: object, subject: str) -> Shape:
         raise ArgsError(f"{subject} has an annotation that cannot be served: {error}") from error
     exact = False
     names: set[str] = set()
-    for node in _nodes(root, set()):
+    nodes = list(_nodes(root, set()))
+    for node in nodes:
         match node:
             case shapes.AnyType():
                 exact = True
@@ -174,7 +178,8 @@ def shape_of(annotation: object, subject: str) -> Shape:
                 names.update(field.encode_name for field in fields)
             case _:
                 pass
-    return Shape(annotation, _plain(root), strict.Comparison(exact, frozenset(names)))
+    comparison = strict.Comparison(exact, frozenset(names))
+    return Shape(annotation, _plain(root), comparison, any(isinstance(n, _BYTES) for n in nodes))
 
 
 def _parameter(each: Declared, annotation: object, subject: str) -> Parameter:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
+from itertools import repeat
 from math import isfinite
-from operator import ne
+from operator import contains, ne
 from typing import Final
 from uuid import UUID
 
@@ -89,6 +90,33 @@ REASONS: Final[dict[type, Callable[..., str | None]]] = {
     msgspec.UnsetType: _fine,
 }
 """For each scalar type: why a value cannot be stored, or None if it can."""
+
+
+def all_fine(values: Sequence[object], kinds: frozenset[type]) -> bool:
+    """Whether all of these scalars are of exactly one of these types, and can be stored."""
+    found = set(map(type, values))
+    if not found <= kinds:
+        return False
+    return all(
+        _ALL_FINE[kind](values if len(found) == 1 else [v for v in values if type(v) is kind])
+        for kind in found
+    )
+
+
+def _texts(values: Sequence[str]) -> bool:
+    if any(map(contains, values, repeat("\0"))):
+        return False
+    return all(map(str.isascii, values)) or all(_text(value) is None for value in values)
+
+
+_ALL_FINE: Final[dict[type, Callable[..., bool]]] = {
+    int: lambda values: min(values) >= INT_MIN and max(values) <= INT_MAX,
+    str: _texts,
+    float: lambda values: all(map(isfinite, values)),
+    bool: lambda _: True,
+    type(None): lambda _: True,
+}
+"""What `REASONS` asks of single values, for many at once."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """JSON text: the one encoder, the decoders, and the proof that what is written comes back."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 import msgspec
@@ -37,7 +37,8 @@ def _built(kind: type, tree: object) -> object:
     return models.read(kind, tree) if models.is_model_class(kind) else tree
 
 
-_encode: Final = msgspec.json.Encoder(enc_hook=_encodable).encode
+_encoder: Final = msgspec.json.Encoder(enc_hook=_encodable)
+_encode: Final = _encoder.encode
 
 
 def reader(annotation: object) -> Read:
@@ -45,8 +46,8 @@ def reader(annotation: object) -> Read:
     return msgspec.json.Decoder(annotation, dec_hook=_built).decode
 
 
-def args_reader(parameters: tuple[Parameter, ...]) -> Callable[[str | bytes], msgspec.Struct]:
-    """Return the function that reads one JSON object of args, as a Struct in their order.
+def args_decoder(parameters: Sequence[Parameter]) -> "msgspec.json.Decoder[msgspec.Struct]":
+    """Return what reads JSON objects of args, each as a Struct in their order.
 
     The fields of the Struct have names of their own because a parameter may be called anything,
     and in JSON they have the parameters' names. What was not given is UNSET.
@@ -64,7 +65,7 @@ def args_reader(parameters: tuple[Parameter, ...]) -> Callable[[str | bytes], ms
         forbid_unknown_fields=True,
         rename={f"p{number}": each.name for number, each in enumerate(parameters)},
     )
-    return msgspec.json.Decoder(struct, dec_hook=_built).decode
+    return msgspec.json.Decoder(struct, dec_hook=_built)
 
 
 def written(given: T, compare: Callable[[T, T], Fault | None]) -> bytes | Fault:
@@ -83,6 +84,11 @@ def written(given: T, compare: Callable[[T, T], Fault | None]) -> bytes | Fault:
     except RecursionError:
         found = _too_deep()
     return found or Fault(f"cannot be written as JSON ({name}); pass plain values")
+
+
+def written_lines(values: Iterable[object]) -> bytes:
+    """Return the values as JSON, each with a newline behind it, which JSON text never holds."""
+    return _encoder.encode_lines(values)
 
 
 def changed(

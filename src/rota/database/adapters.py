@@ -101,9 +101,10 @@ def psycopg(connection: Any) -> Blocking:
                         return cursor.fetchall()
                     except ProgrammingError:
                         return _none(cursor)
-                case Copy(statement, block):
+                case Copy(statement, blocks):
                     with Cursor(connection).copy(statement.text) as copy:
-                        copy.write(block)
+                        for block in blocks:
+                            copy.write(block)
                     return ()
                 case _:
                     raise _unknown(request)  # noqa: TRY301
@@ -128,9 +129,10 @@ def psycopg_async(connection: Any) -> Awaiting:
                         return await cursor.fetchall()
                     except ProgrammingError:
                         return _none(cursor)
-                case Copy(statement, block):
+                case Copy(statement, blocks):
                     async with AsyncCursor(connection).copy(statement.text) as copy:
-                        await copy.write(block)
+                        for block in blocks:
+                            await copy.write(block)
                     return ()
                 case _:
                     raise _unknown(request)  # noqa: TRY301

@@ -12,7 +12,7 @@ I/O-free generators). A failed request is thrown into the generator at its `yiel
 
 import functools
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, Flag, auto
 from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar
@@ -102,10 +102,13 @@ class Query(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Stream a block of text rows into a table by PostgreSQL's COPY; gives back no rows."""
+    """Stream text rows into a table by PostgreSQL's COPY; gives back no rows.
+
+    The blocks may be made while the server works on those before.
+    """
 
     statement: Statement
-    block: str
+    blocks: Iterable[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -567,3 +567,59 @@ def test_turns_beside_an_old_snapshot(db: Database) -> None:
     [found] = db.own.run(db.store.get([keyed[0].id]))
     assert found.iteration == 50
     old.rollback()
+
+
+# Many ---------------------------------------------------------------------------------------------
+
+MANY = 300
+"""So many jobs are copied."""
+
+
+def many(keys: list[str], args: list[str] | None = None, **options: Any) -> Order:
+    """An order of a job for each key, with its number as args."""
+    spec = JobSpec("shop.send", **{"unique": REPLACE, **options})
+    return Order(spec, args or [f"{number}" for number in range(len(keys))], Keys(unique=keys))
+
+
+@pytest.mark.parametrize("conflict", ["skip", "replace"])
+def test_many_of_which_half_are_taken(db: Database, conflict: str) -> None:
+    """The log gets the new jobs, and where they replace others new entries of those."""
+    unique = Unique(on_conflict=conflict)
+    keys = [f"{number}" for number in range(2 * MANY)]
+    before = db.own.run(db.store.enqueue(many(keys[::2], unique=unique)))
+    stored = db.own.run(db.store.enqueue(many(keys, unique=unique)))
+    assert stored[::2] == before
+    met = stored.skipped if conflict == "skip" else stored.replaced
+    assert (met, stored.created) == (before, stored[1::2])
+    entries = MANY if conflict == "replace" else 0
+    assert db.one("SELECT count(*) FROM rota.log") == 2 * MANY + entries
+    args = [record.args for record in db.own.run(db.store.get(stored))]
+    assert args[1::2] == [f"{number}" for number in range(1, 2 * MANY, 2)]
+    assert args[::2] == [f"{2 * number if entries else number}" for number in range(MANY)]
+    assert right(db)
+
+
+def test_many_keys_are_stored_as_they_are(db: Database) -> None:
+    """Also where the characters of a key mean something to COPY, each job in its own lane."""
+    odd = ("\t", "\n", "\r", "\\", "\\N", "\\.", "\v", "grüße 你好 🌍", "\x01")
+    keys = [f"{number}{odd[number % len(odd)]}{number}" for number in range(MANY)]
+    order = many(keys)
+    fair = [f"{number % 7}" for number in range(MANY)]
+    jobs = db.own.run(db.store.enqueue(order._replace(keys=Keys(unique=keys, fair=fair))))
+    found = db.admin.execute(
+        "SELECT job.id, job.unique_key, lane.fair, job.args::text FROM rota.log AS job"
+        " JOIN rota.lane ON lane.id = job.lane ORDER BY job.id"
+    ).fetchall()
+    assert found == list(zip(jobs, keys, fair, order.args, strict=True))
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_no_key_without_its_job(db: Database, own: bool) -> None:  # noqa: FBT001
+    """Where many cannot be stored no key is taken, also if each statement is a transaction."""
+    keys = [f"{number}" for number in range(MANY)]
+    order = many(keys, ["1"] * (MANY - 1) + ["this is no JSON"])
+    operation = db.store.enqueue(order)
+    with pytest.raises(StoreError):
+        _ = db.own.run(operation) if own else db.inside(db.admin, operation)
+    assert db.one("SELECT count(*) FROM rota.unique_key") == 0
+    assert db.one("SELECT count(*) FROM rota.log") == 0

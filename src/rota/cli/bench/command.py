@@ -3,7 +3,7 @@
 import click
 
 from rota.cli.bench.long import hold, soak
-from rota.cli.bench.rates import counts, drain, enqueue, limits, scale, unique
+from rota.cli.bench.rates import bulk, counts, drain, enqueue, limits, scale
 from rota.cli.bench.times import delayed, idle, latency, retries, trickle
 
 
@@ -24,7 +24,7 @@ def bench() -> None:
 for command in (
     drain,
     enqueue,
-    unique,
+    bulk,
     latency,
     trickle,
     hold,

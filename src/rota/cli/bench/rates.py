@@ -178,18 +178,23 @@ def counts(*, sizes: tuple[int, ...], finished: bool, **where: Unpack[Where]) ->
 
 @click.command()
 @click.option("--jobs", type=click.IntRange(1000), default=100_000, show_default=True,
-              help="For one enqueue_many; half of their keys are taken.")  # fmt: skip
+              help="For one call.")  # fmt: skip
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True,
+              help="Turns of all ways.")  # fmt: skip
 @options
-def unique(*, jobs: int, **where: Unpack[Where]) -> None:
-    """Enqueue many unique jobs, of which half meet a job with their key: skipped, and replaced.
+def bulk(*, jobs: int, rounds: int, **where: Unpack[Where]) -> None:
+    """Enqueue many at once, next to a bare COPY; also unique jobs, of which half meet one of their key.
 
     \b
     Example:
-      rota bench unique --private
+      rota bench bulk --private
     """
-    from rota.measure.bench.unique import unique as run
+    from rota.measure.bench.bulk import bulk as run
 
-    measure("unique", where, lambda scratch, progress: run(scratch, jobs=jobs, progress=progress))
+    measure(
+        "bulk", where,
+        lambda scratch, progress: run(scratch, jobs=jobs, rounds=rounds, progress=progress),
+    )  # fmt: skip
 
 
 @click.command()

@@ -269,9 +269,10 @@ class PostgresConnection:
                     # Not `cursor.description`, which makes an object of every column.
                     given = cursor.pgresult
                     return cursor.fetchall() if given is not None and given.nfields else ()
-                case Copy(statement, block):
+                case Copy(statement, blocks):
                     with self.raw().cursor().copy(statement.text) as copy:
-                        copy.write(block)
+                        for block in blocks:
+                            copy.write(block)
                     return ()
                 case Apart(operation):
                     return self._apart(operation)

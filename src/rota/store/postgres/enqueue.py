@@ -23,7 +23,9 @@ from rota.store.operation import (
     Steps,
     surroundings,
 )
+from rota.store.postgres.copying import COPY_FROM, blocks, middle
 from rota.store.postgres.enqueue_keyed import enqueue_keyed
+from rota.store.postgres.ids import taken
 from rota.store.postgres.lanes import apart, ensure_lane
 from rota.store.postgres.layout import LOG_SEGMENTS
 from rota.store.postgres.statements import CHUNK, sql
@@ -43,9 +45,6 @@ ENQUEUE_LATER = sql("enqueue/enqueue_later")
 TIME_HAS_COME = sql("enqueue/time_has_come")
 COPY_PREPARE = sql("enqueue/copy_prepare")
 COPY_LOG = sql("enqueue/copy_log")
-
-COPY_FROM = 200
-"""From how many jobs on COPY is faster than an INSERT."""
 
 CLOCKS_APART = 60.0
 """Seconds by which a producer's clock may be behind the server's, which decides what is past."""
@@ -168,18 +167,10 @@ def _copy(spec: JobSpec, args: Sequence[str]) -> Steps[list[JobId]]:
     }
     [(lane, segment, ids, _, *preset)] = yield from _in_lane(spec, Query(COPY_PREPARE, params))
     attempts, limit = spec.attempts(preset[0]), spec.time_limit(preset[1])
-    timeout = r"\N" if limit is None else repr(limit)
-    middle = f"\t{lane}\t{segment}\t{attempts}\t{timeout}\t{_escape(spec.task)}\t"
-    # JSON text holds no tab and no newline, so the backslash is the only character that COPY
-    # reads differently.
-    escaped = [_escape(text) if "\\" in text else text for text in args]
-    rows = [f"{job}{middle}{text}\n" for job, text in zip(ids, escaped, strict=True)]
-    yield Copy(COPY_LOG, "".join(rows))
-    return [JobId(job) for job in ids]
-
-
-def _escape(text: str) -> str:
-    return text.replace("\\", "\\\\")
+    same = middle((lane, segment, attempts, limit, spec.task))
+    jobs = taken(ids, len(args))
+    yield Copy(COPY_LOG, blocks(jobs, same, args))
+    return jobs
 
 
 def _in_lane(spec: JobSpec, query: Query) -> Steps[Rows]:

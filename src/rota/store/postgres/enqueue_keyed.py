@@ -15,19 +15,21 @@ makes PostgreSQL refuse the statement. Two transactions that enqueue the same ke
 different orders, can deadlock; PostgreSQL then ends one of them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import compress
 from typing import NamedTuple
 
 import msgspec
 
 from rota.errors import JobExists, StoreUnavailable
-from rota.model.enqueued import Enqueued, Placed, Placing
+from rota.model.enqueued import Enqueued, Placing
 from rota.model.job import JobId, JobSpec, Keys, Order
 from rota.model.unique import OnConflict, Unique
 from rota.store.operation import (
     Begin,
+    Copy,
     Operation,
     Rows,
     Stepped,
@@ -35,6 +37,8 @@ from rota.store.operation import (
     operation,
     surroundings,
 )
+from rota.store.postgres.copying import COPY_FROM, keyed_blocks, middle
+from rota.store.postgres.ids import taken
 from rota.store.postgres.lanes import apart, ensure_lane, find_lanes
 from rota.store.postgres.statements import CHUNK, sql
 
@@ -43,6 +47,8 @@ KEYED_LANE = sql("enqueue/keyed_lane")
 KEYED_MARK = sql("enqueue/keyed_mark")
 KEYED_IDS = sql("enqueue/keyed_ids")
 KEYED_NOW = sql("enqueue/keyed_now")
+KEYED_TAKE = sql("enqueue/keyed_take")
+COPY_LOG_KEYED = sql("enqueue/copy_log_keyed")
 KEYED_LATER = sql("enqueue/keyed_later")
 KEYED_REPLACE_NOW = sql("enqueue/keyed_replace_now")
 KEYED_REPLACE_LATER = sql("enqueue/keyed_replace_later")
@@ -55,12 +61,44 @@ ROUNDS = 10
 
 
 class Wanted(NamedTuple):
-    """One job to be stored. Of several with one key, the one that counts."""
+    """Jobs to be stored, in columns; of several with one key, the one that counts.
 
-    job: int
-    key: str | None
-    lane: int
-    args: str
+    `keys` are their unique keys, in order; `None` where they have none.
+    """
+
+    jobs: Sequence[int]
+    keys: Sequence[str] | None
+    lanes: Sequence[int]
+    args: Sequence[str]
+
+    def only(self, wanted: Sequence[bool]) -> "Wanted":
+        """Those for which this says so."""
+        return Wanted(
+            list(compress(self.jobs, wanted)),
+            None if self.keys is None else list(compress(self.keys, wanted)),
+            list(compress(self.lanes, wanted)),
+            list(compress(self.args, wanted)),
+        )
+
+    def chunks(self) -> "Iterator[Wanted]":
+        """As many as a statement stores, and so on."""
+        for start in range(0, len(self.jobs), CHUNK):
+            part = slice(start, start + CHUNK)
+            keys = None if self.keys is None else self.keys[part]
+            yield Wanted(self.jobs[part], keys, self.lanes[part], self.args[part])
+
+
+class Found:
+    """Which job has which key, and what was done for it."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, JobId] = {}
+        self.placings: dict[str, Placing] = {}
+
+    def add(self, keys: Sequence[str], jobs: Iterable[JobId], placing: Placing) -> None:
+        """The same was done for all of these keys."""
+        self.jobs.update(zip(keys, jobs, strict=True))
+        self.placings.update(dict.fromkeys(keys, placing))
 
 
 def enqueue_keyed(order: Order) -> Operation[Enqueued]:
@@ -76,21 +114,22 @@ def _enqueue(order: Order) -> Steps[Enqueued]:
         return Enqueued()
     spec = yield from _with_preset(spec)
     lanes = yield from _lanes(spec, keys, len(args))
-    [(ids, now)] = yield KEYED_IDS(count=len(args))
+    [(run, now)] = yield KEYED_IDS(count=len(args))
+    ids = taken(run, len(args))
     if spec.at is not None and spec.at.timestamp() <= now:
         spec = replace(spec, at=None)
     if order.unique is None:
-        wanted = [
-            Wanted(job, None, lane, text) for job, lane, text in zip(ids, lanes, args, strict=True)
-        ]
-        yield from _insert(spec, wanted, None)
-        return Enqueued(map(JobId, ids))
+        yield from _insert(spec, Wanted(ids, None, lanes, args), None, copy=False)
+        return Enqueued(ids)
     unique, given = order.unique
     names, until = unique.in_period(given, now)
-    wanted = _distinct(unique, ids, names, lanes, args)
-    lasting = len(args) > 1 or (yield from surroundings()).inside
-    placed = yield from _place(spec, unique, wanted, until, lasting=lasting)
-    return Enqueued.of(_answer(unique, ids, names, placed))
+    wanted = _distinct(unique, Wanted(ids, names, lanes, args), names)
+    where = yield from surroundings()
+    lasting = len(args) > 1 or where.inside
+    # A caller's transaction may be one for each statement: a key would stay without its job.
+    copy = where.copy and not where.inside and not spec.later
+    found = yield from _place(spec, unique, wanted, until, lasting=lasting, copy=copy)
+    return _answer(unique, ids, names, found)
 
 
 def _with_preset(spec: JobSpec) -> Steps[JobSpec]:
@@ -122,131 +161,151 @@ def mark_keyed(lane: int) -> Steps[None]:
     yield KEYED_MARK(lane=lane)
 
 
-def _distinct(
-    unique: Unique,
-    ids: Sequence[int],
-    keys: Sequence[str],
-    lanes: Sequence[int],
-    args: Sequence[str],
-) -> list[Wanted]:
+def _distinct(unique: Unique, given: Wanted, keys: Sequence[str]) -> Wanted:
     """One job per key, in the order of the keys: what enqueues one after the other would leave.
 
     Raises:
         JobExists: Two have the same key, and that is an error.
     """
-    found: dict[str, Wanted] = {}
-    for job, key, lane, text in zip(ids, keys, lanes, args, strict=True):
-        first = found.get(key)
-        if first is None:
-            found[key] = Wanted(job, key, lane, text)
-        elif unique.on_conflict == OnConflict.RAISE:
-            message = f"two jobs of one enqueue_many have the key {key!r}; nothing was stored"
-            raise JobExists(message)
-        elif unique.replaces:
-            found[key] = Wanted(first.job, key, lane, text)
-    return [found[key] for key in sorted(found)]
+    lanes, args = list(given.lanes), list(given.args)
+    first = {key: place for place, key in reversed(list(enumerate(keys)))}
+    if len(first) < len(keys):
+        for place, key in enumerate(keys):
+            if first[key] == place:
+                continue
+            if unique.on_conflict == OnConflict.RAISE:
+                message = f"two jobs of one enqueue_many have the key {key!r}; nothing was stored"
+                raise JobExists(message)
+            if unique.replaces:
+                lanes[first[key]], args[first[key]] = lanes[place], args[place]
+    names = sorted(first)
+    places = [first[key] for key in names]
+    return Wanted(
+        [given.jobs[place] for place in places],
+        names,
+        [lanes[place] for place in places],
+        [args[place] for place in places],
+    )
 
 
-def _answer(
-    unique: Unique, ids: Sequence[int], keys: Sequence[str], placed: dict[str, Placed]
-) -> list[Placed]:
-    answer = []
-    for job, key in zip(ids, keys, strict=True):
-        one = placed[key]
-        if one.placing is Placing.CREATED and one.job != job:
-            # A second one of a key that was free.
-            again = Placing.REPLACED if unique.replaces else Placing.SKIPPED
-            one = one._replace(placing=again)
-        answer.append(one)
-    return answer
+def _answer(unique: Unique, ids: Sequence[JobId], keys: Sequence[str], found: Found) -> Enqueued:
+    jobs = [found.jobs[key] for key in keys]
+    placings = [found.placings[key] for key in keys]
+    if len(found.jobs) < len(keys):
+        again = Placing.REPLACED if unique.replaces else Placing.SKIPPED
+        for place, job in enumerate(ids):
+            if placings[place] is Placing.CREATED and jobs[place] != job:
+                # A second one of a key that was free.
+                placings[place] = again
+    return Enqueued(jobs, placings)
 
 
 def _place(
-    spec: JobSpec, unique: Unique, wanted: list[Wanted], until: datetime | None, *, lasting: bool
-) -> Steps[dict[str, Placed]]:
+    spec: JobSpec,
+    unique: Unique,
+    wanted: Wanted,
+    until: datetime | None,
+    *,
+    lasting: bool,
+    copy: bool,
+) -> Steps[Found]:
     """Store jobs with different keys, in the order of the keys; what became of each.
 
-    `lasting` are locks that stay after the statement that takes them.
+    `lasting` are locks that stay after the statement that takes them; `copy`: many may be copied.
     """
-    placed: dict[str, Placed] = {}
+    found = Found()
     for _ in range(ROUNDS):
-        created = yield from _insert(spec, wanted, until)
-        for each in wanted:
-            if each.job in created and each.key is not None:
-                placed[each.key] = Placed(JobId(each.job), Placing.CREATED)
-        wanted = [each for each in wanted if each.job not in created]
-        yield from _meet(spec, unique, wanted, placed, lasting=lasting)
-        wanted = [each for each in wanted if each.key not in placed]
-        if not wanted:
-            return placed
-    message = f"the key {wanted[0].key!r} is taken and freed again all the time; try again"
+        created = yield from _insert(spec, wanted, until, copy=copy)
+        new = wanted.only([job in created for job in wanted.jobs])
+        found.add(_keys(new), map(JobId, new.jobs), Placing.CREATED)
+        wanted = _others(wanted, found)
+        yield from _meet(spec, unique, wanted, found, lasting=lasting)
+        wanted = _others(wanted, found)
+        if not wanted.jobs:
+            return found
+    message = f"the key {_keys(wanted)[0]!r} is taken and freed again all the time; try again"
     raise StoreUnavailable(message)
 
 
 def _meet(
-    spec: JobSpec,
-    unique: Unique,
-    wanted: list[Wanted],
-    placed: dict[str, Placed],
-    *,
-    lasting: bool,
+    spec: JobSpec, unique: Unique, wanted: Wanted, found: Found, *, lasting: bool
 ) -> Steps[None]:
-    """Find the jobs of the keys that were not free; a key that is free again is not placed."""
+    """Find the jobs of the keys that were not free; a key that is free again is not found."""
     if unique.replaces:
-        for chunk in _chunks(wanted):
+        for chunk in wanted.chunks():
             waiting = (yield from _lock_waiting(spec, chunk)) if lasting else chunk
-            for key, job, _ in (yield from _replace(spec, unique, waiting)):
-                placed[key] = Placed(JobId(job), Placing.REPLACED)
-    for chunk in _chunks([each for each in wanted if each.key not in placed]):
-        for key, job in (yield KEYED_FIND(task=spec.task, keys=_keys(chunk))):
-            if unique.on_conflict == OnConflict.RAISE:
-                yield from _undo(spec, placed)
-                message = f"job {job} of task {spec.task!r} has the key {key!r}; nothing was stored"
-                raise JobExists(message, job)
-            placed[key] = Placed(JobId(job), Placing.SKIPPED)
+            keys, jobs = yield from _replace(spec, unique, waiting)
+            found.add(keys, jobs, Placing.REPLACED)
+    for chunk in _others(wanted, found).chunks():
+        [(jobs,)] = yield KEYED_FIND(task=spec.task, keys=_json(chunk))
+        held = [job is not None for job in jobs]
+        keys, jobs = list(compress(_keys(chunk), held)), list(compress(jobs, held))
+        if jobs and unique.on_conflict == OnConflict.RAISE:
+            yield from _undo(spec, found)
+            [key, job] = keys[0], jobs[0]
+            message = f"job {job} of task {spec.task!r} has the key {key!r}; nothing was stored"
+            raise JobExists(message, job)
+        found.add(keys, jobs, Placing.SKIPPED)
 
 
-def _insert(spec: JobSpec, wanted: list[Wanted], until: datetime | None) -> Steps[set[int]]:
+def _others(wanted: Wanted, found: Found) -> Wanted:
+    """Those of whose key nothing is known yet."""
+    return wanted.only([key not in found.jobs for key in _keys(wanted)])
+
+
+def _insert(
+    spec: JobSpec, wanted: Wanted, until: datetime | None, *, copy: bool
+) -> Steps[set[int]]:
     """Store those whose keys are free; their ids."""
     created: set[int] = set()
-    for chunk in _chunks(wanted):
-        params = {
-            **_options(spec),
-            "jobs": _numbers([each.job for each in chunk]),
-            **_lists(chunk),
-            "until": until,
-        }
-        if spec.later:
-            rows = yield KEYED_LATER(**params, delay=spec.delay, at=spec.at)
+    for chunk in wanted.chunks():
+        params = {**_options(spec), "jobs": _numbers(chunk.jobs), **_lists(chunk), "until": until}
+        if copy and len(chunk.jobs) >= COPY_FROM:
+            [(ids, segment, _)] = yield KEYED_TAKE(**params)
+            yield from _copy(spec, chunk, frozenset(ids), segment)
+        elif spec.later:
+            [(ids, _)] = yield KEYED_LATER(**params, delay=spec.delay, at=spec.at)
         else:
-            rows = yield KEYED_NOW(**params)
-        created.update(row[0] for row in rows)
+            [(ids, _)] = yield KEYED_NOW(**params)
+        created.update(ids)
     return created
 
 
-def _lock_waiting(spec: JobSpec, wanted: Sequence[Wanted]) -> Steps[Sequence[Wanted]]:
+def _copy(spec: JobSpec, wanted: Wanted, ids: frozenset[int], segment: int) -> Steps[None]:
+    """Append the jobs with these ids, whose keys were taken right before."""
+    new = wanted.only([job in ids for job in wanted.jobs])
+    rows = sorted(zip(new.jobs, new.lanes, _keys(new), new.args, strict=True))
+    same = middle((segment, spec.max_attempts, spec.timeout, spec.task))
+    yield Copy(COPY_LOG_KEYED, keyed_blocks(rows, same))
+
+
+def _lock_waiting(spec: JobSpec, wanted: Wanted) -> Steps[Wanted]:
     """Lock the keys of those whose jobs have not started; these."""
-    [(keys,)] = yield KEYED_LOCK_WAITING(task=spec.task, keys=_keys(wanted))
+    [(keys,)] = yield KEYED_LOCK_WAITING(task=spec.task, keys=_json(wanted))
     locked = frozenset(keys)
-    return [each for each in wanted if each.key in locked]
+    return wanted.only([key in locked for key in _keys(wanted)])
 
 
-def _replace(spec: JobSpec, unique: Unique, wanted: Sequence[Wanted]) -> Steps[Rows]:
-    if not wanted:
-        return ()
+def _replace(
+    spec: JobSpec, unique: Unique, wanted: Wanted
+) -> Steps[tuple[Sequence[str], Sequence[JobId]]]:
+    """Give the jobs of these keys that have not started new args; which these are."""
+    if not wanted.jobs:
+        return (), ()
     params = {**_options(spec), **_lists(wanted)}
-    if not spec.later:
-        return (yield KEYED_REPLACE_NOW(**params))
-    return (
-        yield KEYED_REPLACE_LATER(**params, delay=spec.delay, at=spec.at, cap=unique.cap_seconds)
-    )
+    if spec.later:
+        times = {"delay": spec.delay, "at": spec.at, "cap": unique.cap_seconds}
+        [(keys, jobs, _)] = yield KEYED_REPLACE_LATER(**params, **times)
+    else:
+        [(keys, jobs, _)] = yield KEYED_REPLACE_NOW(**params)
+    return keys, jobs
 
 
-def _undo(spec: JobSpec, placed: dict[str, Placed]) -> Steps[None]:
+def _undo(spec: JobSpec, found: Found) -> Steps[None]:
     """Take back what was created: the caller's transaction may go on."""
-    created = {key: one.job for key, one in placed.items() if one.placing is Placing.CREATED}
-    if created:
-        yield KEYED_UNDO(task=spec.task, keys=list(created), jobs=list(created.values()))
+    keys = [key for key, placing in found.placings.items() if placing is Placing.CREATED]
+    if keys:
+        yield KEYED_UNDO(task=spec.task, keys=keys, jobs=[found.jobs[key] for key in keys])
 
 
 def _options(spec: JobSpec) -> dict[str, object]:
@@ -259,22 +318,21 @@ def _options(spec: JobSpec) -> dict[str, object]:
     }
 
 
-def _lists(wanted: Sequence[Wanted]) -> dict[str, object]:
+def _lists(wanted: Wanted) -> dict[str, object]:
     return {
-        "keys": None if wanted[0].key is None else _keys(wanted),
-        "lanes": _numbers([each.lane for each in wanted]),
-        "args": f"[{','.join([each.args for each in wanted])}]",
+        "keys": None if wanted.keys is None else _json(wanted),
+        "lanes": _numbers(wanted.lanes),
+        "args": f"[{','.join(wanted.args)}]",
     }
 
 
-def _keys(wanted: Sequence[Wanted]) -> str:
-    return msgspec.json.encode([each.key for each in wanted]).decode()
+def _keys(wanted: Wanted) -> Sequence[str]:
+    return wanted.keys or ()
+
+
+def _json(wanted: Wanted) -> str:
+    return msgspec.json.encode(wanted.keys).decode()
 
 
 def _numbers(values: Sequence[int]) -> str:
     return f"{{{','.join(map(str, values))}}}"
-
-
-def _chunks(wanted: Sequence[Wanted]) -> Iterator[Sequence[Wanted]]:
-    for start in range(0, len(wanted), CHUNK):
-        yield wanted[start : start + CHUNK]

@@ -24,10 +24,10 @@ WITH wanted AS MATERIALIZED (
     INSERT INTO rota.tally (slot, lane, state, jobs)
     SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane, 'scheduled', count(*)
     FROM job GROUP BY lane
-), wake AS (
-    SELECT CASE WHEN %(wake)s::text IS NULL THEN false
-                WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
-                THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
-                ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END AS sent
 )
-SELECT job.id, wake.sent FROM job, wake
+SELECT coalesce(stored.ids, '{}'),
+       CASE WHEN %(wake)s::text IS NULL THEN false
+            WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
+            THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
+            ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END
+FROM (SELECT array_agg(id) AS ids FROM job) AS stored

@@ -23,10 +23,10 @@ WITH wanted AS MATERIALIZED (
     WHERE wanted.key IS NULL OR (wanted.id IN (SELECT job FROM fresh)) IS TRUE
     ORDER BY wanted.id
     RETURNING id
-), wake AS (
-    SELECT CASE WHEN %(wake)s::text IS NULL THEN false
-                WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
-                THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
-                ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END AS sent
 )
-SELECT job.id, wake.sent FROM job, wake
+SELECT coalesce(stored.ids, '{}'),
+       CASE WHEN %(wake)s::text IS NULL THEN false
+            WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
+            THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
+            ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END
+FROM (SELECT array_agg(id) AS ids FROM job) AS stored

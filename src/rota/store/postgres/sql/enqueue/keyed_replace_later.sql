@@ -58,10 +58,10 @@ WITH wanted AS MATERIALIZED (
            last_run
     FROM moved
     RETURNING id, unique_key
-), wake AS (
-    SELECT CASE WHEN %(wake)s::text IS NULL THEN false
-                WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
-                THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
-                ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END AS sent
 )
-SELECT job.unique_key, job.id, wake.sent FROM job, wake
+SELECT coalesce(stored.keys, '{}'), coalesce(stored.ids, '{}'),
+       CASE WHEN %(wake)s::text IS NULL THEN false
+            WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
+            THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
+            ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END
+FROM (SELECT array_agg(unique_key) AS keys, array_agg(id) AS ids FROM job) AS stored
