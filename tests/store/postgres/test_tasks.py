@@ -5,7 +5,7 @@ import pytest
 from rota.model.job import JobId, JobSpec, Keys, Order
 from rota.model.settlement import passed_on
 from rota.store.postgres import claim, settle
-from rota.store.postgres.claim import Part
+from rota.store.postgres.claim_round import Part
 from tests.store.factories import until
 from tests.store.postgres.database import Database, Later, ids
 

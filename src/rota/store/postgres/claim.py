@@ -9,7 +9,8 @@ A claim first probes without a lock which lanes have something, then takes them 
 each in a transaction and a round trip of its own, until it is full. A claim that a producer has
 just woken, or that comes after a full one, goes to the lanes at once, if they are few. It probes if it
 finds nothing there, and twice a second however much it finds: there may be a new lane, of jobs
-that come before the others.
+that come before the others. Of many lanes a claim that is full leaves the rest to the next one, and each
+worker begins somewhere else (`claim_round.py`): else all would meet at every lane.
 
 Where all that is in the log is in one of its segments, and the cursor has no holes, the claim is a simpler statement
 (`claim_light.sql`): in a trickle of jobs half of its cost is to begin.
@@ -43,6 +44,7 @@ from rota.store.operation import (
     operation,
 )
 from rota.store.postgres.claim_lanes import KeyLaneClaims
+from rota.store.postgres.claim_round import Part, Round
 from rota.store.postgres.idle import in_use
 from rota.store.postgres.layout import LOG_SEGMENTS
 from rota.store.postgres.sessions import lost
@@ -70,12 +72,6 @@ SESSION_ALIVE = sql("claim/session_alive")
 LANE_QUEUES = sql("claim/lane_queues")
 
 
-FEW_LANES = 4
-"""A woken claim does without the probe where its queues have no more lanes than this."""
-
-FRESH = 0.5
-"""Seconds for which a claim goes on with the lanes that the last probe has found."""
-
 EMPTY = 0.1
 """Seconds for which a plain lane that gave nothing comes after its key lanes, or they after it."""
 
@@ -84,20 +80,11 @@ HEAVY = 1.0
 """Seconds for which claims do not try the statement for light work where there is other work."""
 
 
-class Part(NamedTuple):
-    """What is claimed at once: a plain lane, or all key lanes of its queue and priority."""
-
-    lane: int
-    priority: int
-    ready: bool
-    key_lanes: bool
-
-
 class Claims:
     """Claims jobs, and remembers the lanes that it last looked at, and which are unique lanes."""
 
     def __init__(self) -> None:
-        self._parts: tuple[float, frozenset[str], list[Part]] = 0.0, frozenset(), []
+        self._round = Round()
         self._unique: set[int] = set()
         self._key_lanes = KeyLaneClaims()
         self._plain_first = False
@@ -134,14 +121,12 @@ class Claims:
         if limit < 1:
             return []
         jobs: list[ClaimedJob] = []
-        now, wanted = time.monotonic(), frozenset(queues)
-        since, known, lanes = self._parts
-        if woken and known == wanted and now - since < FRESH:
-            jobs = yield from self._take_all(session, lanes, limit, most, tasks)
+        now = time.monotonic()
+        if woken and (known_parts := self._round.known(queues, now)):
+            jobs = yield from self._take_all(session, known_parts, limit, most, tasks)
         if not jobs:
             [(parts,)] = yield Apart(probe(queues, tasks))
-            self._parts = now, wanted, parts if len(parts) <= FEW_LANES else []
-            if ready := [part for part in parts if part.ready]:
+            if ready := self._round.begin(queues, parts, now):
                 jobs = yield from self._take_all(session, ready, limit, most, tasks)
         return jobs
 
@@ -168,7 +153,8 @@ class Claims:
         jobs: list[ClaimedJob] = []
         room = dict(most or {})
         wait = True
-        for part in parts:
+        visit = self._round.visit(parts)
+        for part in visit:
             queue = self._queues.get(part.lane, "") if most else ""
             size = min(limit - len(jobs), room.get(queue, limit))
             if size < 1:
@@ -184,6 +170,7 @@ class Claims:
             if not taken:
                 # If the next probe finds the lane ready, that is another part.
                 self._empty[part] = time.monotonic()
+                visit.miss()
             if taken is None:
                 yield from _find_alive(session)
                 continue
@@ -191,7 +178,9 @@ class Claims:
             if queue in room:
                 room[queue] -= len(taken)
             if len(jobs) >= limit:
+                visit.stay()
                 break
+        self._round.leave(visit)
         return jobs
 
     def _order(self, now: float) -> Callable[[Part], tuple[int, bool, bool]]:

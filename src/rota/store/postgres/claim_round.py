@@ -1,0 +1,119 @@
+"""To which lanes a worker's claims go, and in which order.
+
+A probe of a thousand lanes costs as much as claims of ten, so claims go on with what the last probe has
+found, where they left off. Workers that all began with the first lane would wait for each other at each:
+among many lanes of one priority a worker begins with any of them, and goes round from there.
+
+Known weakness: a lane that another worker has emptied since the probe costs a claim that gives nothing.
+"""
+
+import random
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+FEW_LANES = 4
+"""A woken claim does without the probe where its queues have no more lanes than this."""
+
+FRESH = 0.5
+"""Seconds for which a claim goes on with the lanes that the last probe has found."""
+
+MISSES = 30
+"""So many lanes that other workers have emptied, one after another, and it is time for another probe."""
+
+
+class Part(NamedTuple):
+    """What is claimed at once: a plain lane, or all key lanes of its queue and priority."""
+
+    lane: int
+    priority: int
+    ready: bool
+    key_lanes: bool
+
+
+class Visit:
+    """A claim's way through lanes.
+
+    Where another worker has been, this one goes on somewhere else among those of the same priority, and
+    after `MISSES` in a row nowhere: what the probe has found holds no more. (Unless that was just now, and
+    the claim has nothing yet.)
+    """
+
+    def __init__(self, parts: Sequence[Part], *, few: bool, old: bool) -> None:
+        self.left = deque(parts)
+        self._few = few
+        self._misses = 0
+        self._dispensable = old
+        self._part: Part | None = None
+
+    def __iter__(self) -> Iterator[Part]:
+        while self.left:
+            part = self._part = self.left.popleft()
+            misses = self._misses
+            yield part
+            if self._misses == misses:
+                self._misses = 0
+                self._dispensable = True
+
+    def miss(self) -> None:
+        """The part that was visited last gave nothing."""
+        self._misses += 1
+        if self._few or self._part is None:
+            return
+        if self._misses >= MISSES and self._dispensable:
+            self.left.clear()
+            return
+        priority = self._part.priority
+        others = sum(1 for _ in takewhile(lambda part: part.priority == priority, self.left))
+        later = [self.left.pop() for _ in range(len(self.left) - others)]
+        self.left.rotate(random.randrange(others + 1))  # noqa: S311 - no secret
+        self.left.extend(reversed(later))
+
+    def stay(self) -> None:
+        """The part that was visited last may have more."""
+        if self._part is not None:
+            self.left.appendleft(self._part)
+
+
+class Round:
+    """The lanes that the last probe has found, and where among them a worker is."""
+
+    def __init__(self) -> None:
+        self._probed = 0.0
+        self._queues: frozenset[str] = frozenset()
+        self._parts: Sequence[Part] = ()
+        self._few = True
+        self._old = False
+        self._at: int | None = None
+
+    def known(self, queues: Sequence[str], now: float) -> Sequence[Part]:
+        """Where to look without a probe: in all few lanes, or in those of many that are left."""
+        self._old = True
+        fresh = now - self._probed < FRESH and self._queues == frozenset(queues)
+        return self._parts if fresh else ()
+
+    def begin(self, queues: Sequence[str], parts: Sequence[Part], now: float) -> Sequence[Part]:
+        """Where to look after a probe that has found these: in those that are ready."""
+        self._old = False
+        self._probed, self._queues = now, frozenset(queues)
+        self._few = len(parts) <= FEW_LANES
+        self._parts = parts if self._few else ()
+        ready = [part for part in parts if part.ready]
+        if self._few or not ready:
+            return ready
+        if self._at is None:
+            self._at = random.choice(ready).lane  # noqa: S311 - no secret
+        at = self._at
+        return sorted(ready, key=lambda part: (part.priority, part.lane < at, part.lane))
+
+    def visit(self, parts: Sequence[Part]) -> Visit:
+        """Go to these."""
+        return Visit(parts, few=self._few, old=self._old)
+
+    def leave(self, visit: Visit) -> None:
+        """The claim is over: the next one goes on with what is left."""
+        if not self._few:
+            self._parts = visit.left
+            if visit.left:
+                self._at = visit.left[0].lane
