@@ -1,6 +1,7 @@
 """Handlers whose writes and whose job's completion commit together, or neither."""
 
 import asyncio
+import gc
 import sqlite3
 import threading
 from collections.abc import AsyncIterator
@@ -11,8 +12,10 @@ import psycopg
 import pytest
 
 from rota import Backoff, ConfigError, Context, LeaseLost, Rota, Snooze, State, StoreUnavailable
+from rota.app.job_transaction import JobTransaction
 from rota.events import JobSettled, LeasesLost
 from rota.model.job import JobFilter
+from rota.store.connections import Transaction
 from rota.store.migrate import migrate
 from rota.store.operation import Operation
 from tests.fixtures.workers import drained, records, until, working
@@ -313,6 +316,40 @@ def test_cancelled_in_the_block(app: Rota, insert: str) -> None:
         job.cancel()
         until(lambda: job.status is State.CANCELLED, "the job to stop")
     assert effects(app) == []
+
+
+def test_cancelled_while_it_begins(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its caller was cancelled before, no complaint tells that the begin failed."""
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def begin(**_: object) -> Transaction:
+        begun.set()
+        goes_on.wait(20)
+        message = "the connection broke"
+        raise StoreUnavailable(message)
+
+    monkeypatch.setattr(app.database, "begin", begin)
+    complaints: list[dict[str, Any]] = []
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, told: complaints.append(told))
+        async with asyncio.TaskGroup() as group:
+            block = group.create_task(entered())
+            await asyncio.to_thread(begun.wait, 20)
+            block.cancel()
+            # The task has taken its cancellation before this goes on.
+            await asyncio.sleep(0)
+            goes_on.set()
+        del block
+        gc.collect()
+
+    async def entered() -> None:
+        async with JobTransaction(app.database, None, None, commit=True):
+            pass
+
+    asyncio.run(main())
+    assert begun.is_set()
+    assert complaints == []
 
 
 @asynccontextmanager

@@ -133,5 +133,7 @@ async def to_its_end(function: Callable[[], T], executor: "ThreadPoolExecutor | 
     try:
         return await asyncio.shield(under_way)
     except asyncio.CancelledError:
+        # How the call ends is of no interest any more, also where it fails.
+        under_way.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         await asyncio.wait({under_way})
         raise

@@ -7,8 +7,10 @@ import pytest
 from rota.model.job import JobId
 from rota.model.states import State
 from rota.store.postgres import clearing, rings
+from rota.store.postgres.store import PostgresStore
 from tests.cli.by_hand import psql
 from tests.fixtures.postgres import created
+from tests.store.factories import until
 from tests.store.postgres.database import Database, Raw, dumped, ids
 
 
@@ -90,6 +92,28 @@ def test_a_dump_between_two_rounds(db: Database, elsewhere: str) -> None:
     assert any("cursor" in line and "empty" in line for line in done)
     psql(elsewhere, dumped(db.url, f"--snapshot={began}"), "-v", "ON_ERROR_STOP=1")
     goes_on(elsewhere, held, waiting)
+
+
+def test_a_table_that_another_worker_truncated(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a worker knew of a table before is not taken for what it is now."""
+    # Longer than no time at all, and shorter than any two rounds lie apart.
+    monkeypatch.setattr(clearing, "REST", 1e-9)
+    session, other = db.session(), PostgresStore(db.url)
+
+    def round_of(store: PostgresStore, awaited: str) -> bool:
+        """A claim and a round of housekeeping; whether it did this."""
+        db.enqueue(1)
+        db.claim(session, 1)
+        return any(done.startswith(awaited) for done in db.own.run(store.tidy()))
+
+    left, emptied = "cursor: table 0 is left", "cursor: table 0 is empty again"
+    until(lambda: round_of(other, left) or None)
+    assert not round_of(db.store, emptied)
+    until(lambda: round_of(other, emptied) or None)
+    until(lambda: round_of(other, left) or None)
+    assert not round_of(db.store, emptied)
 
 
 @pytest.mark.parametrize("foreign", [False, True])

@@ -13,6 +13,7 @@ begins just then lacks some progress, or lets a limit start a few jobs more.
 """
 
 import time
+from typing import NamedTuple
 
 from rota.store.operation import Apart, Begin, Operation, Steps, operation
 from rota.store.postgres import rings
@@ -23,26 +24,37 @@ from rota.store.postgres.statements import sql
 REST = 5.0
 """Seconds between a table's being clear and its being truncated."""
 
+FILE = sql("rings/file")
 TALLY_COUNTED = sql("rings/tally_counted")
 
-Clear = dict[str, float]
-"""Since when this process knows tables to be clear, on its own clock."""
+
+class Known(NamedTuple):
+    """Since when this process knows a table to be clear, on its own clock; TRUNCATE gives a table a new file."""
+
+    file: int
+    since: float
+
+
+Clear = dict[str, Known]
+"""What one process knows of each table."""
 
 
 def rested(clear: Clear, table: str, clearing: Operation[bool]) -> Steps[bool]:
     """Clear a table; whether it has been clear for so long that it may be truncated."""
+    # Asked for before, so that what another worker truncates meanwhile is not taken for what was clear.
+    [(file,)] = yield FILE(table=table)
     try:
         [(nothing_counts,)] = yield Apart(clearing)
     except LockTimeout:
         nothing_counts = False
-    now = time.monotonic()
+    known, now = clear.pop(table, None), time.monotonic()
     if not nothing_counts:
-        clear.pop(table, None)
         return False
-    if now - clear.setdefault(table, now) < REST:
+    if known is None or known.file != file:
+        known = Known(file, now)
+    if now - known.since < REST:
+        clear[table] = known
         return False
-    # Left again, it has to be seen to be clear anew.
-    clear.pop(table, None)
     return True
 
 
