@@ -15,6 +15,7 @@ from benchmarks.peers.report import QUESTION, Document, result
 from benchmarks.peers.samples import Sample
 from rota.cli.bench import files
 from rota.cli.bench.finite import Finite
+from rota.cli.bench.tables import say_tables
 from rota.errors import RotaError
 from rota.measure.reports import charts
 from rota.measure.reports.grids import grids
@@ -23,7 +24,7 @@ from rota.measure.reports.report import Report, Surroundings, Value, report
 from rota.measure.reports.surroundings import postgres_settings, surroundings
 from rota.terminal.bar import bar
 from rota.terminal.exits import INTERRUPTED, USAGE, Failure, complain, exit_code
-from rota.terminal.output import say, table
+from rota.terminal.output import say
 from rota.terminal.stopping import stoppable
 
 NAME = "the field"
@@ -84,7 +85,8 @@ def main(
             pages.write(docs, document)
     except RotaError as error:
         raise Failure(str(error), exit_code(error)) from error
-    _show(document.report)
+    made = document.report
+    say_tables(f"make peers: {made.question}", grids(made.figures), made.notes)
     say()
     say(f"{html}" + ("" if earlier is not None else f", and all samples: {json}"), dim=True)
     if document.report.partial:
@@ -174,18 +176,6 @@ def _surroundings(peers: Sequence[field.Peer], running: servers.Servers) -> Surr
             )
             versions["node"] = said.stdout.strip().removeprefix("v")
     return surroundings(versions, settings)
-
-
-def _show(made: Report) -> None:
-    say(f"make peers: {made.question}", bold=True)
-    for grid in grids(made.figures):
-        say()
-        if grid.title:
-            say(grid.title, bold=True)
-        table(grid.headings, grid.rows, nothing="nothing")
-    for note in made.notes:
-        say()
-        say(note, dim=True)
 
 
 if __name__ == "__main__":

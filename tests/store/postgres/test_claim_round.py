@@ -35,6 +35,8 @@ def misses(visit: Visit, give: int = 0) -> int:
     for visited, _ in enumerate(visit, 1):
         if visited > give:
             visit.miss()
+        else:
+            visit.gave()
     return visited
 
 
@@ -92,6 +94,24 @@ def test_what_others_have_emptied(*, known: bool) -> None:
     assert misses(visit) == (MISSES if known else len(MANY))
     if not known:
         assert misses(around.visit(ready), give=1) == 1 + MISSES
+
+
+def test_a_queue_without_room() -> None:
+    """Its lane is passed by, which is neither a find nor a miss; the next claim looks there again."""
+    around = Round()
+    around.leave(around.visit(around.begin(QUEUES, MANY, NOW)))
+    visit = around.visit(around.known(QUEUES, NOW))
+    walk = iter(visit)
+    for _ in range(MISSES - 1):
+        next(walk)
+        visit.miss()
+    passed = next(walk)
+    visit.pass_by()
+    next(walk)
+    visit.miss()
+    assert next(walk, None) is None
+    around.leave(visit)
+    assert list(around.known(QUEUES, NOW)) == [passed]
 
 
 def test_a_full_claim_leaves_the_rest(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,11 @@ import click
 from click.core import ParameterSource
 
 from rota.cli.bench import files
+from rota.cli.bench.tables import say_tables
 from rota.terminal.advice import not_empty
 from rota.terminal.bar import bar
 from rota.terminal.exits import INTERRUPTED, USAGE, Failure, complain
-from rota.terminal.output import say, say_json, table
+from rota.terminal.output import say_json
 from rota.terminal.stopping import stoppable
 
 if TYPE_CHECKING:
@@ -164,18 +165,10 @@ def _show(made: "Report", result: "Result", where: Where) -> None:
     if where["json"] == STDOUT:
         say_json(made)
     else:
-        _tables(made)
+        from rota.measure.reports.grids import grids, surroundings
 
-
-def _tables(made: "Report") -> None:
-    from rota.measure.reports.grids import grids, surroundings
-
-    say(f"rota bench {made.name}: {made.question}", bold=True)
-    for grid in [*grids(made.figures), *surroundings(made)]:
-        say()
-        if grid.title:
-            say(grid.title, bold=True)
-        table(grid.headings, grid.rows, nothing="nothing")
-    for note in made.notes:
-        say()
-        say(note, dim=True)
+        say_tables(
+            f"rota bench {made.name}: {made.question}",
+            [*grids(made.figures), *surroundings(made)],
+            made.notes,
+        )

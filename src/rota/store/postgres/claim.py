@@ -158,6 +158,7 @@ class Claims:
             queue = self._queues.get(part.lane, "") if most else ""
             size = min(limit - len(jobs), room.get(queue, limit))
             if size < 1:
+                visit.pass_by()
                 continue
             # Another claim holds the first lane for a moment only; further lanes are left to it.
             if part.key_lanes:
@@ -167,7 +168,9 @@ class Claims:
             else:
                 taken = yield from self._take(session, part.lane, size, wait=wait)
             wait = False
-            if not taken:
+            if taken:
+                visit.gave()
+            else:
                 # If the next probe finds the lane ready, that is another part.
                 self._empty[part] = time.monotonic()
                 visit.miss()

@@ -33,7 +33,7 @@ class Part(NamedTuple):
 
 
 class Visit:
-    """A claim's way through lanes.
+    """A claim's way through lanes; it says of each whether it gave jobs, gave none, or was passed by.
 
     Where another worker has been, this one goes on somewhere else among those of the same priority, and
     after `MISSES` in a row nowhere: what the probe has found holds no more. (Unless that was just now, and
@@ -42,6 +42,7 @@ class Visit:
 
     def __init__(self, parts: Sequence[Part], *, few: bool, old: bool) -> None:
         self.left = deque(parts)
+        self.passed: list[Part] = []
         self._few = few
         self._misses = 0
         self._dispensable = old
@@ -50,11 +51,12 @@ class Visit:
     def __iter__(self) -> Iterator[Part]:
         while self.left:
             part = self._part = self.left.popleft()
-            misses = self._misses
             yield part
-            if self._misses == misses:
-                self._misses = 0
-                self._dispensable = True
+
+    def gave(self) -> None:
+        """The part that was visited last gave jobs."""
+        self._misses = 0
+        self._dispensable = True
 
     def miss(self) -> None:
         """The part that was visited last gave nothing."""
@@ -69,6 +71,11 @@ class Visit:
         later = [self.left.pop() for _ in range(len(self.left) - others)]
         self.left.rotate(random.randrange(others + 1))  # noqa: S311 - no secret
         self.left.extend(reversed(later))
+
+    def pass_by(self) -> None:
+        """The part that was visited last is of a queue that has no room now: the next claim may look there."""
+        if self._part is not None:
+            self.passed.append(self._part)
 
     def stay(self) -> None:
         """The part that was visited last may have more."""
@@ -114,6 +121,6 @@ class Round:
     def leave(self, visit: Visit) -> None:
         """The claim is over: the next one goes on with what is left."""
         if not self._few:
-            self._parts = visit.left
+            self._parts = (*visit.passed, *visit.left)
             if visit.left:
                 self._at = visit.left[0].lane
