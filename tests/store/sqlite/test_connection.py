@@ -94,7 +94,7 @@ def test_an_enqueue_begins_the_callers_transaction(
 ) -> None:
     """On a connection as `sqlite3` makes it, an enqueue waits for the commit like any INSERT."""
     enqueue(store, connection)
-    for statement in ("enqueue/enqueue", "counters/count"):
+    for statement in ("enqueue/enqueue", "enqueue/enqueue_one", "counters/count"):
         assert sql(statement).text.startswith("INSERT ")
     with closing(sqlite3.connect(store.path)) as own:
         assert not own.in_transaction

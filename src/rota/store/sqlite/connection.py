@@ -155,9 +155,9 @@ class SqliteConnection:
             self._gate.leave()
 
     def _run_in_transaction(self, operation: Operation[T], synchronous: Synchronous) -> T:
-        self.begin(synchronous)
+        database = self.begin(synchronous)
         try:
-            result = drive(operation.steps, self._execute)
+            result = drive(operation.steps, partial(self._execute, database))
         except BaseException:
             self.rollback()
             raise
@@ -176,16 +176,16 @@ class SqliteConnection:
                 self._gate.enter()
                 try:
                     self._set_synchronous(database, FULL)
-                    return self._execute(request)
+                    return self._execute(database, request)
                 finally:
                     self._gate.leave()
             case _:
-                return self._execute(request)
+                return self._execute(self.database(), request)
 
-    def _execute(self, request: Request) -> Rows:
+    def _execute(self, database: sqlite3.Connection, request: Request) -> Rows:
         match request:
             case Query():
-                database, text, params = self.database(), request.statement.text, request.params
+                text, params = request.statement.text, request.params
                 rows: Rows = self._patiently(lambda: database.execute(text, params).fetchall())
                 return rows
             case Where():

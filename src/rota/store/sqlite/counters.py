@@ -14,7 +14,7 @@ from operator import itemgetter
 
 from rota.model.states import State
 from rota.store.operation import Steps
-from rota.store.sqlite.statements import json_list, sql
+from rota.store.sqlite.statements import sql
 
 COUNT = sql("counters/count")
 
@@ -67,5 +67,5 @@ def _total(bucket: Bucket, available: str) -> Bucket:
 
 
 def _count(changes: Mapping[Bucket, int]) -> Steps[None]:
-    if changes:
-        yield COUNT(changes=json_list([[*bucket, jobs] for bucket, jobs in changes.items()]))
+    for (queue, state, expires), jobs in changes.items():
+        yield COUNT(queue=queue, state=state, expires=expires, jobs=jobs)

@@ -18,6 +18,7 @@ from rota.store.sqlite.enqueue_keyed import enqueue_keyed
 from rota.store.sqlite.statements import chunks, json_list, sql
 
 ENQUEUE = sql("enqueue/enqueue")
+ENQUEUE_ONE = sql("enqueue/enqueue_one")
 
 
 @operation(Begin.DURABLE, then=Then.WORKERS)
@@ -49,6 +50,10 @@ def _enqueue(spec: JobSpec, args: Sequence[str]) -> Steps[Enqueued]:
         "at": None if spec.at is None else spec.at.timestamp(),
     }
     jobs = Enqueued()
+    if len(args) == 1:
+        [(job,)] = yield ENQUEUE_ONE(args=args[0], **options)
+        jobs.append(JobId(job))
+        return jobs
     for chunk in chunks(args):
         rows = yield ENQUEUE(args=json_list(chunk), **options)
         # SQLite promises no order for what RETURNING gives; the ids themselves are in order.
