@@ -120,13 +120,16 @@ class Cluster:
             stack = ExitStack()
             standby = stack.enter_context(standby_of(self._server, SETTINGS))
             self._open[standby] = stack
+            try:
+                self._let_commits_wait()
+            except BaseException:
+                # One that commits do not wait for would lack some of them after a fail-over.
+                with suppress(psycopg.Error):
+                    self._synchronous("")
+                self._stop(standby)
+                raise
             self._standby = standby
-            self._synchronous("*")
-            with self.admin() as admin:
-                caught_up = "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"
-                until(lambda: admin.execute(caught_up).fetchall(), "the standby", LONG)
-                # Its commit waits until the standby has all that came before.
-                admin.execute("SELECT pg_current_xact_id()")
+            self._ledger.say("attached")
             return True
 
     def fail_over(self, *, behind: float | None) -> bool:
@@ -235,6 +238,17 @@ class Cluster:
             admin.execute("SELECT pg_reload_conf()")
             shown = "SELECT WHERE current_setting('synchronous_standby_names') = %s"
             until(lambda: admin.execute(shown, [names]).fetchall(), "the server's setting", LONG)
+
+    def _let_commits_wait(self) -> None:
+        """Have each commit wait for the standby."""
+        self._synchronous("*")
+        with self.admin() as admin:
+            caught_up = "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"
+            until(lambda: admin.execute(caught_up).fetchall(), "the standby", LONG)
+            # Commits wait since the checkpointer has read the setting, which it does before a checkpoint.
+            admin.execute("CHECKPOINT")
+            # Its commit waits until the standby has all that came before.
+            admin.execute("SELECT pg_current_xact_id()")
 
     def _lead_to(self, server: PostgresServer) -> None:
         self._server = server

@@ -111,7 +111,7 @@ def _terminate(field: Field, fault: Fault) -> bool:
     with field.cluster.admin() as admin:
         admin.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
-            " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            " AND backend_type = 'client backend' AND application_name <> 'swarm'"
             " AND pid %% 100 < 100 * %s",
             [fault.share],
         )
