@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from rota.cron.entry import CronEntry, Missed, check_missed
@@ -350,8 +350,9 @@ def test_a_worker_that_was_away_for_years(expression: str, missed: Missed) -> No
 
 @given(
     expression=expressions, timezone=zones, start=moments, missed=st.sampled_from(Missed),
-    waits=st.lists(st.integers(0, 5000), min_size=1, max_size=8), most=st.integers(1, 50),
+    waits=st.lists(st.integers(0, 5000), min_size=1, max_size=4), most=st.integers(1, 20),
 )  # fmt: skip
+@settings(max_examples=50)
 def test_however_often_a_worker_looks(
     *,
     expression: str,
