@@ -15,6 +15,7 @@ survives the process, whatever happens to that. The clock is the monotonic one, 
     fault KIND SECONDS             a fault that began so many seconds ago is over
     tail SECONDS                   what was committed in the last SECONDS may be lost
     moved SECONDS                  sessions of before are not known any more
+    attached                       there is a standby, and commits wait for it
 """
 
 import os

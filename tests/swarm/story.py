@@ -155,6 +155,9 @@ class _Telling:
     def _moved(self, at: float, _: int, seconds: str) -> None:
         self._everywhere.append((at - float(seconds), at + GRACE))
 
+    def _attached(self, at: float, _: int) -> None:
+        """A standby changes nothing; when there was one is for a person that looks for what was lost."""
+
     def end(self) -> Story:
         """The story, when all lines were told."""
         story = self._story
