@@ -118,6 +118,13 @@ class JobOverdue(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class JobExpired(Event):
+    """A job came too late to begin, as its `expires` says; it is cancelled."""
+
+    job: ClaimedJob
+
+
+@dataclass(frozen=True, slots=True)
 class JobSettled(Event):
     """A job leaves the worker, and its settlement is on its way to the database.
 

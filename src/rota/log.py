@@ -12,6 +12,7 @@ from rota.events import (
     Event,
     Events,
     JobDiscarded,
+    JobExpired,
     JobFailed,
     JobOverdue,
     JobRetried,
@@ -54,6 +55,7 @@ class Log:
         events.subscribe(WorkerStopped, self._worker_stopped)
         events.subscribe(JobRetried, self._job_retried)
         events.subscribe(JobDiscarded, self._job_discarded)
+        events.subscribe(JobExpired, self._job_expired)
         events.subscribe(JobOverdue, self._job_overdue)
         events.subscribe(TaskUnknown, self._task_unknown)
         events.subscribe(LeasesLost, self._leases_lost)
@@ -106,6 +108,12 @@ class Log:
     def _job_discarded(event: JobDiscarded) -> None:
         level = logging.INFO if event.exception == DISCARD else logging.ERROR
         _job_failed(event, level, "job %d (%s) discarded after attempt %d of %d: %s")
+
+    @staticmethod
+    def _job_expired(event: JobExpired) -> None:
+        job = event.job
+        message = "job %d (%s) expired before it could begin, and is cancelled"
+        logger.info(message, job.id, job.task, extra=_fields(event, job))
 
     @staticmethod
     def _job_overdue(event: JobOverdue) -> None:

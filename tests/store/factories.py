@@ -169,14 +169,14 @@ class Built:
 
 
 def in_state(
-    store: Store, connection: Connection, state: State, *, timeout: float = 600.0
+    store: Store, connection: Connection, state: State, *, timeout: float = 600.0, **options: Any
 ) -> Built:
     """A job in this state; one that waits is due already."""
     session = open_session(store, connection, timeout=timeout)
     if state is State.SCHEDULED:
-        [job] = enqueue(store, connection, delay=DUE)
+        [job] = enqueue(store, connection, delay=DUE, **options)
         return Built(job, session, _never_claimed(job))
-    [job] = enqueue(store, connection)
+    [job] = enqueue(store, connection, **options)
     if state is State.AVAILABLE:
         return Built(job, session, _never_claimed(job))
     [claimed] = claim(store, connection, session)

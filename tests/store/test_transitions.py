@@ -46,7 +46,8 @@ def move_job(store: Store, connection: Connection, built: Built, state: State, m
 @pytest.mark.parametrize("state", State)
 def test_move(store: Store, connection: Connection, state: State, move: Move) -> None:
     """A move leads where the table of moves says, and what is not there does not happen."""
-    built = in_state(store, connection, state, timeout=SHORT if move is Move.RESCUE else 600.0)
+    silence = SHORT if move is Move.RESCUE else 600.0
+    built = in_state(store, connection, state, timeout=silence, headers='{"trace":"a"}')
     before = record(store, connection, built.id)
     move_job(store, connection, built, state, move)
     after = record(store, connection, built.id)
@@ -62,6 +63,7 @@ def test_move(store: Store, connection: Connection, state: State, move: Move) ->
         before.queue,
     )
     assert after.enqueued_at == before.enqueued_at
+    assert after.headers == before.headers == {"trace": "a"}
 
 
 @pytest.mark.parametrize("delay", [0.0, 60.0])

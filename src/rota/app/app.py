@@ -110,6 +110,7 @@ class Rota:
         unique: str | Unique | None = None,
         limit: Limit | None = None,
         fair: str | None = None,
+        expires: float | timedelta | None = None,
     ) -> TaskDecorator: ...
     @overload
     def task(
@@ -130,6 +131,7 @@ class Rota:
         unique: str | Unique | None = None,
         limit: Limit | None = None,
         fair: str | None = None,
+        expires: float | timedelta | None = None,
     ) -> BatchDecorator: ...
 
     def task(
@@ -151,6 +153,7 @@ class Rota:
         unique: str | Unique | None = None,
         limit: Limit | None = None,
         fair: str | None = None,
+        expires: float | timedelta | None = None,
     ) -> Any:
         """Make a function a task: `@rota.task`, or `@rota.task(...)` with options.
 
@@ -177,6 +180,8 @@ class Rota:
             unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.
             limit: How many jobs of a key may run at once, or start in a time.
             fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared.
+            expires: Seconds (or a timedelta) after a job's enqueue, after which no attempt of it begins: it
+                is cancelled instead.
 
         Raises:
             ConfigError: An option cannot be used.
@@ -190,7 +195,7 @@ class Rota:
             max_attempts = policy.attempts
         options = JobOptions(
             queue=queue, priority=priority, max_attempts=max_attempts, timeout=timeout,
-            unique=unique, limit=limit, fair=fair,
+            unique=unique, limit=limit, fair=fair, expires=expires,
         )  # fmt: skip
         where = None if executor is None else Executor.named(executor)
         keep = None if retention is None else seconds(retention, "retention")

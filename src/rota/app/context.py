@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from rota.errors import ConfigError
+from rota.model.headers import of_users
 from rota.model.job import ClaimedJob, JobId, JobSpec, LeaseId
 from rota.model.notes import JobLog, Notes, RunNotes
 
@@ -115,6 +116,11 @@ class Context(Stoppable):
     def args(self) -> dict[str, Any]:
         """The args as they are stored: JSON, by parameter name, read anew at each look."""
         return msgspec.json.decode(self._job.args, type=dict[str, Any])
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The names and texts that were enqueued with it, read anew at each look."""
+        return of_users(self._job.headers)
 
     @property
     def enqueued_at(self) -> datetime:

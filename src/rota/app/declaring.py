@@ -152,12 +152,21 @@ def _options(task: Task[..., Any, Any]) -> "CronOptions":
     if unique is not None and unique.on_conflict == OnConflict.RAISE:
         # An error would reach no caller.
         unique = replace(unique, on_conflict=OnConflict.SKIP)
+    expires = task.spec.expires
+    if isinstance(expires, datetime):
+        message = (
+            f"cron: expires of task {task.name!r} is a moment, after which no job of the entry would run; "
+            "give a number of seconds, which count for each job"
+        )
+        raise ConfigError(message)
     return CronOptions(
         attempts_given=task.spec.max_attempts is not None,
         timeout_given=task.spec.timeout is not None,
         unique=unique,
         limit=task.options.limit,
         fair=task.options.fair,
+        headers=dict(task.options.headers or {}) or None,
+        expires=expires,
     )
 
 

@@ -69,7 +69,7 @@ class Enqueuer:
         """What a call asks for, with everything decided."""
         task, args = call.task, self._args(call)
         keys = None if task.keying is None else task.keying.keys(args)
-        return Order(self.queues.fill(task.spec), args, keys)
+        return Order(self.queues.fill(task.spec).at_enqueue(), args, keys)
 
     def _args(self, call: EnqueueCall) -> list[str]:
         codec, limit = call.task.codec, self.max_args_bytes

@@ -197,6 +197,8 @@ class Task(Generic[P, R, T]):
         unique: str | Unique | None = None,
         limit: Limit | None = None,
         fair: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        expires: float | timedelta | datetime | None = None,
         conn: object = NOT_GIVEN,
         **unknown: object,
     ) -> Self:
@@ -215,6 +217,9 @@ class Task(Generic[P, R, T]):
             unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.
             limit: How many jobs of a key may run at once, or start in a time.
             fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared.
+            headers: Names and texts that travel with the job, to `Context.headers`; 4 kB at the most.
+            expires: Seconds or a timedelta after the enqueue, or an aware datetime, after which no attempt
+                begins: the job is cancelled instead.
             conn: The caller's connection or session; `using(conn=c).enqueue(…)` is
                 `enqueue(…, conn=c)` in a form that type checkers can follow. Not `None`.
             unknown: Anything else is refused.
@@ -233,6 +238,8 @@ class Task(Generic[P, R, T]):
             "unique": unique,
             "limit": limit,
             "fair": fair,
+            "headers": headers,
+            "expires": expires,
         }
         changes = {key: value for key, value in named.items() if value is not None} | unknown
         self._check_changes(changes)

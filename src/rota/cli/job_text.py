@@ -95,7 +95,7 @@ def details(job: JobRecord) -> dict[str, Any]:
     """Everything about a job, for programs."""
     fields = outcome(job)
     del fields["error"]
-    return fields | {"args": msgspec.Raw(job.args.encode()), "log": list(job.log)}
+    return fields | {"headers": dict(job.headers), "args": msgspec.Raw(job.args.encode()), "log": list(job.log)}
 
 
 def outcome(job: JobRecord) -> dict[str, Any]:
@@ -125,6 +125,7 @@ def say_details(job: JobRecord) -> None:
         ("key", job.unique_key or ""),
         ("rounds", str(job.iteration) if job.iteration else ""),
         ("last run", moment(job.last_run)),
+        *((name, text) for name, text in job.headers.items()),
     ):
         if text:
             say(f"  {name:<9} {harmless(text)}")

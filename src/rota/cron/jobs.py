@@ -14,6 +14,7 @@ import msgspec
 from rota.cron.entry import CronEntry
 from rota.cron.plan import in_zone
 from rota.errors import ConfigError
+from rota.model.headers import encoded
 from rota.model.job import MAX_ATTEMPTS, JobSpec, Keys
 from rota.model.limit import Limit
 from rota.model.unique import Unique
@@ -31,6 +32,8 @@ class CronOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         limit_key: Likewise.
         fair: The template of the fair key.
         fair_key: Likewise.
+        headers: As in a job.
+        expires: Seconds from the moment at which a job is made.
     """
 
     attempts_given: bool
@@ -41,6 +44,8 @@ class CronOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     limit_key: str | None = None
     fair: str | None = None
     fair_key: str | None = None
+    headers: dict[str, str] | None = None
+    expires: float | None = None
 
     def keys(self, count: int) -> Keys | None:
         """The keys of so many jobs, if they have any."""
@@ -92,6 +97,8 @@ def spec_of(entry: CronEntry) -> JobSpec:
         timeout=entry.timeout if options.timeout_given else None,
         unique=options.unique,
         limit=options.limit,
+        headers=encoded(options.headers),
+        expires=options.expires,
         fallback_attempts=entry.max_attempts,
         fallback_timeout=entry.timeout,
     )
@@ -104,7 +111,7 @@ def job(entry: CronEntry, due: datetime, now: datetime) -> tuple[JobSpec, str]:
         ConfigError: A newer Rota has written the options.
     """
     at = due + timedelta(seconds=delay(entry, due))
-    spec = spec_of(entry)
+    spec = spec_of(entry).at_enqueue()
     if at > now:
         spec = replace(spec, at=at)
     if entry.due is None:

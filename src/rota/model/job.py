@@ -5,11 +5,12 @@ the hot path, straight from a database row.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import index
-from typing import NamedTuple, NewType, SupportsIndex
+from typing import NamedTuple, NewType, Self, SupportsIndex
 
+from rota.model.headers import expiring
 from rota.model.limit import Limit
 from rota.model.queue_settings import QueueSettings
 from rota.model.states import State
@@ -39,7 +40,8 @@ class JobSpec:
     `delay` is in seconds from the moment the database stores the job, `at` an aware time; at most
     one of them is set. `timeout` is in seconds, `None` for no limit. `wake` says whether a
     sleeping worker is told of the job at once; otherwise it finds it by polling. `unique` and `limit`
-    are the rules for keys; the keys themselves are in `Keys`.
+    are the rules for keys; the keys themselves are in `Keys`. `headers` are JSON text;
+    `expires`, seconds or a moment, becomes one of them at the enqueue.
 
     `max_attempts` and `timeout` are `None` where neither the caller nor the task says them. Then what
     is set for the queue in the database holds, and without that the two fallbacks: what the code
@@ -56,8 +58,16 @@ class JobSpec:
     wake: bool = True
     unique: Unique | None = None
     limit: Limit | None = None
+    headers: str | None = None
+    expires: float | datetime | None = None
     fallback_attempts: int = MAX_ATTEMPTS
     fallback_timeout: float | None = None
+
+    def at_enqueue(self) -> Self:
+        """The spec of jobs that are enqueued now."""
+        if self.expires is None:
+            return self
+        return replace(self, headers=expiring(self.headers, self.expires))
 
     def attempts(self, preset: int | None) -> int:
         """How often its jobs are tried, where `preset` is set for the queue in the database."""
@@ -110,6 +120,7 @@ class ClaimedJob(NamedTuple):
     rest of the row, and few handlers look. `limited` says whether others may wait until it has ended;
     `filled` is its limit's key, if this job took the limit's last place. `suspects` is set for a job
     that was in the hands of a worker that died, with how many it was: it runs apart from others.
+    `headers` are JSON text.
     """
 
     id: JobId
@@ -123,6 +134,7 @@ class ClaimedJob(NamedTuple):
     timeout: float | None
     enqueued_at: float
     suspects: int | None = None
+    headers: str | None = None
     unique_key: str | None = None
     limited: bool = False
     filled: str | None = None
@@ -172,7 +184,8 @@ class JobRecord:
     `attempt` is the number of attempts begun so far. `scheduled_at` is set while the job waits for
     its time, `finished_at` once it has finished; `worker` names its worker while it is running.
     `progress` and `log` are what its handler told; lists of jobs leave them out.
-    `iteration` counts the rounds that ended with `Again`, the last of them at `last_run`.
+    `iteration` counts the rounds that ended with `Again`, the last of them at `last_run`. `headers` are the
+    names and texts that travel with it.
     """
 
     id: JobId
@@ -196,6 +209,7 @@ class JobRecord:
     unique_key: str | None = None
     iteration: int = 0
     last_run: datetime | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

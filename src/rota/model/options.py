@@ -1,5 +1,6 @@
 """The options of a job: what a task declares, and what `.using(...)` changes for one call."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Self
@@ -7,6 +8,7 @@ from typing import Self
 from rota.errors import ConfigError
 from rota.model.backoff import check_attempts
 from rota.model.durations import moment, seconds
+from rota.model.headers import check_expires, check_headers, encoded
 from rota.model.job import JobSpec
 from rota.model.limit import Limit
 from rota.model.unique import Unique
@@ -34,6 +36,9 @@ class JobOptions:
         unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.
         limit: How many jobs of a key may run at once, or start in a time.
         fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared fairly.
+        headers: Names and texts that travel with it, such as a trace; 4 kB at the most.
+        expires: Seconds (or a timedelta) after its enqueue, or an aware datetime, after which no attempt of it
+            begins: it is cancelled instead.
 
     Raises:
         ConfigError: A value is outside its range, or both `delay` and `at` are given.
@@ -49,27 +54,21 @@ class JobOptions:
     unique: str | Unique | None = None
     limit: Limit | None = None
     fair: str | None = None
+    headers: Mapping[str, str] | None = None
+    expires: float | timedelta | datetime | None = None
 
     def __post_init__(self) -> None:
         check_name(self.queue, "queue")
-        whole = isinstance(self.priority, int) and not isinstance(self.priority, bool)
-        if not whole or not LOWEST <= self.priority <= HIGHEST:
-            message = (
-                f"priority: a whole number between {LOWEST} and {HIGHEST}, not {self.priority!r}"
-            )
-            raise ConfigError(message)
+        _check_priority(self.priority)
         if self.max_attempts is not None:
             check_attempts(self.max_attempts, "max_attempts")
-        if self.delay is not None and self.at is not None:
-            message = "delay and at exclude each other; give one of them"
-            raise ConfigError(message)
-        if self.delay is not None:
-            seconds(self.delay, "delay")
-        if self.at is not None:
-            object.__setattr__(self, "at", moment(self.at, "at"))
+        self._check_times()
         if self.timeout is not None and seconds(self.timeout, "timeout") == 0:
             message = "timeout: more than 0 seconds are needed; leave it out for no limit"
             raise ConfigError(message)
+        for name, check in (("headers", check_headers), ("expires", check_expires)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check(getattr(self, name)))
         if isinstance(self.unique, str):
             object.__setattr__(self, "unique", Unique(key=self.unique))
         for name, value, kind in (
@@ -80,6 +79,15 @@ class JobOptions:
             if value is not None and not isinstance(value, kind):
                 message = f"{name}: a {kind.__name__} is needed, not {type(value).__name__}"
                 raise ConfigError(message)
+
+    def _check_times(self) -> None:
+        if self.delay is not None and self.at is not None:
+            message = "delay and at exclude each other; give one of them"
+            raise ConfigError(message)
+        if self.delay is not None:
+            seconds(self.delay, "delay")
+        if self.at is not None:
+            object.__setattr__(self, "at", moment(self.at, "at"))
 
     def using(self, changes: dict[str, object]) -> Self:
         """The same options with some of them changed.
@@ -112,12 +120,21 @@ class JobOptions:
             wake=bool(self.wake),
             unique=self.unique if isinstance(self.unique, Unique) else None,
             limit=self.limit,
+            headers=encoded(self.headers),
+            expires=self.expires,  # type: ignore[arg-type]  # __post_init__ has made it one of these
         )
 
     @property
     def keyed(self) -> bool:
         """Whether jobs with these options have keys."""
         return self.unique is not None or self.limit is not None or self.fair is not None
+
+
+def _check_priority(priority: int) -> None:
+    whole = isinstance(priority, int) and not isinstance(priority, bool)
+    if not whole or not LOWEST <= priority <= HIGHEST:
+        message = f"priority: a whole number between {LOWEST} and {HIGHEST}, not {priority!r}"
+        raise ConfigError(message)
 
 
 def check_name(name: str, what: str) -> str:

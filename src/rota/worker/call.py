@@ -6,6 +6,7 @@ share the call's fate (its time is up, the session is lost, the worker stops) an
 
 import asyncio
 import functools
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -17,7 +18,8 @@ from rota.app.executor import Executor
 from rota.app.middleware import Middleware, wrapped
 from rota.app.task import Task
 from rota.config import WorkerConfig
-from rota.events import Events, JobOverdue, JobStarted, TaskUnknown
+from rota.events import Events, JobExpired, JobOverdue, JobStarted, TaskUnknown
+from rota.model.headers import expired
 from rota.model.job import ClaimedJob, JobId
 from rota.model.notes import Notes, RunNotes
 from rota.model.settlement import Settlement, cancelled, passed_on, released
@@ -127,6 +129,8 @@ class Calls:
         task = self._tasks.get(job.task)
         if task is None:
             return self._unknown(job)
+        if job.headers is not None and self.expired(job):
+            return self.cancelled(job)
         call.job, call.task, call.batch, call.context, call.stop = job, task, None, None, None
         self._running[job.id] = call
         if self._on_started:
@@ -176,6 +180,13 @@ class Calls:
         return (
             self._unknown(job) if task is None else cancelled(job, task.keeps[job.queue].cancelled)
         )
+
+    def expired(self, job: ClaimedJob) -> bool:
+        """Whether it is too late for the job to begin, which is told then."""
+        if job.headers is None or not expired(job.headers, time.time()):
+            return False
+        self._events.emit(JobExpired(job))
+        return True
 
     def _unknown(self, job: ClaimedJob) -> Settlement:
         settlement = passed_on(job)

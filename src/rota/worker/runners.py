@@ -194,7 +194,8 @@ class Runners:
         if self._next is None:
             self._start()
         count = len(batch.jobs)
-        for job in batch.take_out(self._unwanted):
+        late = {job.id for job in batch.jobs if self._calls.expired(job)}
+        for job in batch.take_out(self._unwanted | late):
             self._unwanted.discard(job.id)
             self._end(job, self._calls.cancelled(job))
         self._batches.begin(batch)

@@ -68,7 +68,7 @@ def test_a_restored_database(db: Database, *, clone: bool) -> None:
     late.commit()
     running += db.claim(session, 1)
     urgent = db.enqueue(1, priority=-1)
-    available = db.enqueue(2)
+    available = db.enqueue(2, headers='{"trace":"a"}')
     due = db.enqueue(2, delay=0.0)
     scheduled = db.enqueue(2, delay=600.0)
     restore(db, clone=clone)
@@ -77,6 +77,7 @@ def test_a_restored_database(db: Database, *, clone: bool) -> None:
     claimed = db.claim_all(successor, 2)
     assert sorted(ids(claimed)) == sorted([*cut, *passed, *urgent, *available, *due])
     assert {job.attempt for job in claimed} == {1}
+    assert [job.id for job in claimed if job.headers == '{"trace":"a"}'] == available
     assert db.settle(session, running) == ids(running)
     assert [job.id for job in db.own.run(db.store.get([done, kept]))] == [kept]
     assert [job.state for job in db.own.run(db.store.get(scheduled))] == [State.SCHEDULED] * 2

@@ -155,7 +155,9 @@ RESULTS = {
 @pytest.mark.parametrize("move", ENDS)
 def test_leased_rows_are_copied_forward(db: Database, move: Move) -> None:
     """A job that runs through many turns of the ring does not pin it, and ends as any other."""
-    job, other = db.enqueue(2, queue="default", max_attempts=7, timeout=1.5)
+    job, other = db.enqueue(
+        2, queue="default", max_attempts=7, timeout=1.5, headers='{"trace":"a"}'
+    )
     session = db.session()
     running, done = db.claim(session)
     db.settle(session, [done])
@@ -173,8 +175,8 @@ def test_leased_rows_are_copied_forward(db: Database, move: Move) -> None:
     )
     assert db.own.run(db.store.settle(session, [end])) == []
     [found] = db.own.run(db.store.get([job]))
-    assert (found.state, found.args, found.max_attempts, found.timeout) == (
-        RESULTS[move], '{"number":0}', 7, 1.5,
+    assert (found.state, found.args, found.max_attempts, found.timeout, found.headers) == (
+        RESULTS[move], '{"number":0}', 7, 1.5, {"trace": "a"},
     )  # fmt: skip
 
 

@@ -100,12 +100,11 @@ def test_a_claim_beside_an_open_replacement(
     db: Database, *, commits: bool, delay: float | None
 ) -> None:
     """The claim does not wait and takes the other jobs; the job runs once, as the outcome says."""
-    [job] = place(db, "a", args='"old"')
+    [job] = place(db, "a", args='"old"', headers='{"trace":"old"}')
     others = db.enqueue(3)
     caller = db.bare()
-    assert place(db, "a", conn=caller, args='"new"', delay=delay) == [
-        Placed(job.job, Placing.REPLACED)
-    ]
+    new = {"args": '"new"', "headers": '{"trace":"new"}'}
+    assert place(db, "a", conn=caller, **new, delay=delay) == [Placed(job.job, Placing.REPLACED)]
     session = db.session()
     assert ids(db.claim(session)) == others
     assert right(db)
@@ -122,6 +121,7 @@ def test_a_claim_beside_an_open_replacement(
         assert db.own.run(db.store.retry([job.job])) == [job.job]
     [found] = db.claim(session)
     assert (found.id, found.args) == (job.job, '"new"' if commits else '"old"')
+    assert found.headers == ('{"trace":"new"}' if commits else '{"trace":"old"}')
     assert right(db)
     assert settle(db, session, [found]) == []
     stage_all(db)

@@ -42,6 +42,7 @@ PARAMS: dict[str, Any] = {
     "entry": 1,
     "expression": "@daily",
     "first": "a",
+    "headers": None,
     "held": "[]",
     "host": "h",
     "jitter": 0.0,

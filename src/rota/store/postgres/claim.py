@@ -279,9 +279,11 @@ def _answer(found: Sequence[Rows]) -> Answer | None:
     jobs = [
         ClaimedJob(
             job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at,
-            suspects,
+            suspects, headers,
         )
-        for job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, suspects in rows
+        for (
+            job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, suspects, headers,
+        ) in rows
     ]  # fmt: skip
     return Answer(jobs, unique)
 
@@ -296,10 +298,11 @@ def _answer_unique(found: Sequence[Rows]) -> Answer | None:
     jobs = [
         ClaimedJob(
             job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at,
-            suspects, key,
+            suspects, headers, key,
         )
         for (
-            job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, suspects, key,
+            job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, suspects, headers,
+            key,
         ) in rows
     ]  # fmt: skip
     return Answer(jobs, unique)

@@ -118,11 +118,11 @@ def _claimed(found: Sequence[Rows]) -> Claimed | None:
     jobs = [
         ClaimedJob(
             job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at,
-            suspects, key, limited, filled,
+            suspects, headers, key, limited, filled,
         )
         for (
             job, lease, task, args, attempt, max_attempts, timeout, enqueued_at,
-            suspects, key, limited, filled, _,
+            suspects, headers, key, limited, filled, _,
         ) in rows
     ]  # fmt: skip
     return Claimed(jobs, any(job.limited for job in jobs), [row[-1] for row in rows])

@@ -97,6 +97,7 @@ class Appender:
             "max_attempts": spec.attempts(known.max_attempts),
             "timeout": spec.time_limit(known.timeout),
             "task": spec.task,
+            "headers": spec.headers,
             "args": args,
         }
         return Single("enqueue", Query(ENQUEUE_HERE[known.segment], params), _ids)
@@ -145,6 +146,7 @@ def _params(spec: JobSpec) -> dict[str, object]:
         "fallback_attempts": spec.fallback_attempts,
         "fallback_timeout": spec.fallback_timeout,
         "task": spec.task,
+        "headers": spec.headers,
     }
 
 
@@ -167,7 +169,7 @@ def _copy(spec: JobSpec, args: Sequence[str]) -> Steps[list[JobId]]:
     }
     [(lane, segment, ids, _, *preset)] = yield from _in_lane(spec, Query(COPY_PREPARE, params))
     attempts, limit = spec.attempts(preset[0]), spec.time_limit(preset[1])
-    same = middle((lane, segment, attempts, limit, spec.task))
+    same = middle((lane, segment, attempts, limit, spec.task, spec.headers))
     jobs = taken(ids, len(args))
     yield Copy(COPY_LOG, blocks(jobs, same, args))
     return jobs

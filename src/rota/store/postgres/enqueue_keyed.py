@@ -275,7 +275,7 @@ def _copy(spec: JobSpec, wanted: Wanted, ids: frozenset[int], segment: int) -> S
     """Append the jobs with these ids, whose keys were taken right before."""
     new = wanted.only([job in ids for job in wanted.jobs])
     rows = sorted(zip(new.jobs, new.lanes, _keys(new), new.args, strict=True))
-    same = middle((segment, spec.max_attempts, spec.timeout, spec.task))
+    same = middle((segment, spec.max_attempts, spec.timeout, spec.task, spec.headers))
     yield Copy(COPY_LOG_KEYED, keyed_blocks(rows, same))
 
 
@@ -311,6 +311,7 @@ def _undo(spec: JobSpec, found: Found) -> Steps[None]:
 def _options(spec: JobSpec) -> dict[str, object]:
     return {
         "task": spec.task,
+        "headers": spec.headers,
         "wake": spec.queue if spec.wake else None,
         "max_attempts": spec.max_attempts,
         "timeout": spec.timeout,

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from rota.model.headers import decoded
 from rota.model.job import AttemptError, JobFilter, JobId, JobRecord, QueueRecord
 from rota.model.states import State
 from rota.store.operation import Apart, Begin, Steps, operation
@@ -121,6 +122,7 @@ def _record(row: Sequence[Any]) -> JobRecord:
         unique_key,
         iteration,
         last_run,
+        headers,
     ) = row
     return JobRecord(
         id=JobId(job),
@@ -142,4 +144,5 @@ def _record(row: Sequence[Any]) -> JobRecord:
         unique_key=unique_key,
         iteration=iteration or 0,
         last_run=last_run,
+        headers=decoded(headers),
     )

@@ -115,7 +115,8 @@ CREATE TABLE rota.log (
     errors       jsonb,
     unique_key   text,
     iteration    integer,                       -- the rounds that ended with Again; null is none
-    last_run     timestamptz
+    last_run     timestamptz,
+    headers      json                           -- names and texts that travel with the job
 ) PARTITION BY LIST (segment);
 CREATE TABLE rota.log_0 PARTITION OF rota.log FOR VALUES IN (0) WITH (autovacuum_enabled = false);
 CREATE TABLE rota.log_1 PARTITION OF rota.log FOR VALUES IN (1) WITH (autovacuum_enabled = false);
@@ -253,6 +254,7 @@ CREATE TABLE rota.timer (
     unique_key   text,
     iteration    integer,
     last_run     timestamptz,
+    headers      json,
     PRIMARY KEY (id, entry)
 );
 CREATE INDEX timer_due ON rota.timer (run_at, id);
@@ -302,6 +304,7 @@ CREATE TABLE rota.finished (
     -- Of a job that was cancelled before it started: whether it had its unique key only while it
     -- waited. It has it so again when it is retried by hand. Null for all others.
     while_waiting boolean,
+    headers       json,
     CHECK ((state = 'discarded') = (segment = -1))
 ) PARTITION BY LIST (segment);
 CREATE TABLE rota.finished_0 PARTITION OF rota.finished FOR VALUES IN (0);
@@ -707,7 +710,7 @@ SELECT timer.id, timer.task, timer.args, lane.queue, lane.priority, timer.state,
        timer.attempt, timer.max_attempts, timer.timeout, timer.enqueued_at,
        CASE WHEN timer.state <> 'available' THEN timer.run_at END AS scheduled_at,
        NULL::timestamptz AS finished_at, NULL::json AS result, timer.errors, NULL::text AS worker,
-       timer.unique_key, timer.iteration, timer.last_run
+       timer.unique_key, timer.iteration, timer.last_run, timer.headers
 FROM rota.timer
 JOIN rota.lane ON lane.id = timer.lane
 WHERE timer.unique_key IS NULL OR coalesce((
@@ -717,7 +720,7 @@ WHERE timer.unique_key IS NULL OR coalesce((
 UNION ALL
 SELECT job.id, job.task, job.args, lane.queue, lane.priority, 'available',
        job.attempt, job.max_attempts, job.timeout, job.enqueued_at,
-       NULL, NULL, NULL, job.errors, NULL, job.unique_key, job.iteration, job.last_run
+       NULL, NULL, NULL, job.errors, NULL, job.unique_key, job.iteration, job.last_run, job.headers
 FROM rota.log AS job
 JOIN rota.lane ON lane.id = job.lane
 CROSS JOIN LATERAL (
@@ -733,7 +736,7 @@ UNION ALL
 SELECT held.id, job.task, job.args, lane.queue, lane.priority, 'running',
        (job.attempt + 1)::smallint, job.max_attempts, job.timeout, job.enqueued_at,
        NULL, NULL, NULL, job.errors, session.host || ':' || session.pid,
-       job.unique_key, job.iteration, job.last_run
+       job.unique_key, job.iteration, job.last_run, job.headers
 FROM rota.lease
 CROSS JOIN LATERAL unnest(lease.jobs) AS held (id)
 CROSS JOIN LATERAL (
@@ -744,7 +747,7 @@ JOIN rota.lane ON lane.id = job.lane
 JOIN rota.session ON session.id = lease.session
 UNION ALL
 SELECT id, task, args, queue, priority, state, attempt, max_attempts, timeout, enqueued_at,
-       NULL, finished_at, result, errors, NULL, unique_key, iteration, last_run
+       NULL, finished_at, result, errors, NULL, unique_key, iteration, last_run, headers
 FROM rota.finished
 WHERE keep_until > now();
 
@@ -783,7 +786,8 @@ CREATE FUNCTION rota.enqueue(
     delay        interval DEFAULT NULL,
     run_at       timestamptz DEFAULT NULL,
     max_attempts integer DEFAULT NULL,
-    timeout      interval DEFAULT NULL
+    timeout      interval DEFAULT NULL,
+    headers      anycompatible DEFAULT NULL::json
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     job     bigint;
@@ -793,6 +797,7 @@ DECLARE
     attempts integer := enqueue.max_attempts;
     given   text := enqueue.args::text;
     object  jsonb;
+    notes   text := enqueue.headers::text;
     detail  text;
     century CONSTANT bigint := 3162240000;
     largest CONSTANT numeric := 1.7976931348623157e308;
@@ -850,6 +855,25 @@ BEGIN
             MESSAGE = 'args: a number is an integer beyond 64 bits, or no float can hold it',
             HINT = 'Pass it as text: in {"amount": "12345678901234567890"} it comes as it is.';
     END IF;
+    IF octet_length(notes) > 4096 THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+            MESSAGE = format('headers: %s bytes, the limit is 4096', octet_length(notes)),
+            HINT = 'They are for marks such as a trace; what the task works on belongs in args.';
+    END IF;
+    BEGIN
+        object := notes::jsonb;
+    EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+        object := 'null';
+    END;
+    IF jsonb_typeof(object) <> 'object' OR EXISTS (
+        SELECT FROM jsonb_each(CASE WHEN jsonb_typeof(object) = 'object' THEN object END) AS header
+        WHERE jsonb_typeof(header.value) <> 'string' OR header.key = '' OR starts_with(header.key, 'rota.')
+    ) THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+            MESSAGE = 'headers: a JSON object of texts is needed, with names that do not begin with rota.',
+            HINT = 'Write them as in {"traceparent": "00-4bf9-00f0-01"}.';
+    END IF;
+    notes := nullif(notes, '{}');
     IF enqueue.priority IS NULL OR enqueue.priority NOT BETWEEN -32768 AND 32767 THEN
         RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
             MESSAGE = format('priority: a whole number between -32768 and 32767, not %s',
@@ -908,13 +932,13 @@ BEGIN
     job := nextval('rota.job_id');
     IF coalesce(enqueue.run_at <= clock_timestamp(), true)
        AND coalesce(enqueue.delay, interval '0') = interval '0' THEN
-        INSERT INTO rota.log (id, lane, segment, max_attempts, timeout, task, args)
+        INSERT INTO rota.log (id, lane, segment, max_attempts, timeout, task, headers, args)
         SELECT job, in_lane, (SELECT last_value % 4 FROM rota.log_turn), attempts,
-               seconds, enqueue.task, given::json;
+               seconds, enqueue.task, notes::json, given::json;
     ELSE
-        INSERT INTO rota.timer (id, lane, run_at, max_attempts, timeout, task, args)
+        INSERT INTO rota.timer (id, lane, run_at, max_attempts, timeout, task, headers, args)
         SELECT job, in_lane, coalesce(enqueue.run_at, clock_timestamp() + enqueue.delay),
-               attempts, seconds, enqueue.task, given::json;
+               attempts, seconds, enqueue.task, notes::json, given::json;
         INSERT INTO rota.tally (slot, lane, state, jobs)
         SELECT (SELECT last_value % 2 FROM rota.tally_turn), in_lane, 'scheduled', 1;
     END IF;

@@ -42,6 +42,7 @@ def _enqueue(spec: JobSpec, args: Sequence[str]) -> Steps[Enqueued]:
         "queue": spec.queue,
         "priority": spec.priority,
         "state": state.value,
+        "headers": spec.headers,
         "max_attempts": spec.max_attempts,
         "timeout": spec.timeout,
         "fallback_attempts": spec.fallback_attempts,

@@ -181,6 +181,7 @@ def _options(spec: JobSpec) -> dict[str, object]:
     return {
         "queue": spec.queue,
         "priority": spec.priority,
+        "headers": spec.headers,
         "state": (State.SCHEDULED if spec.later else State.AVAILABLE).value,
         "max_attempts": spec.max_attempts,
         "timeout": spec.timeout,

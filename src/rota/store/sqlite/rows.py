@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from rota.model.headers import decoded
 from rota.model.job import AttemptError, ClaimedJob, JobRecord
 from rota.model.states import State
 
@@ -39,4 +40,5 @@ def job_record(row: tuple[Any, ...]) -> JobRecord:
         unique_key=row[16],
         iteration=row[17],
         last_run=None if row[18] is None else _datetime(row[18], UTC),
+        headers=decoded(row[19]),
     )

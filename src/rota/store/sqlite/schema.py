@@ -10,7 +10,7 @@ from rota.store.sqlite import statements
 
 PACKAGE = "rota.store.sqlite"
 
-VERSION = 12
+VERSION = 13
 """The version of the tables in `schema.sql`."""
 
 SCHEMA_EXISTS = statements.sql("schema/schema_exists")

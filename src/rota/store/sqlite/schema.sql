@@ -131,6 +131,7 @@ CREATE TABLE rota_job (
     -- Of a job that was cancelled before it started: whether it had its unique key only while it
     -- waited. It has it so again when it is retried by hand. Null for all others.
     while_waiting    INTEGER,
+    headers          TEXT,   -- names and texts that travel with the job: a JSON object
     CONSTRAINT known_state CHECK (
         state IN ('scheduled', 'available', 'blocked', 'running', 'retryable',
                   'completed', 'discarded', 'cancelled')),

@@ -22,7 +22,7 @@ WITH place AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT job.xid, job.id, job.task, job.args::text AS args, job.attempt,
                job.max_attempts, job.timeout, job.enqueued_at,
-               (job.errors -> -1 ->> 'suspects')::int4 AS suspects
+               (job.errors -> -1 ->> 'suspects')::int4 AS suspects, job.headers::text AS headers
         FROM rota.log AS job
         WHERE job.lane = %(lane)s::int4 AND job.xid = hole.xid AND job.id > hole.id
         ORDER BY job.lane, job.xid, job.id LIMIT %(size)s::int8
@@ -31,7 +31,7 @@ WITH place AS MATERIALIZED (
 ), next AS MATERIALIZED (
     SELECT job.xid, job.id, job.task, job.args::text AS args, job.attempt,
            job.max_attempts, job.timeout, job.enqueued_at,
-           (job.errors -> -1 ->> 'suspects')::int4 AS suspects
+           (job.errors -> -1 ->> 'suspects')::int4 AS suspects, job.headers::text AS headers
     FROM rota.log AS job
     WHERE job.lane = %(lane)s::int4
       AND (job.xid, job.id) > ((SELECT xid FROM place), (SELECT id FROM place))
@@ -78,6 +78,6 @@ WITH place AS MATERIALIZED (
     FROM place WHERE EXISTS (SELECT FROM taken)
 )
 SELECT taken.id, lease.id, taken.task, taken.args, taken.attempt + 1, taken.max_attempts,
-       taken.timeout, extract(epoch FROM taken.enqueued_at)::float8, taken.suspects
+       taken.timeout, extract(epoch FROM taken.enqueued_at)::float8, taken.suspects, taken.headers
 FROM taken, lease
 ORDER BY taken.xid, taken.id

@@ -21,7 +21,7 @@ WITH place AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT job.xid, job.id, job.task, job.args::text AS args, job.attempt,
                job.max_attempts, job.timeout, job.enqueued_at, job.entry, job.unique_key,
-               (job.errors -> -1 ->> 'suspects')::int4 AS suspects
+               (job.errors -> -1 ->> 'suspects')::int4 AS suspects, job.headers::text AS headers
         FROM rota.log AS job
         WHERE job.lane = %(lane)s::int4 AND job.xid = hole.xid AND job.id > hole.id
         ORDER BY job.lane, job.xid, job.id LIMIT %(size)s::int8
@@ -30,7 +30,7 @@ WITH place AS MATERIALIZED (
 ), next AS MATERIALIZED (
     SELECT job.xid, job.id, job.task, job.args::text AS args, job.attempt,
            job.max_attempts, job.timeout, job.enqueued_at, job.entry, job.unique_key,
-           (job.errors -> -1 ->> 'suspects')::int4 AS suspects
+           (job.errors -> -1 ->> 'suspects')::int4 AS suspects, job.headers::text AS headers
     FROM rota.log AS job
     WHERE job.lane = %(lane)s::int4
       AND (job.xid, job.id) > ((SELECT xid FROM place), (SELECT id FROM place))
@@ -62,10 +62,10 @@ WITH place AS MATERIALIZED (
     WHERE unique_key IS NULL OR ((id, entry) IN (SELECT id, entry FROM key)) IS TRUE
 ), aside AS (
     INSERT INTO rota.timer (id, run_at, enqueued_at, lane, entry, timeout, attempt, max_attempts,
-                            state, task, args, errors, unique_key, iteration, last_run)
+                            state, task, args, errors, unique_key, iteration, last_run, headers)
     SELECT job.id, clock_timestamp() + interval '0.25 seconds', job.enqueued_at, job.lane, job.entry,
            job.timeout, job.attempt, job.max_attempts, 'available', job.task, job.args, job.errors,
-           job.unique_key, job.iteration, job.last_run
+           job.unique_key, job.iteration, job.last_run, job.headers
     FROM seen
     CROSS JOIN LATERAL (
         SELECT entry.* FROM rota.log AS entry WHERE entry.id = seen.id AND entry.entry = seen.entry LIMIT 1
@@ -111,6 +111,6 @@ WITH place AS MATERIALIZED (
     RETURNING seq
 )
 SELECT run.id, lease.id, run.task, run.args, run.attempt + 1, run.max_attempts, run.timeout,
-       extract(epoch FROM run.enqueued_at)::float8, run.suspects, run.unique_key
+       extract(epoch FROM run.enqueued_at)::float8, run.suspects, run.headers, run.unique_key
 FROM moved LEFT JOIN (run CROSS JOIN lease) ON true
 ORDER BY run.xid, run.id

@@ -81,7 +81,7 @@ WITH plain AS MATERIALIZED (
              CROSS JOIN LATERAL (
                 SELECT job.xid, job.id, job.task, job.args::text AS args, job.attempt,
                        job.max_attempts, job.timeout, job.enqueued_at, job.entry, job.unique_key,
-                       (job.errors -> -1 ->> 'suspects')::int4 AS suspects
+                       (job.errors -> -1 ->> 'suspects')::int4 AS suspects, job.headers::text AS headers
                 FROM rota.log AS job
                 WHERE job.lane = open.lane AND job.xid = hole.xid AND job.id > hole.id
                 ORDER BY job.lane, job.xid, job.id LIMIT part.size
@@ -90,7 +90,7 @@ WITH plain AS MATERIALIZED (
             UNION ALL
             (SELECT false, job.xid, job.id, job.task, job.args::text AS args, job.attempt,
                     job.max_attempts, job.timeout, job.enqueued_at, job.entry, job.unique_key,
-                    (job.errors -> -1 ->> 'suspects')::int4 AS suspects
+                    (job.errors -> -1 ->> 'suspects')::int4 AS suspects, job.headers::text AS headers
              FROM rota.log AS job
              WHERE job.lane = open.lane AND (job.xid, job.id) > (open.xid, open.id)
              ORDER BY job.lane, job.xid, job.id)
@@ -137,10 +137,10 @@ WITH plain AS MATERIALIZED (
     WHERE unique_key IS NOT NULL AND ((id, entry) IN (SELECT id, entry FROM key)) IS NOT TRUE
 ), aside AS (
     INSERT INTO rota.timer (id, run_at, enqueued_at, lane, entry, timeout, attempt, max_attempts,
-                            state, task, args, errors, unique_key, iteration, last_run)
+                            state, task, args, errors, unique_key, iteration, last_run, headers)
     SELECT job.id, clock_timestamp() + interval '0.25 seconds', job.enqueued_at, job.lane, job.entry,
            job.timeout, job.attempt, job.max_attempts, 'available', job.task, job.args, job.errors,
-           job.unique_key, job.iteration, job.last_run
+           job.unique_key, job.iteration, job.last_run, job.headers
     FROM named
     CROSS JOIN LATERAL (
         SELECT entry.* FROM rota.log AS entry
@@ -212,7 +212,7 @@ WITH plain AS MATERIALIZED (
     FROM run WHERE rated GROUP BY limit_id
 )
 SELECT run.id, lease.id, run.task, run.args, run.attempt + 1, run.max_attempts, run.timeout,
-       date_part('epoch', run.enqueued_at), run.suspects, run.unique_key, run.limit_id <> 0,
+       date_part('epoch', run.enqueued_at), run.suspects, run.headers, run.unique_key, run.limit_id <> 0,
        CASE WHEN run.fills THEN run.limit_key END,
        run.lane
 FROM (SELECT FROM last LIMIT 1) AS moved

@@ -15,7 +15,7 @@ WITH place AS MATERIALIZED (
 ), taken AS MATERIALIZED (
     SELECT job.xid, job.id, job.task, job.args::text AS args, job.attempt,
            job.max_attempts, job.timeout, job.enqueued_at,
-           (job.errors -> -1 ->> 'suspects')::int4 AS suspects
+           (job.errors -> -1 ->> 'suspects')::int4 AS suspects, job.headers::text AS headers
     FROM rota.log_0 AS job
     WHERE job.lane = %(lane)s::int4
       AND (job.xid, job.id) > ((SELECT xid FROM place WHERE light), (SELECT id FROM place WHERE light))
@@ -47,7 +47,7 @@ WITH place AS MATERIALIZED (
 SELECT taken.id, CASE WHEN place.light THEN lease.id
                       ELSE (SELECT last_value %% 4 FROM rota.log_turn) END,
        taken.task, taken.args, taken.attempt + 1, taken.max_attempts,
-       taken.timeout, extract(epoch FROM taken.enqueued_at)::float8, taken.suspects
+       taken.timeout, extract(epoch FROM taken.enqueued_at)::float8, taken.suspects, taken.headers
 FROM place LEFT JOIN (taken CROSS JOIN lease) ON place.light
 WHERE taken.id IS NOT NULL OR NOT place.light
 ORDER BY taken.xid, taken.id

@@ -18,7 +18,7 @@ WITH job AS (
 ), ended AS (
     INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry,
                                attempt, max_attempts, state, queue, task, args, errors,
-                               unique_key, while_waiting, iteration, last_run)
+                               unique_key, while_waiting, iteration, last_run, headers)
     SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at, date_bin(step, now() + make_interval(secs => kept.seconds) + step, 'epoch'),
            job.timeout, (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry,
            job.attempt, job.max_attempts, 'cancelled', lane.queue, job.task, job.args, job.errors,
@@ -26,7 +26,7 @@ WITH job AS (
                SELECT true FROM rota.unique_key AS held
                WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id
                  AND held.while_waiting) END,
-           job.iteration, job.last_run
+           job.iteration, job.last_run, job.headers
     FROM job JOIN rota.lane ON lane.id = job.lane
     LEFT JOIN rota.queue_setting AS said ON said.queue = lane.queue
     LEFT JOIN unnest(%(queues)s::text[], %(keeps)s::float8[]) AS declared (queue, seconds)

@@ -38,10 +38,10 @@ WITH locked AS MATERIALIZED (
     JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key
 )
 INSERT INTO rota.log (id, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts, task,
-                      args, errors, unique_key, iteration, last_run)
+                      args, errors, unique_key, iteration, last_run, headers)
 SELECT job.id, job.enqueued_at, lane.id, job.entry + 1, job.timeout,
        (SELECT last_value %% 4 FROM rota.log_turn), 0, job.max_attempts, job.task, job.args,
-       job.errors, job.unique_key, job.iteration, job.last_run
+       job.errors, job.unique_key, job.iteration, job.last_run, job.headers
 FROM job
 CROSS JOIN LATERAL (
     SELECT coalesce(job.lane, (

@@ -16,8 +16,8 @@ WITH job AS (
     FROM job GROUP BY lane, state
 )
 INSERT INTO rota.log (id, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts, task,
-                      args, errors, unique_key, iteration, last_run)
+                      args, errors, unique_key, iteration, last_run, headers)
 SELECT id, enqueued_at, lane, entry, timeout, (SELECT last_value %% 4 FROM rota.log_turn), 0,
-       max_attempts, task, args, errors, unique_key, iteration, last_run
+       max_attempts, task, args, errors, unique_key, iteration, last_run, headers
 FROM job ORDER BY run_at, id
 RETURNING id, unique_key

@@ -1,2 +1,2 @@
 -- Append jobs to the log by COPY, in text format.
-COPY rota.log (id, lane, segment, max_attempts, timeout, task, args) FROM STDIN
+COPY rota.log (id, lane, segment, max_attempts, timeout, task, headers, args) FROM STDIN

@@ -1,2 +1,2 @@
 -- Append jobs with a unique key to the log by COPY, in text format.
-COPY rota.log (id, lane, segment, max_attempts, timeout, task, unique_key, args) FROM STDIN
+COPY rota.log (id, lane, segment, max_attempts, timeout, task, headers, unique_key, args) FROM STDIN

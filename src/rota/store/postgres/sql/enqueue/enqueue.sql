@@ -17,11 +17,11 @@ WITH lane AS (
     ) AS place (id)
     LEFT JOIN rota.queue_setting AS preset ON preset.queue = %(queue)s
 ), job AS (
-    INSERT INTO rota.log (id, lane, segment, max_attempts, timeout, task, args)
+    INSERT INTO rota.log (id, lane, segment, max_attempts, timeout, task, headers, args)
     SELECT nextval('rota.job_id'), lane.id, (SELECT last_value %% 4 FROM rota.log_turn),
            coalesce(%(max_attempts)s::int2, lane.max_attempts, %(fallback_attempts)s::int2),
            coalesce(%(timeout)s::float4, lane.timeout, %(fallback_timeout)s::float4),
-           %(task)s, %(args)s::text::json
+           %(task)s, %(headers)s::text::json, %(args)s::text::json
     FROM lane WHERE lane.id IS NOT NULL
     RETURNING id, lane, segment
 )

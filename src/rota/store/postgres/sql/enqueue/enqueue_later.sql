@@ -10,13 +10,13 @@ WITH lane AS (
     ) AS place (id)
     LEFT JOIN rota.queue_setting AS preset ON preset.queue = %(queue)s
 ), job AS (
-    INSERT INTO rota.timer (id, lane, run_at, max_attempts, timeout, task, args)
+    INSERT INTO rota.timer (id, lane, run_at, max_attempts, timeout, task, headers, args)
     SELECT nextval('rota.job_id'), lane.id,
            coalesce(%(at)s::timestamptz,
                     clock_timestamp() + make_interval(secs => %(delay)s::float8)),
            coalesce(%(max_attempts)s::int2, lane.max_attempts, %(fallback_attempts)s::int2),
            coalesce(%(timeout)s::float4, lane.timeout, %(fallback_timeout)s::float4),
-           %(task)s, entry.args::json
+           %(task)s, %(headers)s::text::json, entry.args::json
     FROM lane, unnest(%(args)s::text[]) AS entry (args)
     WHERE lane.id IS NOT NULL
     RETURNING id

@@ -11,11 +11,12 @@ WITH wanted AS MATERIALIZED (
     ON CONFLICT (key, task) DO NOTHING
     RETURNING job
 ), job AS (
-    INSERT INTO rota.timer (id, lane, run_at, max_attempts, timeout, task, args, unique_key)
+    INSERT INTO rota.timer (id, lane, run_at, max_attempts, timeout, task, headers, args, unique_key)
     SELECT wanted.id, wanted.lane,
            coalesce(%(at)s::timestamptz,
                     clock_timestamp() + make_interval(secs => %(delay)s::float8)),
-           %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, wanted.args, wanted.key
+           %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, %(headers)s::text::json, wanted.args,
+           wanted.key
     FROM wanted
     WHERE wanted.key IS NULL OR (wanted.id IN (SELECT job FROM fresh)) IS TRUE
     ORDER BY wanted.id

@@ -16,9 +16,10 @@ WITH wanted AS MATERIALIZED (
     ON CONFLICT (key, task) DO NOTHING
     RETURNING job
 ), job AS (
-    INSERT INTO rota.log (id, lane, segment, max_attempts, timeout, task, args, unique_key)
+    INSERT INTO rota.log (id, lane, segment, max_attempts, timeout, task, headers, args, unique_key)
     SELECT wanted.id, wanted.lane, (SELECT last_value %% 4 FROM rota.log_turn),
-           %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, wanted.args, wanted.key
+           %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, %(headers)s::text::json, wanted.args,
+           wanted.key
     FROM wanted
     WHERE wanted.key IS NULL OR (wanted.id IN (SELECT job FROM fresh)) IS TRUE
     ORDER BY wanted.id

@@ -48,13 +48,14 @@ WITH wanted AS MATERIALIZED (
     ) AS change
     GROUP BY lane, state
 ), job AS (
-    INSERT INTO rota.timer (id, run_at, lane, entry, max_attempts, timeout, task, args, unique_key, iteration,
+    INSERT INTO rota.timer (id, run_at, lane, entry, max_attempts, timeout, task, headers, args, unique_key, iteration,
                             last_run)
     SELECT job,
            least(coalesce(%(at)s::timestamptz,
                           clock_timestamp() + make_interval(secs => %(delay)s::float8)),
                  first_at + make_interval(secs => %(cap)s::float8)),
-           lane, entry, %(max_attempts)s::int2, %(timeout)s::float4, %(task)s, args, key, iteration,
+           lane, entry, %(max_attempts)s::int2, %(timeout)s::float4, %(task)s,
+           %(headers)s::text::json, args, key, iteration,
            last_run
     FROM moved
     RETURNING id, unique_key

@@ -51,10 +51,10 @@ WITH wanted AS MATERIALIZED (
     ) AS change
     GROUP BY lane, state
 ), job AS (
-    INSERT INTO rota.log (id, lane, entry, segment, max_attempts, timeout, task, args, unique_key, iteration,
+    INSERT INTO rota.log (id, lane, entry, segment, max_attempts, timeout, task, headers, args, unique_key, iteration,
                           last_run)
     SELECT job, lane, entry, (SELECT last_value %% 4 FROM rota.log_turn), %(max_attempts)s::int2,
-           %(timeout)s::float4, %(task)s, args, key, iteration, last_run
+           %(timeout)s::float4, %(task)s, %(headers)s::text::json, args, key, iteration, last_run
     FROM moved
     RETURNING id, unique_key
 )

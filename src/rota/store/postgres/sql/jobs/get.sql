@@ -5,5 +5,5 @@ SELECT id, task, args::text, queue, priority, state, attempt, max_attempts, time
             THEN greatest(least(scheduled_at, '9999-12-30 00:00+00'), '0001-01-02 00:00+00') END,
        finished_at, result::text, errors::text, worker,
        EXISTS (SELECT FROM rota.cancel_request AS request WHERE request.job = job.id),
-       unique_key, iteration, last_run
+       unique_key, iteration, last_run, headers::text
 FROM rota.job WHERE id = ANY (%(jobs)s::int8[])

@@ -3,7 +3,7 @@
 -- Walks log_order backwards from each lane's end, never further back than its cursor.
 SELECT job.id, job.task, job.args::text, lane.queue, lane.priority, 'available', job.attempt,
        job.max_attempts, job.timeout, job.enqueued_at, NULL::timestamptz, NULL::timestamptz,
-       NULL::text, job.errors::text, NULL::text, false, job.unique_key, job.iteration, job.last_run
+       NULL::text, job.errors::text, NULL::text, false, job.unique_key, job.iteration, job.last_run, job.headers::text
 FROM rota.lane_used AS lane
 CROSS JOIN LATERAL (
     SELECT * FROM rota.lane_place WHERE lane_place.lane = lane.id LIMIT 1

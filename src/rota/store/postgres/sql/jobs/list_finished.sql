@@ -2,7 +2,7 @@
 SELECT id, task, args::text, queue, priority, state, attempt, max_attempts, timeout, enqueued_at,
        scheduled_at, finished_at, result::text, errors::text, worker,
        EXISTS (SELECT FROM rota.cancel_request AS request WHERE request.job = job.id),
-       unique_key, iteration, last_run
+       unique_key, iteration, last_run, headers::text
 FROM rota.job
 WHERE state IN ('completed', 'discarded', 'cancelled')
   AND (%(state)s::text IS NULL OR state = %(state)s)

@@ -7,7 +7,7 @@ SELECT job.id, job.task, job.args::text, job.queue, job.priority, job.state, job
             THEN greatest(least(job.scheduled_at, '9999-12-30 00:00+00'), '0001-01-02 00:00+00') END,
        job.finished_at, job.result::text, job.errors::text, job.worker,
        EXISTS (SELECT FROM rota.cancel_request AS request WHERE request.job = job.id),
-       job.unique_key, job.iteration, job.last_run
+       job.unique_key, job.iteration, job.last_run, job.headers::text
 FROM rota.unique_key AS held
 CROSS JOIN LATERAL (SELECT * FROM rota.job WHERE job.id = held.job) AS job
 WHERE held.key >= %(first)s AND held.key <= %(last)s AND held.state <> 'ended'

@@ -4,7 +4,7 @@ SELECT id, task, args::text, queue, priority, state, attempt, max_attempts, time
        greatest(least(scheduled_at, '9999-12-30 00:00+00'), '0001-01-02 00:00+00'),
        finished_at, result::text, errors::text, worker,
        EXISTS (SELECT FROM rota.cancel_request AS request WHERE request.job = job.id),
-       unique_key, iteration, last_run
+       unique_key, iteration, last_run, headers::text
 FROM rota.job
 WHERE state IN ('scheduled', 'retryable')
   AND (%(state)s::text IS NULL OR state = %(state)s)

@@ -46,11 +46,11 @@ WITH here AS MATERIALIZED (
     DELETE FROM rota.log
 )
 INSERT INTO rota.log (id, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts, task,
-                      args, errors, unique_key, iteration, last_run)
+                      args, errors, unique_key, iteration, last_run, headers)
 SELECT id, enqueued_at, lane, entry + 1, timeout, (SELECT last_value %% 4 FROM rota.log_turn),
        attempt, max_attempts, task, args, errors,
        CASE WHEN unique_key IS NOT NULL THEN (
            SELECT held.key FROM rota.unique_key AS held
            WHERE held.key = back.unique_key AND held.task = back.task AND held.job = back.id) END,
-       iteration, last_run
+       iteration, last_run, headers
 FROM back ORDER BY id

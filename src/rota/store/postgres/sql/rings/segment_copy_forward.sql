@@ -2,10 +2,10 @@
 -- copies keep their position in log order, at or before the cursor: no claim sees them. Those that have a
 -- copy already get no other, and those that no mark has counted yet have to wait: they would count twice.
 INSERT INTO rota.log (id, xid, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts,
-                      task, args, errors, unique_key, iteration, last_run)
+                      task, args, errors, unique_key, iteration, last_run, headers)
 SELECT job.id, job.xid, job.enqueued_at, job.lane, job.entry, job.timeout,
        (SELECT last_value %% 4 FROM rota.log_turn), job.attempt, job.max_attempts, job.task,
-       job.args, job.errors, job.unique_key, job.iteration, job.last_run
+       job.args, job.errors, job.unique_key, job.iteration, job.last_run, job.headers
 FROM rota.lease
 CROSS JOIN LATERAL unnest(lease.jobs) AS held (id)
 CROSS JOIN LATERAL (

@@ -17,20 +17,20 @@ WITH job AS MATERIALIZED (
     ) AS entry
 ), back AS (
     INSERT INTO rota.log (id, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts,
-                          task, args, errors, unique_key, iteration, last_run)
+                          task, args, errors, unique_key, iteration, last_run, headers)
     SELECT id, enqueued_at, lane, entry + 1, timeout, (SELECT last_value %% 4 FROM rota.log_turn),
            attempts, max_attempts, task, args, noted,
            CASE WHEN job.unique_key IS NOT NULL THEN (
                SELECT held.key FROM rota.unique_key AS held
                WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id) END,
-           iteration, last_run
+           iteration, last_run, headers
     FROM job WHERE NOT unwanted AND attempts < max_attempts
     ORDER BY xid, id
     RETURNING id, unique_key
 ), ended AS (
     INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry,
                                attempt, max_attempts, state, queue, task, args, errors,
-                               unique_key, iteration, last_run)
+                               unique_key, iteration, last_run, headers)
     SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at,
            CASE WHEN unwanted THEN date_bin('45 minutes', now() + interval '1 day 45 minutes', 'epoch')
                 ELSE coalesce(date_bin(step, now() + make_interval(secs => kept.seconds) + step,
@@ -42,7 +42,7 @@ WITH job AS MATERIALIZED (
            CASE WHEN job.unique_key IS NOT NULL THEN (
                SELECT held.key FROM rota.unique_key AS held
                WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id) END,
-           job.iteration, job.last_run
+           job.iteration, job.last_run, job.headers
     FROM job JOIN rota.lane ON lane.id = job.lane
     LEFT JOIN unnest(%(queues)s::text[], %(keeps)s::float8[]) AS kept (queue, seconds)
         ON kept.queue = lane.queue

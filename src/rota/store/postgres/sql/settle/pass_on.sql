@@ -14,14 +14,14 @@ WITH back AS MATERIALIZED (
      AND lane.task IS DISTINCT FROM job.task
 ), job AS (
     INSERT INTO rota.log (id, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts, task,
-                          args, errors, unique_key, iteration, last_run)
+                          args, errors, unique_key, iteration, last_run, headers)
     SELECT back.id, back.enqueued_at, back.new_lane, back.entry + 1, back.timeout,
            (SELECT last_value %% 4 FROM rota.log_turn), back.attempt, back.max_attempts, back.task,
            back.args, back.errors,
            CASE WHEN back.unique_key IS NOT NULL THEN (
                SELECT held.key FROM rota.unique_key AS held
                WHERE held.key = back.unique_key AND held.task = back.task AND held.job = back.id) END,
-           back.iteration, back.last_run
+           back.iteration, back.last_run, back.headers
     FROM back ORDER BY back.xid, back.id
 )
 SELECT DISTINCT queue FROM back

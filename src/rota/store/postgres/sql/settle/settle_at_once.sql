@@ -14,14 +14,14 @@ WITH freed AS (
 ), ended AS (
     INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry, attempt,
                                max_attempts, state, queue, task, args, errors,
-                               unique_key, iteration, last_run)
+                               unique_key, iteration, last_run, headers)
     SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at, kept.until, job.timeout,
            (SELECT last_value %% 6 FROM rota.finished_turn), lane.priority, job.entry, job.attempt + 1,
            job.max_attempts, 'completed', lane.queue, job.task, job.args, job.errors,
            CASE WHEN job.unique_key IS NOT NULL THEN (
                SELECT held.key FROM rota.unique_key AS held
                WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id) END,
-           job.iteration, job.last_run
+           job.iteration, job.last_run, job.headers
     FROM freed, kept, unnest(%(firsts)s::text::int8[], %(lasts)s::text::int8[]) AS done (first, last)
     CROSS JOIN LATERAL (
         SELECT DISTINCT ON (entry.id) entry.* FROM rota.log AS entry

@@ -4,7 +4,7 @@
 WITH ended AS (
     INSERT INTO rota.finished (lane, id, enqueued_at, keep_until, timeout, segment, priority, entry, attempt,
                                max_attempts, state, queue, task, args, result, errors,
-                               unique_key, iteration, last_run)
+                               unique_key, iteration, last_run, headers)
     SELECT CASE WHEN lane.of_key THEN lane.id END, job.id, job.enqueued_at,
            coalesce(date_bin(step, now() + make_interval(secs => done.keep) + step, 'epoch'),
                     'infinity'),
@@ -18,7 +18,7 @@ WITH ended AS (
            CASE WHEN job.unique_key IS NOT NULL THEN (
                SELECT held.key FROM rota.unique_key AS held
                WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id) END,
-           job.iteration, job.last_run
+           job.iteration, job.last_run, job.headers
     FROM unnest(%(jobs)s::int8[], %(states)s::text[], %(keeps)s::float8[], %(results)s::text[],
                 %(errors)s::text[]) AS done (id, state, keep, result, error)
     CROSS JOIN LATERAL make_interval(secs => greatest(done.keep / 32, 0.001)) AS step

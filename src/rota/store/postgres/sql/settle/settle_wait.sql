@@ -3,7 +3,7 @@
 -- without it. Reads the newest log entries by log_job, and says in the tally how many.
 WITH again AS (
     INSERT INTO rota.timer (id, run_at, enqueued_at, lane, entry, timeout, attempt, max_attempts,
-                            state, task, args, errors, unique_key, iteration, last_run)
+                            state, task, args, errors, unique_key, iteration, last_run, headers)
     SELECT job.id, clock_timestamp() + make_interval(secs => waits.delay), job.enqueued_at, job.lane,
            job.entry + 1, job.timeout, job.attempt + waits.spent, job.max_attempts, waits.state,
            job.task, job.args,
@@ -13,7 +13,7 @@ WITH again AS (
            CASE WHEN job.unique_key IS NOT NULL THEN (
                SELECT held.key FROM rota.unique_key AS held
                WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id) END,
-           job.iteration, job.last_run
+           job.iteration, job.last_run, job.headers
     FROM unnest(%(jobs)s::int8[], %(states)s::text[], %(delays)s::float8[], %(spents)s::int4[],
                 %(errors)s::text[], %(rans)s::bool[]) AS waits (id, state, delay, spent, error, ran)
     CROSS JOIN LATERAL (

@@ -62,17 +62,17 @@ WITH mark AS MATERIALIZED (
     WHERE unique_key IS NULL OR ((id, entry) IN (SELECT id, entry FROM key)) IS TRUE
 ), aside AS (
     INSERT INTO rota.timer (id, run_at, enqueued_at, lane, entry, timeout, attempt, max_attempts,
-                            state, task, args, errors, unique_key, iteration, last_run)
+                            state, task, args, errors, unique_key, iteration, last_run, headers)
     SELECT id, clock_timestamp() + interval '0.25 seconds', enqueued_at, lane, entry, timeout, attempt,
-           max_attempts, state, task, args, errors, unique_key, iteration, last_run
+           max_attempts, state, task, args, errors, unique_key, iteration, last_run, headers
     FROM staged
     WHERE unique_key IS NOT NULL AND ((id, entry) IN (SELECT id, entry FROM seen)) IS TRUE
       AND ((id, entry) IN (SELECT id, entry FROM key)) IS NOT TRUE
 ), job AS (
     INSERT INTO rota.log (id, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts,
-                          task, args, errors, unique_key, iteration, last_run)
+                          task, args, errors, unique_key, iteration, last_run, headers)
     SELECT id, enqueued_at, lane, entry, timeout, (SELECT last_value %% 4 FROM rota.log_turn),
-           attempt, max_attempts, task, args, errors, unique_key, iteration, last_run
+           attempt, max_attempts, task, args, errors, unique_key, iteration, last_run, headers
     FROM ready ORDER BY run_at, id
     RETURNING id
 ), counted AS (

@@ -4,7 +4,7 @@
 -- Locks: the database. Walks: rota_job by its primary key.
 UPDATE rota_job
 SET args = new.args, lane = new.lane, queue = :queue, priority = :priority, state = :state, attempt = 0,
-    max_attempts = :max_attempts, timeout = :timeout, errors = NULL, enqueued_at = new.now,
+    max_attempts = :max_attempts, timeout = :timeout, errors = NULL, headers = :headers, enqueued_at = new.now,
     scheduled_at = CASE WHEN :state = 'scheduled'
                         THEN min(coalesce(:at, new.now + :delay), coalesce(new.first_at + :cap, 9e999)) END
 FROM (

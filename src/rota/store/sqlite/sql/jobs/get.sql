@@ -3,7 +3,7 @@
 SELECT job.id, job.task, job.args, job.queue, job.priority, job.state, job.attempt,
        job.max_attempts, job.timeout, job.enqueued_at, job.scheduled_at, job.finished_at,
        job.result, job.errors, session.host || ':' || session.pid, job.cancel_requested,
-       job.unique_key, job.iteration, job.last_run
+       job.unique_key, job.iteration, job.last_run, job.headers
 FROM rota_job AS job
 LEFT JOIN rota_session AS session ON session.id = job.session
 WHERE job.id IN (SELECT value FROM json_each(:jobs))

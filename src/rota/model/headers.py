@@ -1,0 +1,104 @@
+"""Headers: names and texts that travel with a job, such as a trace, and moments such as its expiry.
+
+They are stored as a JSON object, or null, beside the args. Names that begin with `rota.` are Rota's own.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from rota.errors import ConfigError
+from rota.model.durations import moment, seconds
+
+LARGEST = 4096
+"""Bytes that a job's headers may have, as JSON."""
+
+OWN = "rota."
+"""What the names of Rota's own headers begin with."""
+
+EXPIRES = "rota.expires"
+"""Up to when a job may begin, as a moment in UTC."""
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(dict[str, str]).decode
+
+
+def check_headers(headers: object) -> dict[str, str]:
+    """A copy of what a caller gives.
+
+    Raises:
+        ConfigError: It is no mapping from names to texts, has names of Rota's own, or is too large.
+    """
+    if not isinstance(headers, Mapping):
+        message = f"headers: a mapping from names to texts is needed, not {type(headers).__name__}"
+        raise ConfigError(message)
+    for name, text in headers.items():
+        if not isinstance(name, str) or not name or name.startswith(OWN):
+            message = (
+                f"headers: a name is a text that does not begin with {OWN!r}, not {name!r}; Rota's "
+                "own headers have names that do"
+            )
+            raise ConfigError(message)
+        if not isinstance(text, str) or "\0" in name + text:
+            message = (
+                f"headers: the value of {name!r} must be a text without NUL, not "
+                f"{type(text).__name__}; what the task works on belongs in its args"
+            )
+            raise ConfigError(message)
+    copied = dict(headers)
+    try:
+        size = len(_encode(copied))
+    except UnicodeEncodeError as error:
+        message = "headers: half of a surrogate pair cannot be stored"
+        raise ConfigError(message) from error
+    if size > LARGEST:
+        message = (
+            f"headers: {size} bytes as JSON, the limit is {LARGEST}; they are for marks such as a trace, "
+            "what the task works on belongs in its args"
+        )
+        raise ConfigError(message)
+    return copied
+
+
+def check_expires(expires: object) -> float | datetime:
+    """When a job expires: seconds from its enqueue on, or a moment in UTC.
+
+    Raises:
+        ConfigError: It is neither, or no time is left at all.
+    """
+    if isinstance(expires, datetime):
+        return moment(expires, "expires")
+    found = seconds(expires, "expires")  # type: ignore[arg-type]  # which checks it
+    if not found:
+        message = "expires: more than 0 seconds are needed; leave it out for no limit"
+        raise ConfigError(message)
+    return found
+
+
+def encoded(headers: Mapping[str, str] | None) -> str | None:
+    """Headers as they are stored; nothing where there are none."""
+    return _encode(headers).decode() if headers else None
+
+
+def expiring(stored: str | None, expires: float | datetime) -> str:
+    """Headers that say up to when the job may begin; seconds count from now."""
+    if not isinstance(expires, datetime):
+        expires = datetime.now(UTC) + timedelta(seconds=expires)
+    return _encode({**decoded(stored), EXPIRES: expires.astimezone(UTC).isoformat()}).decode()
+
+
+def decoded(stored: str | None) -> dict[str, str]:
+    """Headers as they were stored."""
+    return {} if stored is None else _decode(stored)
+
+
+def of_users(stored: str | None) -> dict[str, str]:
+    """Those of the headers that are not Rota's own."""
+    return {name: text for name, text in decoded(stored).items() if not name.startswith(OWN)}
+
+
+def expired(stored: str, now: float) -> bool:
+    """Whether a job with these headers may not begin any more."""
+    last = decoded(stored).get(EXPIRES)
+    return last is not None and datetime.fromisoformat(last).timestamp() < now
