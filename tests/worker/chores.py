@@ -33,6 +33,12 @@ def add(one: int, two: int) -> int:
 
 
 @rota.task(executor="process", store_result=True)
+def headers(ctx: Context) -> dict[str, str]:
+    """Return those of the job."""
+    return ctx.headers
+
+
+@rota.task(executor="process", store_result=True)
 def whereabouts() -> int:
     """In which process it runs."""
     return os.getpid()

@@ -95,7 +95,11 @@ def details(job: JobRecord) -> dict[str, Any]:
     """Everything about a job, for programs."""
     fields = outcome(job)
     del fields["error"]
-    return fields | {"headers": dict(job.headers), "args": msgspec.Raw(job.args.encode()), "log": list(job.log)}
+    return fields | {
+        "headers": dict(job.headers),
+        "args": msgspec.Raw(job.args.encode()),
+        "log": list(job.log),
+    }
 
 
 def outcome(job: JobRecord) -> dict[str, Any]:

@@ -775,7 +775,7 @@ CROSS JOIN LATERAL (
 -- id. See docs/sql.md. It refuses what Python refuses, writes the rows that Rota's own enqueue.sql and
 -- enqueue_later.sql write, and wakes workers as they do. It runs with the caller's rights. `args` is
 -- json, jsonb or text: of two functions, one for json and one for jsonb, PostgreSQL could not choose for
--- an untyped literal.
+-- an untyped literal. `headers` is text, since a second parameter like that would have to be of the same type.
 -- Locks: nothing that another producer waits for, but for the very first job of a queue and
 -- priority, which makes their lane here: other first ones wait until this transaction ends.
 CREATE FUNCTION rota.enqueue(
@@ -787,7 +787,7 @@ CREATE FUNCTION rota.enqueue(
     run_at       timestamptz DEFAULT NULL,
     max_attempts integer DEFAULT NULL,
     timeout      interval DEFAULT NULL,
-    headers      anycompatible DEFAULT NULL::json
+    headers      text DEFAULT NULL
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     job     bigint;
@@ -797,7 +797,7 @@ DECLARE
     attempts integer := enqueue.max_attempts;
     given   text := enqueue.args::text;
     object  jsonb;
-    notes   text := enqueue.headers::text;
+    notes   text := enqueue.headers;
     detail  text;
     century CONSTANT bigint := 3162240000;
     largest CONSTANT numeric := 1.7976931348623157e308;
