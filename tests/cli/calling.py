@@ -31,6 +31,10 @@ def double(number: int) -> int:
 def fail(secret: str) -> None:
     raise ValueError("no luck")
 
+@rota.task
+def environ(mark: str) -> None:
+    pathlib.Path(mark).write_text(os.environ.get("NOTIFY_SOCKET", "unset"))
+
 @rota.task(queue="stuck")
 def stuck(mark: str) -> None:
     pathlib.Path(mark).touch()

@@ -5,14 +5,21 @@ No line has args: Rota's messages leave them out.
 
 import logging
 import sys
+import threading
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from rota.log import FIELDS
+from rota.terminal.exits import log_the_end
 from rota.terminal.output import harmless, harmless_lines
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
 COLOURS = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "red"}
 
@@ -24,7 +31,20 @@ def set_up(*, verbose: bool, as_json: bool) -> None:
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(logging.INFO)
+    if as_json:
+        # What would go to stderr as it is: there shall be nothing but JSON.
+        log_the_end()
+        logging.captureWarnings(capture=True)
+        sys.excepthook = lambda *error: _uncaught(error)
+        threading.excepthook = lambda args: _uncaught(
+            (args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
+        )
     logging.getLogger("rota").setLevel(logging.DEBUG if verbose else logging.INFO)
+
+
+def _uncaught(error: "ExceptionInfo") -> None:
+    if not issubclass(error[0], SystemExit):
+        logging.getLogger("rota").critical("an exception that was not caught", exc_info=error)
 
 
 class Lines(logging.Formatter):
