@@ -16,7 +16,7 @@ from rota.service.endpoint import Address, Endpoint
 from rota.service.notify import Notifier
 from rota.service.systemd import Systemd
 from rota.worker import Worker, health
-from rota.worker.claim import Claimer
+from rota.worker.claim import LONGER, Claimer
 from rota.worker.health import Phase
 from tests.cli.calling import make_tables
 from tests.fixtures.postgres import LOCKS
@@ -69,24 +69,30 @@ def test_what_systemd_is_told(app: Rota, tmp_path: Path) -> None:
         assert go.wait(LONG)
 
     worker = Worker(app, WorkerConfig())
-    with watched(app, worker, tmp_path) as manager:
-        assert "STATUS=starting" in manager.heard()
-        thread = threading.Thread(target=worker.run)
-        thread.start()
-        lines = manager.until("READY=1")
-        job.enqueue()
-        session = worker.health().session
-        lines += manager.until(f"STATUS=claiming, session {session}; 1 job(s) running")
-        lines += manager.heard() + manager.heard()
-        assert lines.count("READY=1") == 1
-        assert lines[-2:] == ["WATCHDOG=1"] * 2
+    thread = threading.Thread(target=worker.run)
+    try:
+        with watched(app, worker, tmp_path) as manager:
+            lines = manager.until("STATUS=starting")
+            thread.start()
+            lines += manager.until("READY=1")
+            session = worker.health().session
+            assert session is not None
+            job.enqueue()
+            lines += manager.until(f"STATUS=claiming, session {session}; 1 job(s) running")
+            lines += manager.heard() + manager.heard()
+            assert lines.count("READY=1") == 1
+            assert lines[-2:] == ["WATCHDOG=1"] * 2
+            worker.stop()
+            lines = manager.until("STOPPING=1")
+            assert worker.health().running == 1
+            lines += manager.until("WATCHDOG=1")
+            assert "STATUS=stopping; 1 job(s) running" in lines
+            assert "READY=1" not in lines
+    finally:
         worker.stop()
-        lines = manager.until("STOPPING=1")
-        lines += manager.until("WATCHDOG=1")
-        assert "STATUS=stopping; 1 job(s) running" in lines
         go.set()
-        thread.join(LONG)
-    assert "READY=1" not in lines
+        if thread.ident is not None:
+            thread.join(LONG)
 
 
 def test_a_handler_that_blocks_the_loop(app: Rota, tmp_path: Path) -> None:
@@ -252,4 +258,4 @@ def test_a_step_of_the_claimers_is_short(app: Rota, monkeypatch: pytest.MonkeyPa
     app.task(name="job")(lambda: None)
     with working(app, poll=0.01):
         until(lambda: len(naps) > 30)
-    assert max(naps) <= health.LONGER * 0.01 + health.STUCK
+    assert max(naps) <= LONGER * 0.01 + health.STUCK
