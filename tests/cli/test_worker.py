@@ -97,6 +97,18 @@ def test_a_signal_stops_it(shop: Shop, number: signal.Signals) -> None:
         assert "worker stopped" in worker.stderr.read()
 
 
+def test_a_signal_before_it_has_begun(tmp_path: Path) -> None:
+    """A worker that is asked to stop while it still imports its app ends in order, too."""
+    text = "import pathlib, threading\npathlib.Path('mark').touch()\nthreading.Event().wait()"
+    (tmp_path / "shop.py").write_text(text)
+    with started("worker", "shop", url=f"sqlite:///{tmp_path}/rota.db", cwd=tmp_path) as worker:
+        until(lambda: (tmp_path / "mark").exists() or None)
+        worker.terminate()
+        assert worker.wait(30) == 0
+        assert worker.stderr is not None
+        assert worker.stderr.read() == ""
+
+
 def test_the_named_queues_only(shop: Shop) -> None:
     """`--queue` may be repeated, and other queues are left alone."""
     [other] = shop.enqueue("double", "other", ONE)

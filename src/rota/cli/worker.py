@@ -141,6 +141,8 @@ def worker(
         drain=drain,
     )
     logs.set_up(verbose=verbose, as_json=as_json)
+    # The first process of a container would not even hear it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     # Before the app is imported, which may start programs that must not speak for the worker.
     notifier = Notifier.from_environment()
     if tied:
