@@ -77,6 +77,25 @@ def test_json_and_verbose(shop: Shop) -> None:
     assert error.items() >= fields.items()
 
 
+def test_json_names_the_job_of_a_line(shop: Shop) -> None:
+    """With `--json` a line that a handler logs has its job's id, wherever the handler runs."""
+    ids = {
+        task: shop.enqueue(task, "default", f'{{"word":"{task} here"}}')[0]
+        for task in ("speak", "aspeak", "bspeak")
+    }
+    run = finished("worker", "shop", "--drain", "--json", url=shop.url, cwd=shop.folder)
+    assert run.returncode == 0, run.stderr
+    log = [json.loads(line) for line in run.stderr.splitlines()]
+    said = {line["message"].split()[0]: line for line in log if line["logger"] == "shop"}
+    for task in ("speak", "aspeak"):
+        fields = {"job": ids[task], "task": f"shop.{task}", "queue": "default", "attempt": 1}
+        assert said[task].items() >= fields.items()
+    # A batch has many jobs.
+    assert said["bspeak"]["task"] == "shop.bspeak"
+    assert "job" not in said["bspeak"]
+    assert not [line for line in log if line["logger"] == "rota" and "job" in line]
+
+
 def test_args_are_not_logged(shop: Shop) -> None:
     """Whatever happens, the args of a job are in no line of the log."""
     [job] = shop.enqueue("fail", "broken", f'{{"secret":"{SECRET}"}}', max_attempts=1)

@@ -6,12 +6,15 @@ No line has args: Rota's messages leave them out.
 import logging
 import sys
 import threading
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
+from rota.app.context import Context
 from rota.log import FIELDS
 from rota.terminal.exits import log_the_end
 from rota.terminal.output import harmless, harmless_lines
@@ -19,7 +22,12 @@ from rota.terminal.output import harmless, harmless_lines
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from rota import BatchContext, Rota
+
     ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None]
+
+RUN: "ContextVar[Context | BatchContext | None]" = ContextVar("run", default=None)
+"""What is being run where a line is logged."""
 
 COLOURS = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "red"}
 
@@ -45,6 +53,19 @@ def set_up(*, verbose: bool, as_json: bool) -> None:
 def _uncaught(error: "ExceptionInfo") -> None:
     if not issubclass(error[0], SystemExit):
         logging.getLogger("rota").critical("an exception that was not caught", exc_info=error)
+
+
+def name_runs(app: "Rota") -> None:
+    """Let `JsonLines` name the job in what its handler logs, on the loop or in a thread."""
+
+    async def remember(
+        run: "Context | BatchContext", call_next: Callable[[], Awaitable[Any]]
+    ) -> Any:
+        RUN.set(run)
+        return await call_next()
+
+    # The outermost: what other middleware logs belongs to the job as well.
+    app.middleware.running.insert(0, remember)
 
 
 class Lines(logging.Formatter):
@@ -75,6 +96,11 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage().encode("utf-8", "backslashreplace").decode(),
         }
+        if (run := RUN.get()) is not None:
+            # A batch is of many jobs, from several queues.
+            fields["task"] = run.task
+        if isinstance(run, Context):
+            fields |= {"job": run.job_id, "queue": run.queue, "attempt": run.attempt}
         fields |= {name: vars(record)[name] for name in FIELDS if name in vars(record)}
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)

@@ -153,6 +153,8 @@ def worker(
     app = find_app(target)
     if url is not None:
         app.use(url)
+    if as_json:
+        logs.name_runs(app)
     counts: Counter[str] = Counter()
     _listen(app, counts, verbose=verbose, counting=as_json)
     if tied:
