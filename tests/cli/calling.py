@@ -18,7 +18,7 @@ from rota.store.opening import open_store
 ROTA = [sys.executable, "-m", "rota"]
 
 SHOP = """
-import os, pathlib, threading
+import logging, os, pathlib, threading
 from rota import Rota
 
 rota = Rota()
@@ -30,6 +30,22 @@ def double(number: int) -> int:
 @rota.task(queue="broken", max_attempts=1)
 def fail(secret: str) -> None:
     raise ValueError("no luck")
+
+@rota.task
+def speak(word: str) -> None:
+    logging.getLogger("shop").info(word)
+
+@rota.task
+async def aspeak(word: str) -> None:
+    logging.getLogger("shop").info(word)
+
+@rota.task(batch=10)
+def bspeak(word: list[str]) -> None:
+    logging.getLogger("shop").info(word[0])
+
+@rota.task
+def environ(mark: str) -> None:
+    pathlib.Path(mark).write_text(os.environ.get("NOTIFY_SOCKET", "unset"))
 
 @rota.task(queue="stuck")
 def stuck(mark: str) -> None:

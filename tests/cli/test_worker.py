@@ -1,16 +1,20 @@
 """`rota worker`, as a process of its own."""
 
 import json
+import re
 import signal
 from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from rota import Rota, State
+from rota.cli.options import ListenOn
 from rota.model.job import Order
 from rota.model.options import JobOptions
 from tests.cli.calling import SHOP, finished, make_tables, read_until, started
+from tests.service.managers import listening
 from tests.store.factories import until
 
 SECRET = "hunter2"
@@ -73,6 +77,25 @@ def test_json_and_verbose(shop: Shop) -> None:
     assert error.items() >= fields.items()
 
 
+def test_json_names_the_job_of_a_line(shop: Shop) -> None:
+    """With `--json` a line that a handler logs has its job's id, wherever the handler runs."""
+    ids = {
+        task: shop.enqueue(task, "default", f'{{"word":"{task} here"}}')[0]
+        for task in ("speak", "aspeak", "bspeak")
+    }
+    run = finished("worker", "shop", "--drain", "--json", url=shop.url, cwd=shop.folder)
+    assert run.returncode == 0, run.stderr
+    log = [json.loads(line) for line in run.stderr.splitlines()]
+    said = {line["message"].split()[0]: line for line in log if line["logger"] == "shop"}
+    for task in ("speak", "aspeak"):
+        fields = {"job": ids[task], "task": f"shop.{task}", "queue": "default", "attempt": 1}
+        assert said[task].items() >= fields.items()
+    # A batch has many jobs.
+    assert said["bspeak"]["task"] == "shop.bspeak"
+    assert "job" not in said["bspeak"]
+    assert not [line for line in log if line["logger"] == "rota" and "job" in line]
+
+
 def test_args_are_not_logged(shop: Shop) -> None:
     """Whatever happens, the args of a job are in no line of the log."""
     [job] = shop.enqueue("fail", "broken", f'{{"secret":"{SECRET}"}}', max_attempts=1)
@@ -91,6 +114,18 @@ def test_a_signal_stops_it(shop: Shop, number: signal.Signals) -> None:
         assert worker.wait(30) == 0
         assert worker.stderr is not None
         assert "worker stopped" in worker.stderr.read()
+
+
+def test_a_signal_before_it_has_begun(tmp_path: Path) -> None:
+    """A worker that is asked to stop while it still imports its app ends in order, too."""
+    text = "import pathlib, threading\npathlib.Path('mark').touch()\nthreading.Event().wait()"
+    (tmp_path / "shop.py").write_text(text)
+    with started("worker", "shop", url=f"sqlite:///{tmp_path}/rota.db", cwd=tmp_path) as worker:
+        until(lambda: (tmp_path / "mark").exists() or None)
+        worker.terminate()
+        assert worker.wait(30) == 0
+        assert worker.stderr is not None
+        assert worker.stderr.read() == ""
 
 
 def test_the_named_queues_only(shop: Shop) -> None:
@@ -135,6 +170,110 @@ def test_tied_to_the_program_that_started_it(shop: Shop) -> None:
         assert worker.stdin is not None
         worker.stdin.close()
         assert worker.wait(30) == 0
+
+
+# As a service ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("abstract", [False, True])
+def test_it_speaks_to_systemd(shop: Shop, tmp_path: Path, *, abstract: bool) -> None:
+    """It says when it claims, gives signs of life, and says when it stops; programs it starts do not."""
+    mark = tmp_path / "mark"
+    [job] = shop.enqueue("environ", "default", json.dumps({"mark": str(mark)}))
+    with (
+        listening(tmp_path, abstract=abstract) as manager,
+        started(
+            "worker", "shop", url=shop.url, cwd=shop.folder,
+            NOTIFY_SOCKET=manager.name, WATCHDOG_USEC="200000",
+        ) as worker,
+    ):  # fmt: skip
+        lines = manager.until("READY=1")
+        lines += manager.until("WATCHDOG=1") + manager.until("WATCHDOG=1")
+        assert any(line.startswith("STATUS=claiming, session ") for line in lines)
+        until(lambda: shop.state(job) is State.COMPLETED)
+        worker.terminate()
+        manager.until("STOPPING=1")
+        assert worker.wait(30) == 0
+    assert mark.read_text() == "unset"
+
+
+def test_it_answers_probes(shop: Shop) -> None:
+    """With `--health` it says by HTTP that it lives and claims."""
+    options = ("--health", "0", "--json")
+    with started("worker", "shop", *options, url=shop.url, cwd=shop.folder) as worker:
+        said = read_until(worker.stderr, "health: ")
+        [address] = re.findall(r"http://(127\.0\.0\.1:\d+)/live and /ready", said)
+
+        def answer() -> bytes | None:
+            connection = HTTPConnection(address, timeout=20)
+            connection.request("GET", "/ready")
+            response = connection.getresponse()
+            body = response.read()
+            connection.close()
+            return body if response.status == 200 else None
+
+        document = json.loads(until(answer))
+        assert document.items() >= {"live": True, "ready": True, "phase": "running"}.items()
+        worker.terminate()
+        assert worker.wait(30) == 0
+
+
+@pytest.mark.parametrize(
+    ("health", "words"),
+    [
+        ("", "is not HOST:PORT"),
+        ("localhost", "is not HOST:PORT"),
+        ("::1", "is not HOST:PORT"),
+        (":8081", "is not HOST:PORT"),
+        ("127.0.0.1:70000", "is not HOST:PORT"),
+        ("127.0.0.1:-1", "is not HOST:PORT"),
+        ("192.0.2.1:8081", "192.0.2.1:8081 cannot be listened on"),
+    ],
+)
+def test_an_address_that_cannot_be_used(shop: Shop, health: str, words: str) -> None:
+    """An address that is none, or not this machine's, is a matter of usage."""
+    run = finished("worker", "shop", "--health", health, url=shop.url, cwd=shop.folder)
+    assert run.returncode == 2
+    assert words in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("health", "address"),
+    [
+        ("8081", ("127.0.0.1", 8081)),
+        ("0.0.0.0:8081", ("0.0.0.0", 8081)),  # noqa: S104 - as is asked for
+        ("[::1]:0", ("::1", 0)),
+    ],
+)
+def test_addresses(health: str, address: tuple[str, int]) -> None:
+    """A port alone is one of this machine's."""
+    assert ListenOn().convert(health, None, None) == address
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        pytest.param("", {"message": "no tasks"}, id="refused"),
+        pytest.param("import warnings\nwarnings.warn('old')", {"logger": "py.warnings"}, id="warning"),
+        pytest.param(
+            "import threading\none = threading.Thread(target=lambda: 1 / 0)\none.start()\none.join()",
+            {"traceback": "ZeroDivisionError"}, id="thread",
+        ),
+        pytest.param("raise KeyboardInterrupt", {"message": "stopped by Ctrl-C"}, id="interrupted"),
+        pytest.param("class Odd(BaseException): ...\nraise Odd", {"traceback": "Odd"}, id="uncaught"),
+    ],
+)  # fmt: skip
+def test_with_json_all_is_json(tmp_path: Path, task: str, said: dict[str, str]) -> None:
+    """With `--json` each line on stderr is an object, also what says why the worker does not start."""
+    (tmp_path / "shop.py").write_text(f"from rota import Rota\nrota = Rota()\n{task}\n")
+    run = finished("worker", "shop", "--json", url=f"sqlite:///{tmp_path}/rota.db", cwd=tmp_path)
+    assert run.returncode
+    log = [json.loads(line) for line in run.stderr.splitlines()]
+    assert all(line.keys() >= {"at", "level", "logger", "message"} for line in log)
+    assert [
+        line for line in log
+        if all(word in line.get(name, "") for name, word in said.items())
+    ]  # fmt: skip
 
 
 # What it refuses ------------------------------------------------------------------------------

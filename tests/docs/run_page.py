@@ -31,6 +31,8 @@ class Page:
     def run(self, block: Block) -> None:
         """Do what the block and its marks ask for."""
         match block.language:
+            case _ if "from" in block.marks:
+                pass  # files run elsewhere
             case _ if "file" in block.marks:
                 Path(block.marks["file"]).write_text(block.text, encoding="utf-8")
             case "python":

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
+from typing import Any
 
 import procrastinate
 
@@ -37,7 +38,7 @@ class ProcrastinateDriver:
             deferrer = app.configure_task("record", allow_unknown=True)
             for chunk in chunks:
                 deferrer.batch_defer(
-                    *({"number": number, "enqueued": moment} for number, moment in chunk)
+                    *(dict[str, Any](number=number, enqueued=moment) for number, moment in chunk)
                 )
 
     def work(self, handle: Handle) -> None:

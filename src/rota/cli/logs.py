@@ -5,14 +5,29 @@ No line has args: Rota's messages leave them out.
 
 import logging
 import sys
+import threading
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
+from rota.app.context import Context
 from rota.log import FIELDS
+from rota.terminal.exits import log_the_end
 from rota.terminal.output import harmless, harmless_lines
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rota import BatchContext, Rota
+
+    ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None]
+
+RUN: "ContextVar[Context | BatchContext | None]" = ContextVar("run", default=None)
+"""What is being run where a line is logged."""
 
 COLOURS = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "red"}
 
@@ -24,7 +39,33 @@ def set_up(*, verbose: bool, as_json: bool) -> None:
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(logging.INFO)
+    if as_json:
+        # What would go to stderr as it is: there shall be nothing but JSON.
+        log_the_end()
+        logging.captureWarnings(capture=True)
+        sys.excepthook = lambda *error: _uncaught(error)
+        threading.excepthook = lambda args: _uncaught(
+            (args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
+        )
     logging.getLogger("rota").setLevel(logging.DEBUG if verbose else logging.INFO)
+
+
+def _uncaught(error: "ExceptionInfo") -> None:
+    if not issubclass(error[0], SystemExit):
+        logging.getLogger("rota").critical("an exception that was not caught", exc_info=error)
+
+
+def name_runs(app: "Rota") -> None:
+    """Let `JsonLines` name the job in what its handler logs, on the loop or in a thread."""
+
+    async def remember(
+        run: "Context | BatchContext", call_next: Callable[[], Awaitable[Any]]
+    ) -> Any:
+        RUN.set(run)
+        return await call_next()
+
+    # The outermost: what other middleware logs belongs to the job as well.
+    app.middleware.running.insert(0, remember)
 
 
 class Lines(logging.Formatter):
@@ -55,6 +96,11 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage().encode("utf-8", "backslashreplace").decode(),
         }
+        if (run := RUN.get()) is not None:
+            # A batch is of many jobs, from several queues.
+            fields["task"] = run.task
+        if isinstance(run, Context):
+            fields |= {"job": run.job_id, "queue": run.queue, "attempt": run.attempt}
         fields |= {name: vars(record)[name] for name in FIELDS if name in vars(record)}
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)

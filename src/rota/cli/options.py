@@ -13,6 +13,11 @@ from rota.terminal.advice import remember
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+LOOPBACK = "127.0.0.1"
+"""Where to listen unless told otherwise: other machines do not reach it."""
+
+LAST_PORT = 65535
+
 
 class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
     """A duration such as 90s, 10m, 2h; gives seconds.
@@ -31,6 +36,27 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in ne
             return durations.parse(str(value), what)
         except ConfigError as error:
             self.fail(str(error).partition(": ")[2], param, ctx)
+
+
+class ListenOn(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+    """HOST:PORT, or a PORT of this machine alone; gives an `Address`."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read what was written."""
+        from rota.service.endpoint import Address
+
+        if isinstance(value, Address):
+            return value
+        host, colon, port = str(value).rpartition(":")
+        bracketed = host.startswith("[") and host.endswith("]")
+        host = host[1:-1] if bracketed else host
+        plain = colon and host and (bracketed or ":" not in host)
+        number = int(port) if port.isascii() and port.isdigit() else LAST_PORT + 1
+        if number > LAST_PORT or not (plain or not colon):
+            self.fail(f"{value!r} is not HOST:PORT, such as 127.0.0.1:8081", param, ctx)
+        return Address(host or LOOPBACK, number)
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click

@@ -8,15 +8,21 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
+from rota.cli.options import ListenOn
 from rota.terminal.advice import remember
 from rota.terminal.output import json_option, say_json
 
 if TYPE_CHECKING:
     from rota import Rota
+    from rota.events import Events
+    from rota.service.endpoint import Address
+    from rota.service.notify import Notifier
+    from rota.worker import Worker
 
 STUCK_PATIENCE = 1.0
 """Seconds that left-over threads have to end, once the worker has stopped."""
@@ -72,6 +78,12 @@ logger = logging.getLogger("rota")
     callback=remember,
     help="Work on this database instead of the app's own.",
 )
+@click.option(
+    "--health",
+    type=ListenOn(),
+    metavar="HOST:PORT",
+    help="Answer GET /live and GET /ready there; a port alone is one of this machine's.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Log each job.")
 @click.option(
     "--tied",
@@ -91,6 +103,7 @@ def worker(
     session_timeout: float,
     drain: bool,
     url: str | None,
+    health: "Address | None",
     verbose: bool,
     tied: bool,
     as_json: bool,
@@ -109,11 +122,13 @@ def worker(
       rota worker shop.tasks:rota
       rota worker shop.tasks --queue mail --queue default --concurrency 10
       rota worker shop.tasks --drain        run what there is, then stop
+      rota worker shop.tasks --health 8081  say at http://127.0.0.1:8081/ready if it claims
     """  # fmt: skip
     from rota.cli import logs
     from rota.cli.find_app import find_app
     from rota.config import WorkerConfig
     from rota.events import WorkerStarted
+    from rota.service.notify import Notifier
     from rota.store.opening import VARIABLE
     from rota.worker import Worker
 
@@ -126,6 +141,10 @@ def worker(
         drain=drain,
     )
     logs.set_up(verbose=verbose, as_json=as_json)
+    # The first process of a container would not even hear it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    # Before the app is imported, which may start programs that must not speak for the worker.
+    notifier = Notifier.from_environment()
     if tied:
         threading.Thread(target=_stop_with_owner, name="rota-tied", daemon=True).start()
     if url is not None:
@@ -134,16 +153,36 @@ def worker(
     app = find_app(target)
     if url is not None:
         app.use(url)
+    if as_json:
+        logs.name_runs(app)
     counts: Counter[str] = Counter()
     _listen(app, counts, verbose=verbose, counting=as_json)
     if tied:
         app.on(WorkerStarted)(lambda _: click.echo("ready"))
     running = Worker(app, config)
-    app.database.ready()
-    running.run()
+    with _told(running, app.events, notifier, health):
+        app.database.ready()
+        running.run()
     if as_json:
         say_json({"settled": dict(counts)})
     _leave_stuck_threads()
+
+
+@contextlib.contextmanager
+def _told(
+    worker: "Worker", events: "Events", notifier: "Notifier | None", health: "Address | None"
+) -> Iterator[None]:
+    """Within the block systemd is told how the worker is, and whoever asks by HTTP."""
+    with contextlib.ExitStack() as stack:
+        if health is not None:
+            from rota.service.endpoint import Endpoint
+
+            stack.enter_context(Endpoint(health, worker.health))
+        if notifier is not None:
+            from rota.service.systemd import Systemd
+
+            stack.enter_context(Systemd(notifier, worker.health, events))
+        yield
 
 
 def _listen(app: "Rota", counts: Counter[str], *, verbose: bool, counting: bool) -> None:

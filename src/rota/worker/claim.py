@@ -18,7 +18,7 @@ from rota.model.job import ClaimedJob, SessionId
 from rota.store.connections import Waker
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
-from rota.worker.loop import finish, hurried, repeat
+from rota.worker.loop import Repeating, finish, hurried, repeat
 from rota.worker.session import Session
 from rota.worker.suspects import LOOK, Suspects
 from rota.worker.switchboard import Switchboard
@@ -75,7 +75,7 @@ class Claimer:
         self._waker = store.waker(config.queues, session.tasks)
         self._connection = self._waker.connection
         self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread: Repeating | None = None
         self._room = threading.Event()
         self._claimed = 0
         self._spare = 0
@@ -113,6 +113,11 @@ class Claimer:
                     self._waker.busy()
         self._pass_on()
         self._waker.close()
+
+    @property
+    def thread(self) -> Repeating | None:
+        """What does its work, once it has begun."""
+        return self._thread
 
     def free(self, count: int) -> None:
         """So many jobs have ended, or were dropped: there is room for others. Called on the loop."""

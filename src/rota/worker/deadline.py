@@ -19,7 +19,7 @@ class Deadline:
     """
 
     def __init__(self, passed: Callable[[], None], patience: float) -> None:
-        self._passed = passed
+        self._miss = passed
         self._patience = patience
         self._changed = threading.Condition()
         self._at: float | None = None
@@ -46,6 +46,12 @@ class Deadline:
             self._at = at
             self._changed.notify()
 
+    @property
+    def passed(self) -> bool:
+        """Whether there is no session, or its time is up, by this machine's clock."""
+        at = self._at
+        return at is None or time.monotonic() >= at
+
     def begin(self) -> None:
         """The worker tries to renew; again, if `end` was not called since the last time."""
         if self._began is None:
@@ -59,7 +65,7 @@ class Deadline:
 
     def _watch(self) -> None:
         while self._wait():
-            self._passed()
+            self._miss()
 
     def _wait(self) -> bool:
         """Wait until the deadline has passed; false where there is nothing more to wait for."""

@@ -37,6 +37,18 @@ PATIENCE = 2.0
 """Seconds for which a worker that stops waits for a statement, then for its being cancelled."""
 
 
+class Repeating(threading.Thread):
+    """The thread of `repeat`, as others see it.
+
+    Attributes:
+        trouble: What its last step ended with, if that was an exception.
+        since: When the step that it takes now began, by the monotonic clock.
+    """
+
+    trouble: Exception | None = None
+    since: float = 0.0
+
+
 def finish(thread: threading.Thread, connection: Connection) -> None:
     """Wait until a thread that was told to stop has ended, and what it runs in the database.
 
@@ -68,7 +80,7 @@ def repeat(
     stopping: threading.Event,
     events: Events,
     refuse: Callable[[RotaError], None],
-) -> threading.Thread:
+) -> Repeating:
     """Start a thread that calls `step` again and again until `stopping` is set.
 
     A step waits by itself. If the database refuses the first one for good, or any one for the URL's sake,
@@ -82,9 +94,11 @@ def repeat(
         pause = remind = 0.0
         succeeded = False
         while not stopping.is_set():
+            thread.since = time.monotonic()
             try:
                 step()
             except RotaError as error:
+                thread.trouble = error
                 if isinstance(error, FINAL if succeeded else LASTING):
                     refuse(error)
                     return
@@ -93,15 +107,17 @@ def repeat(
                     remind = time.monotonic() + REMINDER
                 pause = min(max(pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
                 stopping.wait(pause)
-            except Exception:
+            except Exception as error:
+                thread.trouble = error
                 logger.exception("%s failed", name)
                 stopping.wait(LONGEST_PAUSE)
             else:
                 if pause:
                     events.emit(StoreRecovered(name))
+                thread.trouble = None
                 pause = 0.0
                 succeeded = True
 
-    thread = threading.Thread(target=run, name=f"rota-{name}", daemon=True)
+    thread = Repeating(target=run, name=f"rota-{name}", daemon=True)
     thread.start()
     return thread

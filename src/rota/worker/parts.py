@@ -11,6 +11,7 @@ from rota.model.patterns import strange
 from rota.model.settlement import released
 from rota.worker.call import Calls
 from rota.worker.claim import Claimer
+from rota.worker.health import Health, Phase, examined
 from rota.worker.in_doubt import InDoubt
 from rota.worker.job_transactions import JobTransactions
 from rota.worker.leases import Leases
@@ -135,6 +136,22 @@ class Parts:
         database = self._app.database
         named = {task.options.queue for task in self._app.tasks.values()}
         return named.union(database.run(database.store.queue_names()))
+
+    def health(self, phase: Phase) -> Health:
+        """How its threads are, in the phase in which they shall run."""
+        if phase is not Phase.RUNNING:
+            return Health(phase, running=len(self._calls))
+        parts = (self._session, self._claimer, self._settler, self._upkeep)
+        return examined(
+            {
+                thread.name.removeprefix("rota-"): thread
+                for part in parts
+                if (thread := part.thread)
+            },
+            self._session.held,
+            self._config,
+            running=len(self._calls),
+        )
 
     async def stop(self, abort: asyncio.Event) -> None:
         """Stop claiming, give back, let finish (until `abort`), write the rest, close the session."""

@@ -23,7 +23,7 @@ from rota.model.job import SessionId, SessionInfo
 from rota.model.queue_settings import QueueSettings
 from rota.store.protocol import Store
 from rota.worker.deadline import Deadline
-from rota.worker.loop import finish, hurried, repeat
+from rota.worker.loop import Repeating, finish, hurried, repeat
 from rota.worker.peers import Peers
 from rota.worker.switchboard import Switchboard
 
@@ -70,7 +70,7 @@ class Session:
         self._ends = threading.Lock()
         self._left: list[SessionId] = []
         self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread: Repeating | None = None
 
     def open(self) -> SessionId:
         """Register the worker, read what is set for queues, and renew from now on.
@@ -100,6 +100,16 @@ class Session:
             except RotaError as error:
                 logger.warning("the session could not be closed, others will rescue it: %s", error)
         self._connection.close()
+
+    @property
+    def thread(self) -> Repeating | None:
+        """What renews it, once it has begun."""
+        return self._thread
+
+    @property
+    def held(self) -> SessionId | None:
+        """The session, as long as no other worker may take its jobs over."""
+        return None if self._deadline.passed else self.current
 
     def _register(self) -> SessionId:
         sent = time.monotonic()

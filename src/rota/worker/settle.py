@@ -15,7 +15,7 @@ from rota.model.job import JobId, LeaseId, SessionId
 from rota.model.settlement import Settlement
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
-from rota.worker.loop import repeat
+from rota.worker.loop import Repeating, repeat
 from rota.worker.note_writer import NoteWriter
 from rota.worker.switchboard import Switchboard
 
@@ -55,7 +55,7 @@ class Settler:
         self._news = threading.Event()
         self._stopping = threading.Event()
         self._hurry = False
-        self._thread: threading.Thread | None = None
+        self._thread: Repeating | None = None
 
     def start(self) -> None:
         """Begin to write."""
@@ -82,6 +82,11 @@ class Settler:
             self._thread.join(max(0.1, deadline - time.monotonic()))
         self._connection.close()
         return not self._pending
+
+    @property
+    def thread(self) -> Repeating | None:
+        """What does its work, once it has begun."""
+        return self._thread
 
     @property
     def _writes(self) -> bool:

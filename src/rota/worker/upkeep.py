@@ -16,7 +16,7 @@ from rota.events import Events, JobsStaged, SessionRescued, Tidied
 from rota.model.job import Look
 from rota.store.protocol import Store
 from rota.worker.cron import CronWatch
-from rota.worker.loop import finish, repeat
+from rota.worker.loop import Repeating, finish, repeat
 from rota.worker.session import Session
 from rota.worker.switchboard import Switchboard
 
@@ -71,7 +71,7 @@ class Upkeep:
         self._connection = store.connect("upkeep")
         self._stopping = threading.Event()
         self._nudge = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread: Repeating | None = None
         self._look_at = 0.0
         self._rescue_at = 0.0
         self._peers = session.peers
@@ -95,6 +95,11 @@ class Upkeep:
         if self._thread is not None:
             finish(self._thread, self._connection)
         self._connection.close()
+
+    @property
+    def thread(self) -> Repeating | None:
+        """What does its work, once it has begun."""
+        return self._thread
 
     def look(self) -> None:
         """Look around soon: others that did it are gone."""

@@ -10,6 +10,7 @@ from rota.config import WorkerConfig
 from rota.errors import ConfigError, RotaError
 from rota.worker.drain import left_over
 from rota.worker.executors.process import check_findable
+from rota.worker.health import Health, Phase
 from rota.worker.parts import Parts
 from rota.worker.signals import on_signals
 
@@ -41,6 +42,8 @@ class Worker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._asked_to_stop = False
         self._refusals: list[RotaError] = []
+        self._parts: Parts | None = None
+        self._phase = Phase.STARTING
 
     def run(self) -> None:
         """Run until SIGTERM or SIGINT, or until `stop`. Blocks.
@@ -83,15 +86,23 @@ class Worker:
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._abort.set)
 
+    def health(self) -> Health:
+        """How the worker is, at this moment; callable from any thread, whatever the event loop does."""
+        phase, parts = self._phase, self._parts
+        return parts.health(phase) if parts is not None else Health(phase)
+
     async def _serve(self, stop: asyncio.Event, abort: asyncio.Event) -> None:
         self._app.database.allow_transactions(self._config.concurrency)
         await asyncio.to_thread(self._app.database.ready)
         parts = Parts(self._app, self._config, self._drain, self._refuse)
         await parts.start()
+        self._parts, self._phase = parts, Phase.RUNNING
         try:
             await stop.wait()
         finally:
+            self._phase = Phase.STOPPING
             await parts.stop(abort)
+            self._phase = Phase.ENDED
         if self._refusals:
             raise self._refusals[0]
 
