@@ -22,6 +22,7 @@ from typing import (
     overload,
 )
 
+from rota.app.arguments import Arguments, arguments_of_many
 from rota.app.context import Context
 from rota.app.executor import Executor
 from rota.app.handle import JobHandle
@@ -29,7 +30,7 @@ from rota.app.introspection import result_annotation, without_outcomes
 from rota.app.queues import Queues
 from rota.args import ArgsCodec, ResultCodec
 from rota.database.database import Database
-from rota.errors import ArgsError, ConfigError
+from rota.errors import ConfigError
 from rota.model.backoff import RetryPolicy
 from rota.model.enqueued import Enqueued, Placing
 from rota.model.keys import Keying
@@ -42,14 +43,8 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-Arguments = tuple[tuple[object, ...], Mapping[str, object]]
-"""The positional and the keyword arguments of one job."""
-
 NOT_GIVEN = object()
 """Stands for no `conn=`, where `None` is a mistake: a connection that the caller does not have."""
-
-NO_NAMES: Mapping[str, object] = {}
-"""Of a job whose arguments are all positional."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +290,7 @@ class Task(Generic[P, R, T]):
         self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], conn: object
     ) -> EnqueueCall:
         conn = self.conn if conn is None else conn
-        return EnqueueCall(self, _arguments_of_many(jobs), conn, many=True)
+        return EnqueueCall(self, arguments_of_many(jobs), conn, many=True)
 
     def _handle(self, stored: Enqueued) -> JobHandle[T]:
         [job] = stored
@@ -327,64 +322,6 @@ def _connection(conn: object, otherwise: object) -> object:
         )
         raise ConfigError(message)
     return otherwise if conn is NOT_GIVEN else conn
-
-
-class Alike(Sequence[Arguments]):
-    """The arguments of many jobs, which are all tuples or all dicts.
-
-    The pairs are made when they are asked for: many at once would cost more than all that is done
-    with them.
-    """
-
-    def __init__(self, rows: tuple[tuple[Any, ...] | dict[str, Any], ...]) -> None:
-        self.rows = rows
-
-    @overload
-    def __getitem__(self, at: int) -> Arguments: ...
-    @overload
-    def __getitem__(self, at: slice) -> Self: ...
-    def __getitem__(self, at: int | slice) -> Arguments | Self:
-        if isinstance(at, slice):
-            return type(self)(self.rows[at])
-        row = self.rows[at]
-        return ((), row) if isinstance(row, dict) else (row, NO_NAMES)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-
-def _arguments_of_many(
-    jobs: Iterable[Sequence[Any] | Mapping[str, Any]],
-) -> Sequence[Arguments]:
-    """The arguments of each job of an `enqueue_many`.
-
-    Raises:
-        ArgsError: One of them is neither a tuple (or list) nor a dict.
-    """
-    given = tuple(jobs)
-    if set(map(type, given)) in ({tuple}, {dict}):
-        return Alike(given)  # type: ignore[arg-type]
-    return tuple(_arguments(number, job) for number, job in enumerate(given))
-
-
-def _arguments(number: int, job: object) -> Arguments:
-    match job:
-        case Mapping():
-            return (), job
-        case tuple() | list():
-            return tuple(job), {}
-        case _:
-            pass
-    message = (
-        "a tuple of positional arguments or a dict of keyword arguments is needed, "
-        f"not {type(job).__name__}; for one argument write (value,)"
-    )
-    raise of_many(number, ArgsError(message))
-
-
-def of_many(number: int, error: ArgsError) -> ArgsError:
-    """The same error, told of one of many jobs."""
-    return ArgsError(f"job {number} of enqueue_many: {error}")
 
 
 class TaskDecorator(Protocol):
