@@ -21,6 +21,7 @@ from rota.app.executor import Executor
 from rota.app.handle import JobHandle
 from rota.app.queue_handle import QueueHandle
 from rota.app.task import EnqueueCall, Task
+from rota.args.provided import PROVIDED
 from rota.config import WorkerConfig
 from rota.errors import (
     ArgsError,
@@ -34,6 +35,7 @@ from rota.errors import (
     JobNotFinished,
     JobNotFound,
     LeaseLost,
+    LifespanFailed,
     RotaError,
     SchemaIncomplete,
     SchemaMissing,
@@ -73,6 +75,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "PROVIDED",
     "Again",
     "ArgsError",
     "Backoff",
@@ -97,6 +100,7 @@ __all__ = [
     "JobNotFound",
     "JobRecord",
     "LeaseLost",
+    "LifespanFailed",
     "Limit",
     "LogLine",
     "Placing",

@@ -9,6 +9,7 @@ RotaError
 │   ├── TaskNotFound        no task of that name is registered in this process
 │   └── TaskAlreadyRegistered
 ├── ArgsError               args that cannot be stored, or do not fit the task
+├── LifespanFailed          a worker's lifespan could not be entered, or ended by itself
 ├── CronEntryNotFound       no cron entry of that name is in the database
 ├── CronEntryExists         there is a cron entry of that name already
 ├── JobExists               a unique job was enqueued, and its key is taken
@@ -62,6 +63,10 @@ class TaskAlreadyRegistered(TaskError):
 
 class ArgsError(RotaError, TypeError):
     """Args that do not fit the task's signature, or that storing would change."""
+
+
+class LifespanFailed(RotaError):
+    """A worker's lifespan could not be entered, or has ended by itself; its own error is the cause."""
 
 
 class CronEntryNotFound(RotaError, LookupError):

@@ -82,6 +82,34 @@ class WorkerStopped(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class ChildReplaced(Event):
+    """A child process has run as many jobs as it may, or needs too much memory; another one follows.
+
+    `memory` is in bytes, and known where the worker has a `max_memory`.
+    """
+
+    pid: int
+    jobs: int
+    memory: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LifespanOverdue(Event):
+    """A lifespan was to be left, took longer than its `timeout` in seconds, and is left behind."""
+
+    lifespan: str
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class LifespanRaised(Event):
+    """A lifespan has raised as it was left."""
+
+    lifespan: str
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
 class JobsStaged(Event):
     """The time of `count` jobs has come: they are available now."""
 

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
 
 from rota.app.batch import BatchDecorator, BatchTask, batching
 from rota.app.context import Context
@@ -14,12 +14,14 @@ from rota.app.executor import Executor
 from rota.app.handle import JobHandle
 from rota.app.handler import check_handler
 from rota.app.introspection import module_of
+from rota.app.lifespan import Lifespans
 from rota.app.middleware import Middleware
 from rota.app.queue_handle import QueueHandle
 from rota.app.queues import Queues
 from rota.app.task import Task, TaskDecorator
 from rota.app.tasks import Tasks
 from rota.args import MAX_ARGS_BYTES
+from rota.args.provided import PROVIDED
 from rota.config import DAY
 from rota.database.database import Database
 from rota.database.transaction_block import OwnTransaction
@@ -44,6 +46,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Rota:
     """A job queue in a database.
 
+    Its attribute `PROVIDED` is that of the module: `engine: Engine = rota.PROVIDED`.
+
     Args:
         url: `postgresql://…` or `sqlite:///file.db`; without one `ROTA_DATABASE_URL` is read, else
             the file `rota.db` in the current folder is used. Nothing is opened yet.
@@ -59,6 +63,8 @@ class Rota:
         ConfigError: A setting cannot be used, or the driver is not installed.
     """
 
+    PROVIDED: Final = PROVIDED
+
     def __init__(
         self,
         url: str | None = None,
@@ -71,6 +77,7 @@ class Rota:
         self.tasks = Tasks()
         self.queues = Queues(seconds(retention, "retention"))
         self.middleware = Middleware()
+        self.lifespan = Lifespans()
         self.events = Events()
         Log(self.events)
         self._enqueuer = Enqueuer(

@@ -8,26 +8,31 @@ import threading
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import msgspec
 
+from rota.args.provided import Need, kinds_of
 from rota.errors import ConfigError
 from rota.model.job import ClaimedJob, JobId, JobSpec, LeaseId
 from rota.model.notes import JobLog, Notes, RunNotes
 
 if TYPE_CHECKING:
     from rota.app.job_transaction import JobTransaction, Transact
+    from rota.app.resources import Resources
+
+T = TypeVar("T")
 
 
-class Stoppable:
-    """A run that can be asked to stop."""
+class Run:
+    """What the context of one job and that of a batch have in common."""
 
-    __slots__ = ("_cancelled", "_noticed")
+    __slots__ = ("_cancelled", "_noticed", "_resources")
 
-    def __init__(self) -> None:
+    def __init__(self, resources: "Resources | None" = None) -> None:
         self._cancelled = threading.Event()
         self._noticed = False
+        self._resources = resources
 
     @property
     def cancelled(self) -> bool:
@@ -53,8 +58,28 @@ class Stoppable:
         """Tell the handler to stop; the worker calls this."""
         self._cancelled.set()
 
+    @overload
+    def resource(self, what: type[T], /) -> T: ...
+    @overload
+    def resource(self, what: str, /) -> Any: ...
+    def resource(self, what: type[Any] | str, /) -> Any:
+        """What a lifespan has yielded, by its type or by the lifespan's name.
 
-class Context(Stoppable):
+        Of the exact type, else of a subclass of it.
+
+        Raises:
+            ConfigError: No lifespan has, several have one of that type, or this is a direct call.
+        """
+        if self._resources is None:
+            message = (
+                f"ctx.resource({what!r}): a direct call has no resources; pass it as an argument"
+            )
+            raise ConfigError(message)
+        need = Need(what) if isinstance(what, str) else Need("", kinds_of(what))
+        return self._resources.find(need, f"ctx.resource({what!r})")
+
+
+class Context(Run):
     """The job that is being run, and whether it shall stop."""
 
     __slots__ = ("_job", "_notes", "_told", "_transact")
@@ -65,8 +90,9 @@ class Context(Stoppable):
         *,
         notes: Notes | None = None,
         transact: "Transact | None" = None,
+        resources: "Resources | None" = None,
     ) -> None:
-        super().__init__()
+        super().__init__(resources)
         self._job = job
         self._notes = notes
         self._transact = transact
@@ -178,7 +204,7 @@ class Context(Stoppable):
         return self._told
 
 
-class BatchContext(Stoppable):
+class BatchContext(Run):
     """The jobs that one call of a batch handler serves, and whether the whole call should stop.
 
     That is so when its time is up, the leases are lost, or the worker ends. A request to cancel one
@@ -187,8 +213,14 @@ class BatchContext(Stoppable):
 
     __slots__ = ("_jobs", "_task", "_timeout")
 
-    def __init__(self, task: str, timeout: float | None, jobs: Sequence[Context]) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        task: str,
+        timeout: float | None,
+        jobs: Sequence[Context],
+        resources: "Resources | None" = None,
+    ) -> None:
+        super().__init__(resources)
         self._task = task
         self._timeout = timeout
         self._jobs = tuple(jobs)

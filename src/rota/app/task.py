@@ -29,8 +29,9 @@ from rota.app.handle import JobHandle
 from rota.app.introspection import result_annotation, without_outcomes
 from rota.app.queues import Queues
 from rota.args import ArgsCodec, ResultCodec
+from rota.args.provided import Need, not_given
 from rota.database.database import Database
-from rota.errors import ConfigError
+from rota.errors import ArgsError, ConfigError
 from rota.model.backoff import RetryPolicy
 from rota.model.enqueued import Enqueued, Placing
 from rota.model.keys import Keying
@@ -162,19 +163,38 @@ class Task(Generic[P, R, T]):
         """
         wanted = self.codec.context_parameter
         if wanted is None or wanted in kwargs:
-            return self.function(*args, **kwargs)
-        call: Callable[..., R] = self.function
+            return self._direct(*args, **kwargs)
         if wanted == self._first:
             if args and isinstance(args[0], Context):
-                return call(*args, **kwargs)
-            return call(self._alone(), *args, **kwargs)
-        return call(*args, **{**kwargs, wanted: self._alone()})
+                return self._direct(*args, **kwargs)
+            return self._direct(self._alone(), *args, **kwargs)
+        return self._direct(*args, **{**kwargs, wanted: self._alone()})
+
+    def _direct(self, *args: Any, **kwargs: Any) -> R:
+        """Call the function, if all resources are given that it needs.
+
+        Raises:
+            ArgsError: One is not.
+        """
+        call: Callable[..., R] = self.function
+        if self.codec.needs and (missing := not_given(call, args, kwargs)):
+            message = (
+                f"task {self.name!r}: `{missing[0]}` is a resource, which a worker passes from its "
+                "lifespans; in a direct call, pass it yourself"
+            )
+            raise ArgsError(message)
+        return call(*args, **kwargs)
 
     def _alone(self) -> Context:
         """The context of a direct call."""
         from rota.app.job_transaction import without_job  # here: most programs never need it
 
         return Context.alone(self.spec, without_job(self.enqueuing.database))
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """The handler's parameters that are given resources."""
+        return self.codec.needs
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
