@@ -32,6 +32,7 @@ from rota.events import (
     WorkerStopping,
 )
 from rota.model.job import ClaimedJob
+from rota.model.sizes import megabytes
 
 logger = logging.getLogger("rota")
 
@@ -118,10 +119,10 @@ class Log:
     def _child_replaced(event: ChildReplaced) -> None:
         extra = _fields(event, count=event.jobs)
         line = "child process %d is replaced after %d job(s)"
-        values = [event.pid, event.jobs]
+        values: list[object] = [event.pid, event.jobs]
         if event.memory is not None:
-            line += "; it has %.0f MB of memory in use"
-            values.append(event.memory / 1e6)
+            line += "; it has %s of memory in use"
+            values.append(megabytes(event.memory))
         logger.info(line, *values, extra=extra)
 
     @staticmethod

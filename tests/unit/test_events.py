@@ -193,7 +193,7 @@ LINES: list[tuple[Event, str, str, dict[str, object]]] = [
      {"lifespan": "engine", "exception": "builtins.OSError"}),
     (ChildReplaced(4712, 100, None), "INFO", "child process 4712 is replaced after 100 job(s)",
      {"count": 100}),
-    (ChildReplaced(4712, 100, 731_000_000), "INFO",
+    (ChildReplaced(4712, 100, 731 * 1024**2), "INFO",
      "child process 4712 is replaced after 100 job(s); it has 731 MB of memory in use", {"count": 100}),
     (WorkerStopped(SessionId(4), 3), "INFO", "worker stopped: session 4, 3 job(s) given back",
      {"session": 4, "count": 3}),

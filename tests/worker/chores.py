@@ -38,6 +38,17 @@ def whereabouts() -> int:
     return os.getpid()
 
 
+HELD: list[bytes] = []
+"""What a handler keeps in memory."""
+
+
+@rota.task(executor="process", store_result=True)
+def hold(size: int) -> int:
+    """Keep so many bytes; in which process."""
+    HELD.append(b"x" * size)
+    return os.getpid()
+
+
 @rota.task(executor="process", store_result=True)
 def marked() -> str:
     """What an earlier job of the same child has left in a context variable."""

@@ -17,9 +17,6 @@ rota = Rota("sqlite:///nobody-opens-this.db")
 
 DIARY = "TEST_EQUIPPED_DIARY"
 
-HELD: list[bytes] = []
-"""What handlers keep in memory."""
-
 
 def note(line: str) -> None:
     """Write down what has happened, and in which process."""
@@ -112,11 +109,4 @@ def ask(ctx: Context) -> int:
 @rota.task(executor="process", store_result=True)
 def whereabouts() -> int:
     """In which process it runs."""
-    return os.getpid()
-
-
-@rota.task(executor="process", store_result=True)
-def hold(size: int) -> int:
-    """Keep so many bytes; in which process."""
-    HELD.append(os.urandom(size))
     return os.getpid()

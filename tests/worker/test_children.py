@@ -12,12 +12,13 @@ import pytest
 
 from rota import ChildDied, ConfigError, JobFailed, LifespanFailed, Rota, State, WorkerConfig
 from rota.events import ChildReplaced, LifespanOverdue, WorkerStarted
+from rota.store.protocol import Store
 from rota.worker import Worker
-from tests.fixtures.workers import drained, until, working
+from tests.fixtures.workers import WorkerProcess, drained, until, working
 from tests.worker import chores, equipped
 from tests.worker.chores import adopt
 
-MB = 1_000_000
+MB = 1024**2
 
 
 @pytest.fixture
@@ -135,7 +136,6 @@ def test_a_stop_while_the_first_child_starts(
     """A worker that is told to stop does not wait for a child's lifespans."""
     for_children(app, equipped.model, equipped.hangs)
     adopt(app, equipped.whereabouts)
-    before = set(psutil.Process().children(recursive=True))
     worker = Worker(app, WorkerConfig(processes=1))
     running = threading.Thread(target=worker.run)
     with app.events.collect(WorkerStarted) as started:
@@ -145,7 +145,8 @@ def test_a_stop_while_the_first_child_starts(
         running.join(10)
         assert not running.is_alive()
     assert started == []
-    until(lambda: set(psutil.Process().children(recursive=True)) <= before)
+    child = int(diary()[0][-1])
+    until(lambda: not psutil.pid_exists(child))
 
 
 # Resources ---------------------------------------------------------------------------------------
@@ -191,7 +192,7 @@ def test_max_jobs(app: Rota) -> None:
 
 def test_max_memory(app: Rota) -> None:
     """A child that has more memory in use than it may is replaced, once its job has ended."""
-    hold = adopt(app, equipped.hold)
+    hold = adopt(app, chores.hold)
     handles = [hold.enqueue(size) for size in (1, 1, 300 * MB, 1)]
     with app.events.collect(ChildReplaced) as replaced:
         drained(app, processes=1, max_memory=250 * MB)
@@ -201,6 +202,26 @@ def test_max_memory(app: Rota) -> None:
     assert (event.pid, event.jobs) == (pids[0], 3)
     assert event.memory is not None
     assert 300 * MB < event.memory < 500 * MB
+
+
+def test_the_options_of_the_command(store: Store, store_url: str) -> None:
+    """`rota worker --max-jobs --max-memory` does so with processes of its own; the log says why."""
+    del store  # it made the tables
+    with Rota(store_url) as app:
+        where, hold = adopt(app, chores.whereabouts), adopt(app, chores.hold)
+        handles = [where.enqueue() for _ in range(3)]
+        large = hold.enqueue(300 * MB)
+        after = where.enqueue()
+        config = {"processes": 1, "concurrency": 1, "max_jobs": 3, "max_memory": "250MB"}
+        with WorkerProcess(app.url, **config) as worker:
+            [first] = {handle.result(timeout=20) for handle in handles}
+            second = large.result(timeout=20)
+            assert after.result(timeout=20) not in {first, second}
+            assert first != second
+            worker.signal()
+            assert worker.ended() == 0
+        assert f"child process {first} is replaced after 3 job(s); it has " in worker.said
+        assert f"child process {second} is replaced after 1 job(s); it has 3" in worker.said
 
 
 def test_a_replaced_child_leaves_its_lifespans(

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from rota.errors import ConfigError
-from rota.model import durations
+from rota.model import durations, sizes
 from rota.model.job import LARGEST_ID
 from rota.model.options import check_name
 from rota.terminal.advice import remember
@@ -29,6 +29,20 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in ne
         what = param.opts[0] if param else "duration"
         try:
             return durations.parse(str(value), what)
+        except ConfigError as error:
+            self.fail(str(error).partition(": ")[2], param, ctx)
+
+
+class Size(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+    """An amount of memory such as 500MB; gives bytes. A bare number is refused."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read what was written."""
+        what = param.opts[0] if param else "size"
+        try:
+            return sizes.parse(str(value), what)
         except ConfigError as error:
             self.fail(str(error).partition(": ")[2], param, ctx)
 
