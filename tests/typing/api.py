@@ -167,11 +167,19 @@ def note(event: JobFailed) -> None:
     assert_type(event.exception, str)
 
 
+@rota.on(JobFailed)
+async def anote(event: JobFailed) -> None:
+    """An async subscriber, too."""
+    assert_type(event.exception, str)
+
+
 def listening() -> None:
     """Collected events have the type that was asked for."""
     with rota.events.collect(JobDiscarded) as seen:
         assert_type(seen, list[JobDiscarded])
     rota.events.subscribe(JobDiscarded, note)
+    rota.events.subscribe(JobDiscarded, anote)
+    rota.events.subscribe(JobSettled, anote)  # type: ignore[arg-type]
     rota.events.subscribe(JobSettled, note)  # type: ignore[arg-type]
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from rota.cli.logs import JsonLines
-from rota.errors import ConfigError, StoreUnavailable
+from rota.errors import StoreUnavailable
 from rota.events import (
     ENDINGS,
     ChildReplaced,
@@ -161,15 +161,6 @@ def test_collecting() -> None:
         (JobRetried, "builtins.ValueError"),
         (JobDiscarded, "builtins.ValueError"),
     ]
-
-
-def test_async_subscribers_are_refused() -> None:
-    """A coroutine function would never be awaited, so it is refused."""
-
-    async def listen(event: Event) -> None: ...
-
-    with pytest.raises(ConfigError, match="subscribers are plain functions"):
-        Events().subscribe(Event, listen)  # type: ignore[arg-type]
 
 
 # What is logged ----------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 E = TypeVar("E", bound=Event)
+A = TypeVar("A", None, Coroutine[Any, Any, None])
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -307,14 +308,15 @@ class Rota:
         """
         self.database.ready()
 
-    def on(self, kind: type[E]) -> Callable[[Callable[[E], None]], Callable[[E], None]]:
+    def on(self, kind: type[E]) -> Callable[[Callable[[E], A]], Callable[[E], A]]:
         """Subscribe a function to a kind of event, and all finer ones: `@rota.on(JobSettled)`.
 
-        Raises:
-            ConfigError: The function is async.
+        A `def` is called where the event happens, and should be quick. An `async def` is called with
+        one event after another on the loop of the worker in this process, or without one in a thread
+        that has a loop for it.
         """
 
-        def subscribe(handler: Callable[[E], None]) -> Callable[[E], None]:
+        def subscribe(handler: Callable[[E], A]) -> Callable[[E], A]:
             self.events.subscribe(kind, handler)
             return handler
 
@@ -344,7 +346,12 @@ class Rota:
         return self.middleware.around_run(function)
 
     def close(self) -> None:
-        """Close all connections; using the object again opens new ones."""
+        """Close all connections; using the object again opens new ones.
+
+        Async subscribers that this process runs in a thread have five seconds to end before that.
+        """
+        if self.events.asynchronous is not None:
+            self.events.asynchronous.close()
         self.database.close()
 
     def __enter__(self) -> Self:

@@ -90,6 +90,14 @@ class Worker:
                 self._loop.call_soon_threadsafe(self._abort.set)
 
     async def _serve(self, stop: asyncio.Event, abort: asyncio.Event) -> None:
+        subscribers = self._app.events.asynchronous
+        if subscribers is None:
+            await self._live(stop, abort)
+            return
+        async with subscribers.hosted():
+            await self._live(stop, abort)
+
+    async def _live(self, stop: asyncio.Event, abort: asyncio.Event) -> None:
         self._app.database.allow_transactions(self._config.concurrency)
         await asyncio.to_thread(self._app.database.ready)
         lifespans = Entered(self._app.lifespan.of_worker, self._app.events, self._end)
@@ -97,6 +105,9 @@ class Worker:
             if await _unless(stop, lifespans.enter()):
                 await self._work(lifespans.resources, stop, abort)
         finally:
+            if self._app.events.asynchronous is not None:
+                # They may use what the lifespans have opened.
+                await self._app.events.asynchronous.finish()
             await lifespans.leave(abort)
         if self._refusals:
             raise self._refusals[0]
