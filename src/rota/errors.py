@@ -17,6 +17,7 @@ RotaError
 ├── JobNotFinished          a result was asked for before there is one
 ├── JobFailed               the job ended without a result: discarded or cancelled
 ├── LeaseLost               the job was taken over; nothing was settled
+├── SoftTimeout             raised in a handler: its task's soft timeout has come
 ├── WorkerDied              in a job's errors: its worker ended in the middle of it
 ├── ChildDied               in a job's errors, and told to retry policies: its child process did
 └── StoreError
@@ -102,6 +103,10 @@ class JobFailed(RotaError):
 
 class LeaseLost(RotaError):
     """Another worker has taken the job over; what this worker reported was not stored."""
+
+
+class SoftTimeout(RotaError, TimeoutError):
+    """The soft timeout of a handler's task has come, so that it may end in order."""
 
 
 class WorkerDied(RotaError):

@@ -173,6 +173,14 @@ async def anote(event: JobFailed) -> None:
     assert_type(event.exception, str)
 
 
+@rota.task(soft_timeout=5, timeout=10)
+async def hurried(ctx: Context) -> bool:
+    """A task with a soft timeout."""
+    async with ctx.in_time():
+        ctx.check_time()
+    return ctx.hurry
+
+
 def listening() -> None:
     """Collected events have the type that was asked for."""
     with rota.events.collect(JobDiscarded) as seen:

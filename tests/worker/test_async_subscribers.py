@@ -11,7 +11,14 @@ from pathlib import Path
 import pytest
 
 from rota import Rota, State, subscribers
-from rota.events import Event, JobCompleted, JobsEnqueued, WorkerStarted, WorkerStopped
+from rota.events import (
+    Event,
+    JobCompleted,
+    JobsEnqueued,
+    LifespanRaised,
+    WorkerStarted,
+    WorkerStopped,
+)
 from tests.fixtures.workers import ROOT, drained
 
 
@@ -56,6 +63,25 @@ def test_before_the_lifespans_are_left(app: Rota) -> None:
     app.task(name="job")(lambda: None)
     drained(app)
     assert said == ["told", "closed"]
+
+
+def test_as_the_lifespans_are_left(app: Rota) -> None:
+    """What happens then is told before the worker's end, too, on the same loop."""
+    said: list[str] = []
+
+    @app.lifespan
+    async def client() -> AsyncIterator[None]:
+        yield
+        raise OSError("closed already")
+
+    @app.on(LifespanRaised)
+    async def listen(event: LifespanRaised) -> None:
+        await asyncio.sleep(0.05)
+        said.append(f"{event.error} in {threading.current_thread().name}")
+
+    app.task(name="job")(lambda: None)
+    drained(app)
+    assert said == [f"closed already in {threading.current_thread().name}"]
 
 
 def test_one_that_hangs(

@@ -112,6 +112,7 @@ class Rota:
         retry: RetryPolicy | None = None,
         max_attempts: int | None = None,
         timeout: float | timedelta | None = None,
+        soft_timeout: float | timedelta | None = None,
         executor: Executor | str | None = None,
         retention: float | timedelta | None = None,
         store_result: bool = False,
@@ -132,6 +133,7 @@ class Rota:
         retry: RetryPolicy | None = None,
         max_attempts: int | None = None,
         timeout: float | timedelta | None = None,
+        soft_timeout: float | timedelta | None = None,
         executor: Executor | str | None = None,
         retention: float | timedelta | None = None,
         store_result: bool = False,
@@ -151,6 +153,7 @@ class Rota:
         retry: RetryPolicy | None = None,
         max_attempts: int | None = None,
         timeout: float | timedelta | None = None,
+        soft_timeout: float | timedelta | None = None,
         executor: Executor | str | None = None,
         retention: float | timedelta | None = None,
         store_result: bool = False,
@@ -174,6 +177,8 @@ class Rota:
             timeout: Seconds (or a timedelta) that one attempt may take; else what is said of the
                 queue. It stops async handlers and child processes; a thread is only told, through
                 its `Context`.
+            soft_timeout: Seconds (or a timedelta) after which the handler's `Context` tells it to
+                hurry, or to give up what it does by a `SoftTimeout`; shorter than `timeout`.
             executor: `loop` for `async def`, `thread` for `def` (the defaults), `process`.
             retention: Seconds a completed or cancelled job stays readable; else what the queue or
                 the app says.
@@ -201,6 +206,7 @@ class Rota:
             unique=unique, limit=limit, fair=fair,
         )  # fmt: skip
         where = None if executor is None else Executor.named(executor)
+        soft = None if soft_timeout is None else seconds(soft_timeout, "soft_timeout")
         keep = None if retention is None else seconds(retention, "retention")
         gathered = batching(batch, within)
         kind = Task if gathered is None else functools.partial(BatchTask, batching=gathered)
@@ -217,6 +223,7 @@ class Rota:
                 executor=where,
                 retention=keep,
                 store_result=store_result,
+                soft_timeout=soft,
             )
             self.tasks.register(task)
             return task

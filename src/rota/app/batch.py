@@ -69,6 +69,7 @@ class BatchTask(Task[[E], R, Any], Generic[E, R]):
         executor: Executor | None,
         retention: float | None,
         store_result: bool,
+        soft_timeout: float | None = None,
     ) -> None:
         if executor is Executor.PROCESS:
             message = (
@@ -86,6 +87,7 @@ class BatchTask(Task[[E], R, Any], Generic[E, R]):
             executor=executor,
             retention=retention,
             store_result=store_result,
+            soft_timeout=soft_timeout,
         )
         [self.parameter] = self.codec.names
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import msgspec
 
+from rota.app.in_time import InTime, too_slow
 from rota.args.provided import Need, kinds_of
 from rota.errors import ConfigError
 from rota.model.job import ClaimedJob, JobId, JobSpec, LeaseId
@@ -27,12 +28,20 @@ T = TypeVar("T")
 class Run:
     """What the context of one job and that of a batch have in common."""
 
-    __slots__ = ("_cancelled", "_noticed", "_resources")
+    __slots__ = ("_cancelled", "_interrupts", "_noticed", "_resources", "_soft_end")
 
-    def __init__(self, resources: "Resources | None" = None) -> None:
+    def __init__(
+        self,
+        resources: "Resources | None" = None,
+        soft_timeout: float | None = None,
+        *,
+        interrupts: bool = False,
+    ) -> None:
         self._cancelled = threading.Event()
         self._noticed = False
         self._resources = resources
+        self._soft_end = None if soft_timeout is None else time.monotonic() + soft_timeout
+        self._interrupts = interrupts
 
     @property
     def cancelled(self) -> bool:
@@ -57,6 +66,32 @@ class Run:
     def request_cancel(self) -> None:
         """Tell the handler to stop; the worker calls this."""
         self._cancelled.set()
+
+    @property
+    def hurry(self) -> bool:
+        """Whether the task's soft timeout has come: time to end in order, before `timeout` comes."""
+        return self._soft_end is not None and time.monotonic() >= self._soft_end
+
+    def check_time(self) -> None:
+        """Go on, unless the task's soft timeout has come: for the steps of a thread.
+
+        Raises:
+            SoftTimeout: It has.
+        """
+        if self.hurry:
+            raise too_slow()
+
+    def in_time(self) -> InTime:
+        """A block that ends with a `SoftTimeout` when the task's soft timeout comes.
+
+        `async with` on the loop, where what the block waits for is cancelled; `with` in a child
+        process, where the handler is interrupted wherever it is. A thread cannot be interrupted.
+
+        Raises:
+            SoftTimeout: When the block begins, or while it runs.
+            ConfigError: When a `with` block begins, if this is no child process.
+        """
+        return InTime(self._soft_end, interrupts=self._interrupts)
 
     @overload
     def resource(self, what: type[T], /) -> T: ...
@@ -91,8 +126,10 @@ class Context(Run):
         notes: Notes | None = None,
         transact: "Transact | None" = None,
         resources: "Resources | None" = None,
+        soft_timeout: float | None = None,
+        interrupts: bool = False,
     ) -> None:
-        super().__init__(resources)
+        super().__init__(resources, soft_timeout, interrupts=interrupts)
         self._job = job
         self._notes = notes
         self._transact = transact
@@ -219,8 +256,9 @@ class BatchContext(Run):
         timeout: float | None,
         jobs: Sequence[Context],
         resources: "Resources | None" = None,
+        soft_timeout: float | None = None,
     ) -> None:
-        super().__init__(resources)
+        super().__init__(resources, soft_timeout)
         self._task = task
         self._timeout = timeout
         self._jobs = tuple(jobs)

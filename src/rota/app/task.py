@@ -131,6 +131,7 @@ class Task(Generic[P, R, T]):
         executor: Executor | None,
         retention: float | None,
         store_result: bool,
+        soft_timeout: float | None = None,
     ) -> None:
         self.enqueuing = enqueuing
         self.function = function
@@ -152,6 +153,7 @@ class Task(Generic[P, R, T]):
         # What is not stored may be of any type.
         self.result_codec = ResultCodec(self._result_annotation() if store_result else Any, name)
         self.store_result = store_result
+        self.soft_timeout = self._soft(soft_timeout)
         self.conn: object = None
         functools.update_wrapper(self, function)
 
@@ -190,6 +192,24 @@ class Task(Generic[P, R, T]):
         from rota.app.job_transaction import without_job  # here: most programs never need it
 
         return Context.alone(self.spec, without_job(self.enqueuing.database))
+
+    def _soft(self, soft_timeout: float | None) -> float | None:
+        """The soft timeout, if there may be one.
+
+        Raises:
+            ConfigError: It comes after the timeout, or the handler takes no context.
+        """
+        if soft_timeout is None:
+            return None
+        fault = None
+        if self.codec.context_parameter is None:
+            fault = "the handler learns of it by a Context, so give it such a parameter"
+        elif self.spec.timeout is not None and soft_timeout >= self.spec.timeout:
+            fault = f"it must come before the timeout of {self.spec.timeout} seconds"
+        if fault is not None:
+            message = f"task {self.name!r}: soft_timeout: {fault}"
+            raise ConfigError(message)
+        return soft_timeout
 
     @property
     def needs(self) -> tuple[Need, ...]:

@@ -69,10 +69,18 @@ class Batch:
             else:
                 self.elements.append(element)
                 contexts.append(
-                    Context(job, notes=notes, transact=_no_transaction, resources=resources)
+                    Context(
+                        job,
+                        notes=notes,
+                        transact=_no_transaction,
+                        resources=resources,
+                        soft_timeout=self.task.soft_timeout,
+                    )
                 )
-        timeout = self.task.spec.timeout
-        self.context = BatchContext(self.task.name, timeout, contexts, resources)
+        task = self.task
+        self.context = BatchContext(
+            task.name, task.spec.timeout, contexts, resources, task.soft_timeout
+        )
 
     def arguments(self) -> tuple[list[object], dict[str, object]]:
         """What the handler is called with, by place and by name."""

@@ -244,7 +244,11 @@ class Calls:
     def _context(self, call: Call) -> Context | BatchContext:
         if call.context is None:
             call.context = Context(
-                call.job, notes=self._notes, transact=self._transact, resources=self._resources
+                call.job,
+                notes=self._notes,
+                transact=self._transact,
+                resources=self._resources,
+                soft_timeout=call.task.soft_timeout,
             )
         return call.context
 

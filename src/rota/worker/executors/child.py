@@ -222,7 +222,11 @@ def serve(order: Order, notes: Notes, resources: Resources) -> Answer:
         args, kwargs = task.codec.decode(order.job.args)
         if task.codec.context_parameter:
             kwargs[task.codec.context_parameter] = Context(
-                order.job, notes=notes, resources=resources
+                order.job,
+                notes=notes,
+                resources=resources,
+                soft_timeout=task.soft_timeout,
+                interrupts=True,
             )
         kwargs.update(resources.of(task))
         value = task.function(*args, **kwargs)
