@@ -2,9 +2,12 @@
 
 import asyncio
 import contextlib
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +16,7 @@ import rota as public
 from rota import ConfigError, LifespanFailed, Rota, State, WorkerConfig
 from rota.events import JobSettled, LifespanOverdue, LifespanRaised, WorkerStarted
 from rota.worker import Worker
-from tests.fixtures.workers import drained, until, working
+from tests.fixtures.workers import ROOT, drained, until, working
 
 KINDS = pytest.mark.parametrize("kind", ["async", "sync"])
 
@@ -324,6 +327,44 @@ def test_one_that_takes_too_long(app: Rota, kind: str, never: threading.Event) -
     assert overdue == [LifespanOverdue("slow", 0.5)]
     assert (said, sessions, job.status) == (["left"], [0], State.COMPLETED)
     assert cancelled == (["cancelled"] if kind == "async" else [])
+
+
+SCRIPT = """
+import asyncio, threading
+from rota import Rota, WorkerConfig
+from rota.worker import Worker
+
+rota = Rota("sqlite:///rota.db")
+
+@rota.task(name="job")
+def job(): ...
+
+@rota.lifespan(timeout=0.2)
+def in_thread():
+    yield
+    threading.Event().wait()
+
+@rota.lifespan(timeout=0.2)
+async def on_loop():
+    yield
+    await asyncio.Event().wait()
+
+job.enqueue()
+Worker(rota, WorkerConfig(drain=True)).run()
+print("ended")
+"""
+
+
+def test_the_process_ends(tmp_path: Path) -> None:
+    """Neither a thread nor a task that is left behind keeps the process."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        cwd=tmp_path, env={"PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True,
+        timeout=30, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr
+    assert "lifespan in_thread is not left after 0.2 seconds" in done.stderr
+    assert "lifespan on_loop is not left after 0.2 seconds" in done.stderr
 
 
 def test_after_a_handler_that_hangs(app: Rota, never: threading.Event) -> None:

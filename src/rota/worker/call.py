@@ -238,7 +238,8 @@ class Calls:
         if codec.more:
             if codec.context_parameter is not None:
                 kwargs[codec.context_parameter] = self._context(call)
-            kwargs.update(self._resources.of(call.task))
+            if codec.needs:
+                kwargs.update(self._resources.of(call.task))
         return args, kwargs
 
     def _context(self, call: Call) -> Context | BatchContext:
