@@ -76,6 +76,27 @@ class InTime:
                 signal.signal(signal.SIGALRM, self._before)  # type: ignore[arg-type]  # what was there
 
 
+def checked(
+    soft_timeout: float | None, timeout: float | None, task: str, *, told: bool
+) -> float | None:
+    """The soft timeout of a task, whose handler takes a context if it can be `told`.
+
+    Raises:
+        ConfigError: It comes after the timeout, or the handler takes no context.
+    """
+    if soft_timeout is None:
+        return None
+    fault = None
+    if not told:
+        fault = "the handler learns of it by a Context, so give it such a parameter"
+    elif timeout is not None and soft_timeout >= timeout:
+        fault = f"it must come before the timeout of {timeout} seconds"
+    if fault is not None:
+        message = f"task {task!r}: soft_timeout: {fault}"
+        raise ConfigError(message)
+    return soft_timeout
+
+
 def left(at: float) -> float:
     """Seconds until then.
 

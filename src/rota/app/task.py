@@ -26,6 +26,7 @@ from rota.app.arguments import Arguments, arguments_of_many
 from rota.app.context import Context
 from rota.app.executor import Executor
 from rota.app.handle import JobHandle
+from rota.app.in_time import checked
 from rota.app.introspection import result_annotation, without_outcomes
 from rota.app.queues import Queues
 from rota.args import ArgsCodec, ResultCodec
@@ -153,7 +154,9 @@ class Task(Generic[P, R, T]):
         # What is not stored may be of any type.
         self.result_codec = ResultCodec(self._result_annotation() if store_result else Any, name)
         self.store_result = store_result
-        self.soft_timeout = self._soft(soft_timeout)
+        self.soft_timeout = checked(
+            soft_timeout, self.spec.timeout, name, told=self.codec.context_parameter is not None
+        )
         self.conn: object = None
         functools.update_wrapper(self, function)
 
@@ -192,24 +195,6 @@ class Task(Generic[P, R, T]):
         from rota.app.job_transaction import without_job  # here: most programs never need it
 
         return Context.alone(self.spec, without_job(self.enqueuing.database))
-
-    def _soft(self, soft_timeout: float | None) -> float | None:
-        """The soft timeout, if there may be one.
-
-        Raises:
-            ConfigError: It comes after the timeout, or the handler takes no context.
-        """
-        if soft_timeout is None:
-            return None
-        fault = None
-        if self.codec.context_parameter is None:
-            fault = "the handler learns of it by a Context, so give it such a parameter"
-        elif self.spec.timeout is not None and soft_timeout >= self.spec.timeout:
-            fault = f"it must come before the timeout of {self.spec.timeout} seconds"
-        if fault is not None:
-            message = f"task {self.name!r}: soft_timeout: {fault}"
-            raise ConfigError(message)
-        return soft_timeout
 
     @property
     def needs(self) -> tuple[Need, ...]:
