@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from rota import BatchContext, ConfigError, Context, JobFailed, Rota, SoftTimeout, State
-from tests.fixtures.workers import drained, working
+from tests.fixtures.workers import drained, until, working
 from tests.worker import chores
 from tests.worker.chores import adopt
 
@@ -67,9 +66,8 @@ def test_in_a_thread(app: Rota) -> None:
 
     @app.task(name="report", soft_timeout=timedelta(seconds=0.2), max_attempts=1)
     def report(ctx: Context) -> None:
-        while not ctx.hurry:
-            ctx.check_time()
-            time.sleep(0.01)
+        ctx.check_time()
+        until(lambda: ctx.hurry, seconds=5)
         said.append(ctx.cancelled)
         ctx.check_time()
 
@@ -148,8 +146,7 @@ def test_batches(app: Rota) -> None:
     @app.task(name="many", batch=10, within=0, soft_timeout=0.2)
     def many(numbers: list[int], ctx: BatchContext) -> None:
         assert not ctx.hurry
-        while not ctx.hurry:
-            ctx.jobs[0].wait_cancelled(0.01)
+        until(lambda: ctx.hurry, seconds=5)
         assert ctx.jobs[0].hurry
         done.extend(numbers)
 
