@@ -21,6 +21,7 @@ from rota.app.executor import Executor
 from rota.app.handle import JobHandle
 from rota.app.queue_handle import QueueHandle
 from rota.app.task import EnqueueCall, Task
+from rota.args.provided import PROVIDED
 from rota.config import WorkerConfig
 from rota.errors import (
     ArgsError,
@@ -34,11 +35,13 @@ from rota.errors import (
     JobNotFinished,
     JobNotFound,
     LeaseLost,
+    LifespanFailed,
     RotaError,
     SchemaIncomplete,
     SchemaMissing,
     SchemaOutdated,
     SchemaTooNew,
+    SoftTimeout,
     StoreError,
     StoreUnavailable,
     TaskAlreadyRegistered,
@@ -73,6 +76,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "PROVIDED",
     "Again",
     "ArgsError",
     "Backoff",
@@ -97,6 +101,7 @@ __all__ = [
     "JobNotFound",
     "JobRecord",
     "LeaseLost",
+    "LifespanFailed",
     "Limit",
     "LogLine",
     "Placing",
@@ -110,6 +115,7 @@ __all__ = [
     "SchemaOutdated",
     "SchemaTooNew",
     "Snooze",
+    "SoftTimeout",
     "State",
     "StoreError",
     "StoreUnavailable",

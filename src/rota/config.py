@@ -25,6 +25,9 @@ class WorkerConfig:
         session_timeout: After how long without a renewal other workers take its jobs over.
         grace: How long running jobs may go on after a request to stop.
         upkeep: Whether it also stages, makes the jobs of cron entries, rescues, tidies and prunes.
+        max_jobs: After how many jobs a child process is replaced; `None` for never.
+        max_memory: Bytes of memory in use above which a child process is replaced after its job;
+            `None` for no limit.
         drain: Stop once there is nothing left to do; jobs in paused queues are left.
 
     Raises:
@@ -40,12 +43,17 @@ class WorkerConfig:
     grace: float = 30.0
     upkeep: bool = True
     drain: bool = False
+    max_jobs: int | None = None
+    max_memory: int | None = None
 
     def __post_init__(self) -> None:
         for name in self.queues:
             check_name(name, "queue")
-        for field, least in (("concurrency", 1), ("processes", 0), ("prefetch", 0)):
+        fields = {"concurrency": 1, "processes": 0, "prefetch": 0, "max_jobs": 1, "max_memory": 1}
+        for field, least in fields.items():
             value = getattr(self, field)
+            if value is None and field.startswith("max_"):
+                continue
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 message = f"{field}: a whole number of at least {least}, not {value!r}"
                 raise ConfigError(message)

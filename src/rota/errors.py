@@ -9,6 +9,7 @@ RotaError
 │   ├── TaskNotFound        no task of that name is registered in this process
 │   └── TaskAlreadyRegistered
 ├── ArgsError               args that cannot be stored, or do not fit the task
+├── LifespanFailed          a worker's lifespan could not be entered, or ended by itself
 ├── CronEntryNotFound       no cron entry of that name is in the database
 ├── CronEntryExists         there is a cron entry of that name already
 ├── JobExists               a unique job was enqueued, and its key is taken
@@ -16,6 +17,7 @@ RotaError
 ├── JobNotFinished          a result was asked for before there is one
 ├── JobFailed               the job ended without a result: discarded or cancelled
 ├── LeaseLost               the job was taken over; nothing was settled
+├── SoftTimeout             raised in a handler: its task's soft timeout has come
 ├── WorkerDied              in a job's errors: its worker ended in the middle of it
 ├── ChildDied               in a job's errors, and told to retry policies: its child process did
 └── StoreError
@@ -64,6 +66,10 @@ class ArgsError(RotaError, TypeError):
     """Args that do not fit the task's signature, or that storing would change."""
 
 
+class LifespanFailed(RotaError):
+    """A worker's lifespan could not be entered, or has ended by itself; its own error is the cause."""
+
+
 class CronEntryNotFound(RotaError, LookupError):
     """No cron entry has that name."""
 
@@ -97,6 +103,10 @@ class JobFailed(RotaError):
 
 class LeaseLost(RotaError):
     """Another worker has taken the job over; what this worker reported was not stored."""
+
+
+class SoftTimeout(RotaError, TimeoutError):
+    """The soft timeout of a handler's task has come, so that it may end in order."""
 
 
 class WorkerDied(RotaError):

@@ -8,18 +8,20 @@ event of a kind without subscribers is not even made.
 import inspect
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import msgspec
 
-from rota.errors import ConfigError
 from rota.model.job import ClaimedJob, JobId, Rescue, SessionId
 from rota.model.settlement import Settlement
 from rota.model.states import Move
+
+if TYPE_CHECKING:
+    from rota.subscribers import AsyncSubscribers
 
 logger = logging.getLogger("rota")
 
@@ -79,6 +81,34 @@ class WorkerStopped(Event):
 
     session: SessionId
     released: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChildReplaced(Event):
+    """A child process has run as many jobs as it may, or needs too much memory; another one follows.
+
+    `memory` is in bytes, and known where the worker has a `max_memory`.
+    """
+
+    pid: int
+    jobs: int
+    memory: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LifespanOverdue(Event):
+    """A lifespan was to be left, took longer than its `timeout` in seconds, and is left behind."""
+
+    lifespan: str
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class LifespanRaised(Event):
+    """A lifespan has raised as it was left."""
+
+    lifespan: str
+    error: BaseException
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,28 +313,29 @@ E = TypeVar("E", bound=Event)
 
 
 class Events:
-    """Delivers events to their subscribers, in the thread in which they happen.
+    """Delivers events to their subscribers, in the thread in which they happen; to async ones later.
 
     A subscriber to a kind hears all kinds that derive from it: `Event` is everything.
     """
 
     def __init__(self) -> None:
+        self.asynchronous: AsyncSubscribers | None = None
         self._subscribers: dict[type[Event], list[Callable[[Event], None]]] = defaultdict(list)
         # By kind: the subscribers to it, to the kinds it derives from, and to its finer kinds.
         self._listeners: dict[type[Event], list[object]] = defaultdict(list)
 
-    def subscribe(self, kind: type[E], handler: Callable[[E], None]) -> Callable[[], None]:
+    def subscribe(
+        self, kind: type[E], handler: Callable[[E], Coroutine[Any, Any, None] | None]
+    ) -> Callable[[], None]:
         """Call `handler` with every event of `kind`; returns the function that ends it.
 
-        Raises:
-            ConfigError: The handler is a coroutine function, which would never be awaited.
+        An `async def` is called later, as `rota.subscribers` says.
         """
-        if inspect.iscoroutinefunction(handler):
-            message = (
-                f"{handler.__qualname__} is async, but subscribers are plain functions; "
-                "let a plain function hand the event to your event loop (call_soon_threadsafe)"
-            )
-            raise ConfigError(message)
+        if _is_async(handler):
+            from rota.subscribers import AsyncSubscribers  # asyncio is no part of `import rota`
+
+            self.asynchronous = self.asynchronous or AsyncSubscribers()
+            handler = self.asynchronous.line(handler)
         lists: list[list[Any]] = [self._subscribers[kind]]
         lists += [self._listeners[related] for related in (*_below(kind), *_above(kind))]
         for handlers in lists:
@@ -352,6 +383,11 @@ class Events:
             yield seen
         finally:
             end()
+
+
+def _is_async(handler: Any) -> TypeGuard[Callable[[Any], Coroutine[Any, Any, None]]]:
+    called = getattr(handler, "__call__", None)  # noqa: B004 - of an object with that method
+    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(called)
 
 
 def _below(kind: type[Event]) -> Iterator[type[Event]]:

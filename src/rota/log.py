@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from rota.events import (
+    ChildReplaced,
     Event,
     Events,
     JobDiscarded,
@@ -17,6 +18,8 @@ from rota.events import (
     JobOverdue,
     JobRetried,
     LeasesLost,
+    LifespanOverdue,
+    LifespanRaised,
     PausedLeft,
     QueueStrange,
     SessionLost,
@@ -30,10 +33,22 @@ from rota.events import (
     WorkerStopping,
 )
 from rota.model.job import ClaimedJob
+from rota.model.sizes import megabytes
 
 logger = logging.getLogger("rota")
 
-FIELDS = ("event", "job", "task", "queue", "attempt", "exception", "session", "part", "count")
+FIELDS = (
+    "event",
+    "job",
+    "task",
+    "queue",
+    "attempt",
+    "exception",
+    "session",
+    "part",
+    "count",
+    "lifespan",
+)
 """The fields that a record of `Log` may have."""
 
 REMINDER = 60.0
@@ -53,6 +68,9 @@ class Log:
         events.subscribe(WorkerStopping, self._worker_stopping)
         events.subscribe(PausedLeft, self._paused_left)
         events.subscribe(WorkerStopped, self._worker_stopped)
+        events.subscribe(ChildReplaced, self._child_replaced)
+        events.subscribe(LifespanOverdue, self._lifespan_overdue)
+        events.subscribe(LifespanRaised, self._lifespan_raised)
         events.subscribe(JobRetried, self._job_retried)
         events.subscribe(JobDiscarded, self._job_discarded)
         events.subscribe(JobExpired, self._job_expired)
@@ -98,6 +116,29 @@ class Log:
         extra = _fields(event, session=event.session, count=event.released)
         line = "worker stopped: session %d, %d job(s) given back"
         logger.info(line, event.session, event.released, extra=extra)
+
+    @staticmethod
+    def _child_replaced(event: ChildReplaced) -> None:
+        extra = _fields(event, count=event.jobs)
+        line = "child process %d is replaced after %d job(s)"
+        values: list[object] = [event.pid, event.jobs]
+        if event.memory is not None:
+            line += "; it has %s of memory in use"
+            values.append(megabytes(event.memory))
+        logger.info(line, *values, extra=extra)
+
+    @staticmethod
+    def _lifespan_overdue(event: LifespanOverdue) -> None:
+        extra = _fields(event, lifespan=event.lifespan)
+        line = "lifespan %s is not left after %g seconds, and is left behind"
+        logger.error(line, event.lifespan, event.timeout, extra=extra)
+
+    @staticmethod
+    def _lifespan_raised(event: LifespanRaised) -> None:
+        exception = f"{type(event.error).__module__}.{type(event.error).__qualname__}"
+        extra = _fields(event, lifespan=event.lifespan, exception=exception)
+        line = "lifespan %s raised as it was left"
+        logger.error(line, event.lifespan, exc_info=event.error, extra=extra)
 
     @staticmethod
     def _job_retried(event: JobRetried) -> None:

@@ -13,7 +13,7 @@ from rota import Rota, State
 from rota.cli.options import ListenOn
 from rota.model.job import Order
 from rota.model.options import JobOptions
-from tests.cli.calling import SHOP, finished, make_tables, read_until, started
+from tests.cli.calling import SHOP, finished, make_tables, read_until, rota, started
 from tests.service.managers import listening
 from tests.store.factories import until
 
@@ -320,6 +320,56 @@ def test_an_app_that_is_not_there(
     """What is missing is named, and what there is."""
     write(SHOP)
     assert words in refusal(tmp_path, target, code)
+
+
+LIFESPANS = """
+from rota import PROVIDED, Rota
+
+rota = Rota()
+
+@rota.task
+def double(number: int, engine: dict = PROVIDED): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        (
+            "",
+            2,
+            "task 'shop.double': parameter `engine: dict`: no lifespan of the worker yields it",
+        ),
+        (
+            "@rota.lifespan\ndef engine():\n    yield 1 / 0",
+            1,
+            "lifespan 'engine' failed: ZeroDivisionError: division by zero",
+        ),
+        ("@rota.lifespan\ndef engine(): ...", 2, "lifespan 'engine' gave NoneType"),
+    ],
+)
+def test_lifespans(tmp_path: Path, write: Write, text: str, code: int, words: str) -> None:
+    """What is wrong with lifespans and resources is one line, and nothing was claimed."""
+    write(f"{LIFESPANS}\n{text}\n")
+    url = f"sqlite:///{tmp_path}/rota.db"
+    run = finished("worker", "shop", "--drain", url=url, cwd=tmp_path)
+    assert (run.returncode, len(run.stderr.splitlines())) == (code, 1), run.stderr
+    assert words in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--max-memory", "500"), "'--max-memory': 500 what? Write 500MB or 500GB"),
+        (("--max-memory", "much"), "an amount such as 500MB or 2GB is needed"),
+        (("--max-jobs", "0"), "'--max-jobs': 0 is not in the range x>=1"),
+    ],
+)
+def test_replacing_children(options: tuple[str, ...], words: str) -> None:
+    """Amounts without a unit, and none at all, are refused with what to write."""
+    result = rota("worker", "shop", *options)
+    assert result.exit_code == 2
+    assert words in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,10 @@ SHOWN = {
         "10 payments of 100 in",
         "attempts; the account has 1000",
     ],
+    "lifespan": [
+        "open shop\nopen mail\nreceipt for a lamp\nclose mail\nclose shop, which sold a lamp",
+        'stored: {"item":"a lamp"}',
+    ],
     "crawler": [
         "new: 20 sites",
         "again: 20 sites are there already",

@@ -4,10 +4,12 @@ Each `type: ignore` names the error that the line must have: with `warn_unused_i
 `--strict`) it would be an error of its own if the wrong call were accepted.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, assert_type
 
 from rota import (
+    PROVIDED,
     BatchContext,
     BatchTask,
     Context,
@@ -165,11 +167,27 @@ def note(event: JobFailed) -> None:
     assert_type(event.exception, str)
 
 
+@rota.on(JobFailed)
+async def anote(event: JobFailed) -> None:
+    """An async subscriber, too."""
+    assert_type(event.exception, str)
+
+
+@rota.task(soft_timeout=5, timeout=10)
+async def hurried(ctx: Context) -> bool:
+    """A task with a soft timeout."""
+    async with ctx.in_time():
+        ctx.check_time()
+    return ctx.hurry
+
+
 def listening() -> None:
     """Collected events have the type that was asked for."""
     with rota.events.collect(JobDiscarded) as seen:
         assert_type(seen, list[JobDiscarded])
     rota.events.subscribe(JobDiscarded, note)
+    rota.events.subscribe(JobDiscarded, anote)
+    rota.events.subscribe(JobSettled, anote)  # type: ignore[arg-type]
     rota.events.subscribe(JobSettled, note)  # type: ignore[arg-type]
 
 
@@ -186,6 +204,57 @@ def batches() -> None:
     weigh("a")  # type: ignore[arg-type]
     rota.task(batch="many")  # type: ignore[call-overload]
     rota.task(batch=2)(double.function)  # type: ignore[arg-type]
+
+
+class Engine:
+    """What a lifespan yields."""
+
+
+@rota.lifespan
+async def engine() -> AsyncIterator[Engine]:
+    """An async lifespan."""
+    yield Engine()
+
+
+@rota.lifespan(name="fast", executor="process", timeout=5)
+def fast_engine(engine: Engine = PROVIDED) -> Iterator[Engine]:
+    """A sync one with options, which needs another one."""
+    yield engine
+
+
+@rota.lifespan
+@contextmanager
+def managed() -> Iterator[Engine]:
+    """A function that gives a context manager."""
+    yield Engine()
+
+
+@rota.task
+async def charge(order: int, engine: Engine = rota.PROVIDED, *, note: str = "-") -> int:
+    """A handler that is given a resource."""
+    del engine
+    return order + len(note)
+
+
+@rota.task(batch=10)
+def charge_all(orders: list[int], engine: Engine = PROVIDED) -> None:
+    """A batch handler that is given one."""
+
+
+def lifespans(ctx: Context, batch: BatchContext) -> None:
+    """Lifespans keep their types; resources are declared with theirs, and enqueue goes without."""
+    assert_type(engine(), AsyncIterator[Engine])
+    assert_type(charge.enqueue(7), JobHandle[int])
+    assert_type(charge.enqueue(7, note="a"), JobHandle[int])
+    charge.enqueue("7")  # type: ignore[arg-type]
+    charge_all.enqueue(7)
+    charge_all([7], engine=Engine())
+    assert_type(ctx.resource(Engine), Engine)
+    assert_type(batch.resource(Engine), Engine)
+    assert_type(ctx.resource("fast"), Any)
+    ctx.resource(7)  # type: ignore[call-overload]
+    rota.lifespan(double.function)  # type: ignore[type-var]
+    rota.lifespan(name=7)  # type: ignore[call-overload]
 
 
 def queues() -> None:

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 import pytest
 
 from rota.cli.logs import JsonLines
-from rota.errors import ConfigError, StoreUnavailable
+from rota.errors import StoreUnavailable
 from rota.events import (
     ENDINGS,
+    ChildReplaced,
     Event,
     Events,
     JobCancelled,
@@ -25,6 +26,8 @@ from rota.events import (
     JobSnoozed,
     JobsStaged,
     LeasesLost,
+    LifespanOverdue,
+    LifespanRaised,
     PausedLeft,
     QueueStrange,
     SessionLost,
@@ -160,15 +163,6 @@ def test_collecting() -> None:
     ]
 
 
-def test_async_subscribers_are_refused() -> None:
-    """A coroutine function would never be awaited, so it is refused."""
-
-    async def listen(event: Event) -> None: ...
-
-    with pytest.raises(ConfigError, match="subscribers are plain functions"):
-        Events().subscribe(Event, listen)  # type: ignore[arg-type]
-
-
 # What is logged ----------------------------------------------------------------------------------
 
 RESCUE = Rescue(SessionId(4), "web1:42", (JobId(1), JobId(2)), (JobId(3),))
@@ -184,6 +178,14 @@ LINES: list[tuple[Event, str, str, dict[str, object]]] = [
      {"session": 4}),
     (WorkerStopping(30.0, 2), "INFO", "worker stopping: 2 running job(s) have 30 seconds left",
      {"count": 2}),
+    (LifespanOverdue("engine", 10.0), "ERROR",
+     "lifespan engine is not left after 10 seconds, and is left behind", {"lifespan": "engine"}),
+    (LifespanRaised("engine", OSError("closed")), "ERROR", "lifespan engine raised as it was left",
+     {"lifespan": "engine", "exception": "builtins.OSError"}),
+    (ChildReplaced(4712, 100, None), "INFO", "child process 4712 is replaced after 100 job(s)",
+     {"count": 100}),
+    (ChildReplaced(4712, 100, 731 * 1024**2), "INFO",
+     "child process 4712 is replaced after 100 job(s); it has 731 MB of memory in use", {"count": 100}),
     (WorkerStopped(SessionId(4), 3), "INFO", "worker stopped: session 4, 3 job(s) given back",
      {"session": 4, "count": 3}),
     (JobRetried(JOB, SETTLEMENTS[JobRetried]), "WARNING",

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from rota import Again, BatchContext, Context, Discard, Retry, Rota, Snooze, Task
+from rota import Again, BatchContext, Context, Discard, Retry, Rota, Snooze, SoftTimeout, Task
 
 rota = Rota("sqlite:///nobody-opens-this.db")
 
@@ -41,6 +41,17 @@ def headers(ctx: Context) -> dict[str, str]:
 @rota.task(executor="process", store_result=True)
 def whereabouts() -> int:
     """In which process it runs."""
+    return os.getpid()
+
+
+HELD: list[bytes] = []
+"""What a handler keeps in memory."""
+
+
+@rota.task(executor="process", store_result=True)
+def hold(size: int) -> int:
+    """Keep so many bytes; in which process."""
+    HELD.append(b"x" * size)
     return os.getpid()
 
 
@@ -103,6 +114,31 @@ def hang(file: str) -> None:
     Path(file).write_text(str(os.getpid()), encoding="utf-8")
     while True:
         time.sleep(60)
+
+
+@rota.task(executor="process", store_result=True, soft_timeout=0.3)
+def overstays(ctx: Context) -> list[Any]:
+    """Compute for ever; in the end say what has happened."""
+    said: list[Any] = []
+    try:
+        with ctx.in_time():
+            while True:
+                pass
+    except SoftTimeout as error:
+        said += [type(error).__name__, ctx.hurry]
+    time.sleep(0.01)
+    return [*said, "cleaned up"]
+
+
+@rota.task(executor="process", store_result=True, soft_timeout=0.3)
+def in_time(ctx: Context) -> list[bool]:
+    """Be quick in the block, and take too long after it."""
+    with ctx.in_time():
+        hurry = ctx.hurry
+    while not ctx.hurry:
+        time.sleep(0.01)
+    time.sleep(0.05)
+    return [hurry, ctx.hurry]
 
 
 @rota.task(executor="process")

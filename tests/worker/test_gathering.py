@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rota import Rota, WorkerConfig
+from rota.app.resources import Resources
 from rota.model.job import ClaimedJob, JobId, LeaseId, SessionId
 from rota.model.notes import Notes
 from rota.worker.batches import Batch, Batches
@@ -155,7 +156,7 @@ async def test_batches_and_single_jobs_take_turns(app: Rota) -> None:
     switchboard.settle, switchboard.free, switchboard.allow = settled.append, end, lambda _: None
     calls = Calls(
         app.tasks, WorkerConfig(concurrency=1), app.events, middleware=app.middleware, notes=notes,
-        effects=JobTransactions(app, Leases(), switchboard, notes),
+        effects=JobTransactions(app, Leases(), switchboard, notes), resources=Resources(),
     )  # fmt: skip
     runners = Runners(1, calls, app.tasks.batch, app.events, switchboard)
     runners.deliver(SessionId(1), [*claimed("plain", 1, 3), *claimed("many", 4, 6)])

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
 
 from rota.app.batch import BatchDecorator, BatchTask, batching
 from rota.app.context import Context
@@ -14,12 +14,14 @@ from rota.app.executor import Executor
 from rota.app.handle import JobHandle
 from rota.app.handler import check_handler
 from rota.app.introspection import module_of
+from rota.app.lifespan import Lifespans
 from rota.app.middleware import Middleware
 from rota.app.queue_handle import QueueHandle
 from rota.app.queues import Queues
 from rota.app.task import Task, TaskDecorator
 from rota.app.tasks import Tasks
 from rota.args import MAX_ARGS_BYTES
+from rota.args.provided import PROVIDED
 from rota.config import DAY
 from rota.database.database import Database
 from rota.database.transaction_block import OwnTransaction
@@ -38,11 +40,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 E = TypeVar("E", bound=Event)
+A = TypeVar("A", None, Coroutine[Any, Any, None])
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Rota:
     """A job queue in a database.
+
+    Its attribute `PROVIDED` is that of the module: `engine: Engine = rota.PROVIDED`.
 
     Args:
         url: `postgresql://…` or `sqlite:///file.db`; without one `ROTA_DATABASE_URL` is read, else
@@ -59,6 +64,8 @@ class Rota:
         ConfigError: A setting cannot be used, or the driver is not installed.
     """
 
+    PROVIDED: Final = PROVIDED
+
     def __init__(
         self,
         url: str | None = None,
@@ -71,6 +78,7 @@ class Rota:
         self.tasks = Tasks()
         self.queues = Queues(seconds(retention, "retention"))
         self.middleware = Middleware()
+        self.lifespan = Lifespans()
         self.events = Events()
         Log(self.events)
         self._enqueuer = Enqueuer(
@@ -104,6 +112,7 @@ class Rota:
         retry: RetryPolicy | None = None,
         max_attempts: int | None = None,
         timeout: float | timedelta | None = None,
+        soft_timeout: float | timedelta | None = None,
         executor: Executor | str | None = None,
         retention: float | timedelta | None = None,
         store_result: bool = False,
@@ -125,6 +134,7 @@ class Rota:
         retry: RetryPolicy | None = None,
         max_attempts: int | None = None,
         timeout: float | timedelta | None = None,
+        soft_timeout: float | timedelta | None = None,
         executor: Executor | str | None = None,
         retention: float | timedelta | None = None,
         store_result: bool = False,
@@ -145,6 +155,7 @@ class Rota:
         retry: RetryPolicy | None = None,
         max_attempts: int | None = None,
         timeout: float | timedelta | None = None,
+        soft_timeout: float | timedelta | None = None,
         executor: Executor | str | None = None,
         retention: float | timedelta | None = None,
         store_result: bool = False,
@@ -169,6 +180,8 @@ class Rota:
             timeout: Seconds (or a timedelta) that one attempt may take; else what is said of the
                 queue. It stops async handlers and child processes; a thread is only told, through
                 its `Context`.
+            soft_timeout: Seconds (or a timedelta) after which the handler's `Context` tells it to
+                hurry, or to give up what it does by a `SoftTimeout`; shorter than `timeout`.
             executor: `loop` for `async def`, `thread` for `def` (the defaults), `process`.
             retention: Seconds a completed or cancelled job stays readable; else what the queue or
                 the app says.
@@ -198,6 +211,7 @@ class Rota:
             unique=unique, limit=limit, fair=fair, expires=expires,
         )  # fmt: skip
         where = None if executor is None else Executor.named(executor)
+        soft = None if soft_timeout is None else seconds(soft_timeout, "soft_timeout")
         keep = None if retention is None else seconds(retention, "retention")
         gathered = batching(batch, within)
         kind = Task if gathered is None else functools.partial(BatchTask, batching=gathered)
@@ -214,6 +228,7 @@ class Rota:
                 executor=where,
                 retention=keep,
                 store_result=store_result,
+                soft_timeout=soft,
             )
             self.tasks.register(task)
             return task
@@ -305,14 +320,15 @@ class Rota:
         """
         self.database.ready()
 
-    def on(self, kind: type[E]) -> Callable[[Callable[[E], None]], Callable[[E], None]]:
+    def on(self, kind: type[E]) -> Callable[[Callable[[E], A]], Callable[[E], A]]:
         """Subscribe a function to a kind of event, and all finer ones: `@rota.on(JobSettled)`.
 
-        Raises:
-            ConfigError: The function is async.
+        A `def` is called where the event happens, and should be quick. An `async def` is called with
+        one event after another on the loop of the worker in this process, or without one in a thread
+        that has a loop for it.
         """
 
-        def subscribe(handler: Callable[[E], None]) -> Callable[[E], None]:
+        def subscribe(handler: Callable[[E], A]) -> Callable[[E], A]:
             self.events.subscribe(kind, handler)
             return handler
 
@@ -342,7 +358,12 @@ class Rota:
         return self.middleware.around_run(function)
 
     def close(self) -> None:
-        """Close all connections; using the object again opens new ones."""
+        """Close all connections; using the object again opens new ones.
+
+        Async subscribers that this process runs in a thread have five seconds to end before that.
+        """
+        if self.events.asynchronous is not None:
+            self.events.asynchronous.close()
         self.database.close()
 
     def __enter__(self) -> Self:

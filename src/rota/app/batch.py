@@ -69,6 +69,7 @@ class BatchTask(Task[[E], R, Any], Generic[E, R]):
         executor: Executor | None,
         retention: float | None,
         store_result: bool,
+        soft_timeout: float | None = None,
     ) -> None:
         if executor is Executor.PROCESS:
             message = (
@@ -86,17 +87,17 @@ class BatchTask(Task[[E], R, Any], Generic[E, R]):
             executor=executor,
             retention=retention,
             store_result=store_result,
+            soft_timeout=soft_timeout,
         )
         [self.parameter] = self.codec.names
 
-    def __call__(self, items: list[E], /, **context: BatchContext) -> R:  # type: ignore[override]
-        """Just call the function with a list; a `BatchContext` may be given by name."""
+    def __call__(self, items: list[E], /, **more: Any) -> R:  # type: ignore[override]
+        """Just call the function with a list; a `BatchContext` and resources may be given by name."""
         # Its parameters are not those of `enqueue`, which takes one element.
-        function: Callable[..., R] = self.function
         wanted = self.codec.context_parameter
-        if wanted is not None and wanted not in context:
-            context = {**context, wanted: BatchContext.alone(self.spec, len(items))}
-        return function(**{self.parameter: items}, **context)
+        if wanted is not None and wanted not in more:
+            more = {**more, wanted: BatchContext.alone(self.spec, len(items))}
+        return self._direct(**{self.parameter: items}, **more)
 
     def _check_changes(self, changes: Mapping[str, object]) -> None:
         if "timeout" in changes:

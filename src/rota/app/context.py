@@ -8,10 +8,12 @@ import threading
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import msgspec
 
+from rota.app.in_time import InTime, too_slow
+from rota.args.provided import Need, kinds_of
 from rota.errors import ConfigError
 from rota.model.headers import of_users
 from rota.model.job import ClaimedJob, JobId, JobSpec, LeaseId
@@ -19,16 +21,28 @@ from rota.model.notes import JobLog, Notes, RunNotes
 
 if TYPE_CHECKING:
     from rota.app.job_transaction import JobTransaction, Transact
+    from rota.app.resources import Resources
+
+T = TypeVar("T")
 
 
-class Stoppable:
-    """A run that can be asked to stop."""
+class Run:
+    """What the context of one job and that of a batch have in common."""
 
-    __slots__ = ("_cancelled", "_noticed")
+    __slots__ = ("_cancelled", "_interrupts", "_noticed", "_resources", "_soft_end")
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        resources: "Resources | None" = None,
+        soft_timeout: float | None = None,
+        *,
+        interrupts: bool = False,
+    ) -> None:
         self._cancelled = threading.Event()
         self._noticed = False
+        self._resources = resources
+        self._soft_end = None if soft_timeout is None else time.monotonic() + soft_timeout
+        self._interrupts = interrupts
 
     @property
     def cancelled(self) -> bool:
@@ -54,8 +68,54 @@ class Stoppable:
         """Tell the handler to stop; the worker calls this."""
         self._cancelled.set()
 
+    @property
+    def hurry(self) -> bool:
+        """Whether the task's soft timeout has come: time to end in order, before `timeout` comes."""
+        return self._soft_end is not None and time.monotonic() >= self._soft_end
 
-class Context(Stoppable):
+    def check_time(self) -> None:
+        """Go on, unless the task's soft timeout has come: for the steps of a thread.
+
+        Raises:
+            SoftTimeout: It has.
+        """
+        if self.hurry:
+            raise too_slow()
+
+    def in_time(self) -> InTime:
+        """A block that ends with a `SoftTimeout` when the task's soft timeout comes.
+
+        `async with` on the loop, where what the block waits for is cancelled; `with` in a child
+        process, where the handler is interrupted wherever it is. A thread cannot be interrupted.
+
+        Raises:
+            SoftTimeout: When the block begins, or while it runs.
+            ConfigError: When a `with` block begins, if this is no child process.
+        """
+        return InTime(self._soft_end, interrupts=self._interrupts)
+
+    @overload
+    def resource(self, what: type[T], /) -> T: ...
+    @overload
+    def resource(self, what: str, /) -> Any: ...
+    def resource(self, what: type[Any] | str, /) -> Any:
+        """What a lifespan has yielded, by its type or by the lifespan's name.
+
+        Of the exact type, else of a subclass of it.
+
+        Raises:
+            ConfigError: No lifespan has, several have one of that type, or this is a direct call.
+        """
+        if self._resources is None:
+            message = (
+                f"ctx.resource({what!r}): a direct call has no resources; pass it as an argument"
+            )
+            raise ConfigError(message)
+        need = Need(what) if isinstance(what, str) else Need("", kinds_of(what))
+        return self._resources.find(need, f"ctx.resource({what!r})")
+
+
+class Context(Run):
     """The job that is being run, and whether it shall stop."""
 
     __slots__ = ("_job", "_notes", "_told", "_transact")
@@ -66,8 +126,11 @@ class Context(Stoppable):
         *,
         notes: Notes | None = None,
         transact: "Transact | None" = None,
+        resources: "Resources | None" = None,
+        soft_timeout: float | None = None,
+        interrupts: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(resources, soft_timeout, interrupts=interrupts)
         self._job = job
         self._notes = notes
         self._transact = transact
@@ -184,7 +247,7 @@ class Context(Stoppable):
         return self._told
 
 
-class BatchContext(Stoppable):
+class BatchContext(Run):
     """The jobs that one call of a batch handler serves, and whether the whole call should stop.
 
     That is so when its time is up, the leases are lost, or the worker ends. A request to cancel one
@@ -193,8 +256,15 @@ class BatchContext(Stoppable):
 
     __slots__ = ("_jobs", "_task", "_timeout")
 
-    def __init__(self, task: str, timeout: float | None, jobs: Sequence[Context]) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        task: str,
+        timeout: float | None,
+        jobs: Sequence[Context],
+        resources: "Resources | None" = None,
+        soft_timeout: float | None = None,
+    ) -> None:
+        super().__init__(resources, soft_timeout)
         self._task = task
         self._timeout = timeout
         self._jobs = tuple(jobs)

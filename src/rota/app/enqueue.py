@@ -6,9 +6,10 @@ any connection is touched. The async road differs in its last line.
 
 from dataclasses import replace
 
+from rota.app.arguments import Alike, of_many
 from rota.app.middleware import Middleware
 from rota.app.queues import Queues
-from rota.app.task import Alike, EnqueueCall, of_many
+from rota.app.task import EnqueueCall
 from rota.database.database import Database
 from rota.errors import ArgsError
 from rota.events import Events, JobsEnqueued

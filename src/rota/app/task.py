@@ -22,12 +22,15 @@ from typing import (
     overload,
 )
 
+from rota.app.arguments import Arguments, arguments_of_many
 from rota.app.context import Context
 from rota.app.executor import Executor
 from rota.app.handle import JobHandle
+from rota.app.in_time import checked
 from rota.app.introspection import result_annotation, without_outcomes
 from rota.app.queues import Queues
 from rota.args import ArgsCodec, ResultCodec
+from rota.args.provided import Need, not_given
 from rota.database.database import Database
 from rota.errors import ArgsError, ConfigError
 from rota.model.backoff import RetryPolicy
@@ -42,14 +45,8 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-Arguments = tuple[tuple[object, ...], Mapping[str, object]]
-"""The positional and the keyword arguments of one job."""
-
 NOT_GIVEN = object()
 """Stands for no `conn=`, where `None` is a mistake: a connection that the caller does not have."""
-
-NO_NAMES: Mapping[str, object] = {}
-"""Of a job whose arguments are all positional."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +132,7 @@ class Task(Generic[P, R, T]):
         executor: Executor | None,
         retention: float | None,
         store_result: bool,
+        soft_timeout: float | None = None,
     ) -> None:
         self.enqueuing = enqueuing
         self.function = function
@@ -156,6 +154,9 @@ class Task(Generic[P, R, T]):
         # What is not stored may be of any type.
         self.result_codec = ResultCodec(self._result_annotation() if store_result else Any, name)
         self.store_result = store_result
+        self.soft_timeout = checked(
+            soft_timeout, self.spec.timeout, name, told=self.codec.context_parameter is not None
+        )
         self.conn: object = None
         functools.update_wrapper(self, function)
 
@@ -167,19 +168,38 @@ class Task(Generic[P, R, T]):
         """
         wanted = self.codec.context_parameter
         if wanted is None or wanted in kwargs:
-            return self.function(*args, **kwargs)
-        call: Callable[..., R] = self.function
+            return self._direct(*args, **kwargs)
         if wanted == self._first:
             if args and isinstance(args[0], Context):
-                return call(*args, **kwargs)
-            return call(self._alone(), *args, **kwargs)
-        return call(*args, **{**kwargs, wanted: self._alone()})
+                return self._direct(*args, **kwargs)
+            return self._direct(self._alone(), *args, **kwargs)
+        return self._direct(*args, **{**kwargs, wanted: self._alone()})
+
+    def _direct(self, *args: Any, **kwargs: Any) -> R:
+        """Call the function, if all resources are given that it needs.
+
+        Raises:
+            ArgsError: One is not.
+        """
+        call: Callable[..., R] = self.function
+        if self.codec.needs and (missing := not_given(call, args, kwargs)):
+            message = (
+                f"task {self.name!r}: `{missing[0]}` is a resource, which a worker passes from its "
+                "lifespans; in a direct call, pass it yourself"
+            )
+            raise ArgsError(message)
+        return call(*args, **kwargs)
 
     def _alone(self) -> Context:
         """The context of a direct call."""
         from rota.app.job_transaction import without_job  # here: most programs never need it
 
         return Context.alone(self.spec, without_job(self.enqueuing.database))
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """The handler's parameters that are given resources."""
+        return self.codec.needs
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
@@ -302,7 +322,7 @@ class Task(Generic[P, R, T]):
         self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], conn: object
     ) -> EnqueueCall:
         conn = self.conn if conn is None else conn
-        return EnqueueCall(self, _arguments_of_many(jobs), conn, many=True)
+        return EnqueueCall(self, arguments_of_many(jobs), conn, many=True)
 
     def _handle(self, stored: Enqueued) -> JobHandle[T]:
         [job] = stored
@@ -334,64 +354,6 @@ def _connection(conn: object, otherwise: object) -> object:
         )
         raise ConfigError(message)
     return otherwise if conn is NOT_GIVEN else conn
-
-
-class Alike(Sequence[Arguments]):
-    """The arguments of many jobs, which are all tuples or all dicts.
-
-    The pairs are made when they are asked for: many at once would cost more than all that is done
-    with them.
-    """
-
-    def __init__(self, rows: tuple[tuple[Any, ...] | dict[str, Any], ...]) -> None:
-        self.rows = rows
-
-    @overload
-    def __getitem__(self, at: int) -> Arguments: ...
-    @overload
-    def __getitem__(self, at: slice) -> Self: ...
-    def __getitem__(self, at: int | slice) -> Arguments | Self:
-        if isinstance(at, slice):
-            return type(self)(self.rows[at])
-        row = self.rows[at]
-        return ((), row) if isinstance(row, dict) else (row, NO_NAMES)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-
-def _arguments_of_many(
-    jobs: Iterable[Sequence[Any] | Mapping[str, Any]],
-) -> Sequence[Arguments]:
-    """The arguments of each job of an `enqueue_many`.
-
-    Raises:
-        ArgsError: One of them is neither a tuple (or list) nor a dict.
-    """
-    given = tuple(jobs)
-    if set(map(type, given)) in ({tuple}, {dict}):
-        return Alike(given)  # type: ignore[arg-type]
-    return tuple(_arguments(number, job) for number, job in enumerate(given))
-
-
-def _arguments(number: int, job: object) -> Arguments:
-    match job:
-        case Mapping():
-            return (), job
-        case tuple() | list():
-            return tuple(job), {}
-        case _:
-            pass
-    message = (
-        "a tuple of positional arguments or a dict of keyword arguments is needed, "
-        f"not {type(job).__name__}; for one argument write (value,)"
-    )
-    raise of_many(number, ArgsError(message))
-
-
-def of_many(number: int, error: ArgsError) -> ArgsError:
-    """The same error, told of one of many jobs."""
-    return ArgsError(f"job {number} of enqueue_many: {error}")
 
 
 class TaskDecorator(Protocol):

@@ -9,6 +9,7 @@ from msgspec import UNSET
 from rota.args import fault, signature, strict
 from rota.args.alike import AlikeCodec, Row
 from rota.args.fault import Fault
+from rota.args.provided import Need
 from rota.args.text import args_decoder, changed, reader, written
 from rota.errors import ArgsError
 
@@ -27,14 +28,19 @@ class ArgsCodec:
     Attributes:
         context_parameter: The parameter annotated with the context class; it is no arg, and the
             worker passes it by name.
+        needs: The parameters that are given resources, likewise by name.
+        more: Whether the worker passes more than args: a context, or resources.
     """
 
     __slots__ = (
         "_alike", "_by_name", "_decode", "_direct", "_extra", "_lead", "_names", "_plain", "_positional",
-        "_positional_only", "_required", "_rest", "_shapes", "_subject", "context_parameter",
+        "_positional_only", "_required", "_rest", "_shapes", "_subject", "context_parameter", "more",
+        "needs",
     )  # fmt: skip
 
     context_parameter: str | None
+    needs: tuple[Need, ...]
+    more: bool
 
     def __init__(
         self,
@@ -60,6 +66,8 @@ class ArgsCodec:
         if element:
             read = signature.element(read, task)
         self.context_parameter = read.context
+        self.needs = read.needs
+        self.more = read.context is not None or bool(read.needs)
         parameters = read.parameters
         variadic = {each.kind: each.name for each in parameters}
         self._subject = f"args of task {task!r}"
@@ -169,7 +177,7 @@ class ArgsCodec:
             if self._rest is None:
                 raise ArgsError(
                     f"{self._subject}: at most {len(self._positional)} can be positional, "
-                    f"{len(args)} were given; leave some out, or pass them by name"
+                    f"{len(args)} were given; leave some out, or pass them by name{self._not_given}"
                 )
             given[self._rest] = list(args[len(given) :])
         if kwargs:
@@ -189,9 +197,16 @@ class ArgsCodec:
                 )
         return given
 
+    @property
+    def _not_given(self) -> str:
+        names = ", ".join(f"`{need.name}`" for need in self.needs)
+        return f" ({names}: passed by the worker)" if names else ""
+
     def _check_extra(self, name: str) -> None:
         if name == self.context_parameter:
             reason = "is the context, which Rota passes; leave it out"
+        elif any(name == need.name for need in self.needs):
+            reason = "is a resource, which the worker passes and no database stores; leave it out"
         elif name in self._by_name:
             reason = "is given twice, by position and by name; leave one out"
         elif self._extra is not None:
@@ -226,7 +241,8 @@ class ArgsCodec:
         extra = named.pop(self._extra, None) if self._extra else None
         if extra:
             for name in extra:  # type: ignore[attr-defined]
-                if name in self._by_name or name == self.context_parameter:
+                taken = (self.context_parameter, *(need.name for need in self.needs))
+                if name in self._by_name or name in taken:
                     self._refuse(f"`{self._extra}` holds the name of another parameter")
             named.update(extra)  # type: ignore[call-overload]
 

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import inspect as shapes
 
 from rota.args import models, strict
+from rota.args.provided import Need, is_provided, kinds_of
 from rota.errors import ArgsError
 
 VAR_POSITIONAL: Final = Declared.VAR_POSITIONAL
@@ -72,14 +73,16 @@ class Signature:
     """The args of one task.
 
     Attributes:
-        parameters: In order of declaration, without the context.
+        parameters: In order of declaration, without the context and the resources.
         context: The name of the parameter that receives the context, if there is one.
+        needs: The parameters that are given resources.
         lead: How many parameters can be passed by position when the job runs: those before the
-            context, which is passed by name.
+            context and the resources, which are passed by name.
     """
 
     parameters: tuple[Parameter, ...]
     context: str | None
+    needs: tuple[Need, ...]
     lead: int
 
 
@@ -95,25 +98,34 @@ def read(function: Callable[..., object], task: str, context: type | None) -> Si
         message = f"the signature of task {task!r} cannot be read: {error}"
         raise ArgsError(message) from error
     parameters: list[Parameter] = []
+    needs: list[Need] = []
     found: Declared | None = None
+    by_name: Declared | None = None
     lead: int | None = None
     for each in declared:
         subject = f"parameter `{each.name}` of task {task!r}"
-        annotation = _resolved(function, each, subject)
+        annotation = resolved(function, each, subject)
         if context is not None and _is_context(annotation, context):
             _check_context(each, found, subject)
-            found, lead = each, len(parameters)
+            found = each
+        elif is_provided(each):
+            needs.append(needed(each, annotation, subject))
+        else:
+            if by_name is not None and each.kind is VAR_POSITIONAL:
+                what = "context" if by_name is found else "resource"
+                raise ArgsError(
+                    f"the {what} `{by_name.name}` of task {task!r} stands before `*{each.name}` and "
+                    f"cannot be passed by name; declare it after `*{each.name}`"
+                )
+            parameters.append(_parameter(each, annotation, subject, by_name=bool(needs)))
             continue
-        if found is not None and each.kind is VAR_POSITIONAL:
-            raise ArgsError(
-                f"the context `{found.name}` of task {task!r} stands before `*{each.name}` and "
-                f"cannot be passed by name; declare it after `*{each.name}`"
-            )
-        parameters.append(_parameter(each, annotation, subject))
+        by_name = by_name or each
+        lead = len(parameters) if lead is None else lead
     positions = sum(parameter.positional for parameter in parameters)
     return Signature(
         tuple(parameters),
         None if found is None else found.name,
+        tuple(needs),
         positions if lead is None else min(lead, positions),
     )
 
@@ -130,13 +142,13 @@ def element(read: Signature, task: str) -> Signature:
         names = ", ".join(f"`{each.name}`" for each in read.parameters) or "none"
         raise ArgsError(
             f"task {task!r} has batch=, so its handler needs one parameter annotated with a list, "
-            "such as `docs: list[Doc]`, and beside it a BatchContext at most; "
+            "such as `docs: list[Doc]`, and beside it a BatchContext and resources at most; "
             f"its parameters are {names}"
         )
     inner = next(iter(typing.get_args(annotation)), Any)
     shape = shape_of(inner, f"the elements of `{only.name}` of task {task!r}")
     single = Parameter(only.name, int(Declared.POSITIONAL_OR_KEYWORD), required=True, shape=shape)
-    return Signature((single,), read.context, lead=1)
+    return Signature((single,), read.context, read.needs, lead=1)
 
 
 def shape_of(annotation: object, subject: str) -> Shape:
@@ -182,11 +194,24 @@ def shape_of(annotation: object, subject: str) -> Shape:
     return Shape(annotation, _plain(root), comparison, any(isinstance(n, _BYTES) for n in nodes))
 
 
-def _parameter(each: Declared, annotation: object, subject: str) -> Parameter:
+def needed(each: Declared, annotation: object, subject: str) -> Need:
+    """What a parameter with the default `PROVIDED` needs.
+
+    Raises:
+        ArgsError: It cannot be passed by name.
+    """
+    if each.kind is Declared.POSITIONAL_ONLY:
+        raise ArgsError(f"{subject} is a resource, which is passed by name; declare it so")
+    return Need(each.name, kinds_of(annotation))
+
+
+def _parameter(each: Declared, annotation: object, subject: str, *, by_name: bool) -> Parameter:
     shape = shape_of(_element(each, annotation), subject)
     variadic = each.kind in (VAR_POSITIONAL, VAR_KEYWORD)
     required = each.default is Declared.empty and not variadic
-    return Parameter(each.name, each.kind, required, shape)
+    # Behind a resource there are no positions, which type checkers would count otherwise.
+    kind = Declared.KEYWORD_ONLY if by_name and not variadic else each.kind
+    return Parameter(each.name, kind, required, shape)
 
 
 def _element(each: Declared, annotation: object) -> object:
@@ -200,7 +225,12 @@ def _element(each: Declared, annotation: object) -> object:
     return annotation
 
 
-def _resolved(function: Callable[..., object], each: Declared, subject: str) -> object:
+def resolved(function: Callable[..., object], each: Declared, subject: str) -> object:
+    """The annotation of a parameter, which may be written as text.
+
+    Raises:
+        ArgsError: It cannot be resolved.
+    """
     if each.annotation is Declared.empty:
         return Any
     # Parameter by parameter, so that an error names its own, without the return annotation.
@@ -212,8 +242,8 @@ def _resolved(function: Callable[..., object], each: Declared, subject: str) -> 
             f"{subject} has an annotation that cannot be resolved: {error}; import its names at "
             "run time (not under TYPE_CHECKING) and define them at module level"
         ) from error
-    resolved: object = hints[each.name]
-    return resolved
+    found: object = hints[each.name]
+    return found
 
 
 def _globals(function: Callable[..., object]) -> dict[str, Any]:

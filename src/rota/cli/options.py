@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from rota.errors import ConfigError
-from rota.model import durations
+from rota.model import durations, sizes
 from rota.model.job import LARGEST_ID
 from rota.model.options import check_name
 from rota.terminal.advice import remember
@@ -57,6 +57,20 @@ class ListenOn(click.ParamType):  # type: ignore[type-arg]  # generic only in ne
         if number > LAST_PORT or not (plain or not colon):
             self.fail(f"{value!r} is not HOST:PORT, such as 127.0.0.1:8081", param, ctx)
         return Address(host or LOOPBACK, number)
+
+
+class Size(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+    """An amount of memory such as 500MB; gives bytes. A bare number is refused."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read what was written."""
+        what = param.opts[0] if param else "size"
+        try:
+            return sizes.parse(str(value), what)
+        except ConfigError as error:
+            self.fail(str(error).partition(": ")[2], param, ctx)
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rota.cli.options import ListenOn
+from rota.cli.options import ListenOn, Size
 from rota.terminal.advice import remember
 from rota.terminal.output import json_option, say_json
 
@@ -52,6 +52,19 @@ logger = logging.getLogger("rota")
     type=click.IntRange(min=0),
     default=0,
     help='How many child processes run tasks with executor="process".  [default: one per core]',
+)
+@click.option(
+    "--max-jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Replace a child process after so many jobs.  [default: never]",
+)
+@click.option(
+    "--max-memory",
+    type=Size(),
+    metavar="SIZE",
+    help="Replace a child process after a job that leaves more memory in use: 500MB, 2GB "
+    "(a kB is 1,024 bytes).  [default: never]",
 )
 @click.option(
     "--grace",
@@ -99,6 +112,8 @@ def worker(
     queues: tuple[str, ...],
     concurrency: int,
     processes: int,
+    max_jobs: int | None,
+    max_memory: int | None,
     grace: float,
     session_timeout: float,
     drain: bool,
@@ -136,6 +151,8 @@ def worker(
         queues=queues,
         concurrency=concurrency,
         processes=processes,
+        max_jobs=max_jobs,
+        max_memory=max_memory,
         grace=grace,
         session_timeout=session_timeout,
         drain=drain,

@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from rota.args.provided import is_provided
 from rota.args.strict import all_fine
 from rota.errors import ArgsError, ConfigError
 from rota.model.job import Keys
@@ -201,7 +202,9 @@ def _single(function: Callable[..., object], context: str | None) -> dict[str, i
     several = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
     parameters = inspect.signature(function).parameters
     return {
-        name: one for name, one in parameters.items() if one.kind not in several and name != context
+        name: one
+        for name, one in parameters.items()
+        if one.kind not in several and name != context and not is_provided(one)
     }
 
 

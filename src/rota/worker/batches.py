@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn
 
 from rota.app.batch import BatchTask
 from rota.app.context import BatchContext, Context
+from rota.app.resources import Resources
 from rota.errors import ArgsError, ConfigError
 from rota.model.job import ClaimedJob, JobId
 from rota.model.notes import Notes
@@ -27,7 +28,7 @@ CANCELLED: Final = object()
 class Batch:
     """Jobs of one task for one call."""
 
-    __slots__ = ("_faults", "context", "elements", "jobs", "task", "timer")
+    __slots__ = ("_faults", "_resources", "context", "elements", "jobs", "task", "timer")
 
     def __init__(self, task: BatchTask[Any, Any]) -> None:
         self.task = task
@@ -37,6 +38,7 @@ class Batch:
         self.elements: list[object] = []
         self.context = BatchContext(task.name, None, ())
         self._faults: dict[JobId, ArgsError] = {}
+        self._resources = Resources()
 
     @property
     def full(self) -> bool:
@@ -55,9 +57,10 @@ class Batch:
             self.jobs = [job for job in self.jobs if job.id not in unwanted]
         return out
 
-    def read(self, notes: Notes) -> None:
+    def read(self, notes: Notes, resources: Resources) -> None:
         """Read the args; a job whose args cannot be read takes no part in the call."""
         contexts = []
+        self._resources = resources
         for job in self.jobs:
             try:
                 [element], _ = self.task.codec.decode(job.args)
@@ -65,12 +68,26 @@ class Batch:
                 self._faults[job.id] = error
             else:
                 self.elements.append(element)
-                contexts.append(Context(job, notes=notes, transact=_no_transaction))
-        self.context = BatchContext(self.task.name, self.task.spec.timeout, contexts)
+                contexts.append(
+                    Context(
+                        job,
+                        notes=notes,
+                        transact=_no_transaction,
+                        resources=resources,
+                        soft_timeout=self.task.soft_timeout,
+                    )
+                )
+        task = self.task
+        self.context = BatchContext(
+            task.name, task.spec.timeout, contexts, resources, task.soft_timeout
+        )
 
     def arguments(self) -> tuple[list[object], dict[str, object]]:
         """What the handler is called with, by place and by name."""
-        arguments: dict[str, object] = {self.task.parameter: self.elements}
+        arguments: dict[str, object] = {
+            self.task.parameter: self.elements,
+            **self._resources.of(self.task),
+        }
         if self.task.codec.context_parameter is not None:
             arguments[self.task.codec.context_parameter] = self.context
         return [], arguments

@@ -15,7 +15,9 @@ from typing import Any
 
 from rota.app.context import BatchContext, Context
 from rota.app.executor import Executor
+from rota.app.lifespan import Lifespan
 from rota.app.middleware import Middleware, wrapped
+from rota.app.resources import Resources
 from rota.app.task import Task
 from rota.config import WorkerConfig
 from rota.events import Events, JobExpired, JobOverdue, JobStarted, TaskUnknown
@@ -77,17 +79,20 @@ class Calls:
         middleware: Middleware,
         notes: Notes,
         effects: JobTransactions,
+        resources: Resources,
+        lifespans: Sequence[Lifespan] = (),
     ) -> None:
         self._tasks = tasks
         self._events = events
         self._notes = notes
         self._effects = effects
+        self._resources = resources
         self._transact = effects.transact
         self._completions = effects.completions
         self._loop = asyncio.get_running_loop()
         self._running: dict[JobId, Call] = {}
         self._threads = ThreadPoolExecutor(config.concurrency, thread_name_prefix="rota-handler")
-        self._children = Children(config.children)
+        self._children = Children(config, lifespans, tasks.values(), events)
         self._around = middleware.running
         self._around_threads = middleware.running_in_threads
         # Asked for once: a call per job would cost more than a small handler.
@@ -117,10 +122,19 @@ class Calls:
         for call in set(self._running.values()):
             self._interrupt(call, reason)
 
-    def close(self) -> None:
-        """End threads and children that have nothing to do."""
+    async def prepare(self) -> None:
+        """Find out what is wrong with the lifespans of children, before anything is claimed.
+
+        Raises:
+            LifespanFailed: One could not be entered.
+            ConfigError: One of them or a handler needs a resource that no lifespan yields.
+        """
+        await self._children.prepare()
+
+    def close(self, *, hurry: bool = False) -> None:
+        """End threads and children that have nothing to do; blocks."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self._children.close()
+        self._children.close(hurry=hurry)
 
     # Jobs ------------------------------------------------------------------------------------
 
@@ -154,7 +168,7 @@ class Calls:
         self, call: Call, batch: Batch
     ) -> list[tuple[ClaimedJob, Settlement | None]]:
         """Run the jobs of a batch in one call; the settlement of each, as `run_job` gives it."""
-        batch.read(self._notes)
+        batch.read(self._notes, self._resources)
         call.job, call.task, call.batch, call.stop = batch.lead, batch.task, batch, None
         call.context = batch.context
         for job in batch.jobs:
@@ -232,13 +246,22 @@ class Calls:
             return call.batch.arguments()
         codec = call.task.codec
         args, kwargs = codec.decode(call.job.args)
-        if codec.context_parameter is not None:
-            kwargs[codec.context_parameter] = self._context(call)
+        if codec.more:
+            if codec.context_parameter is not None:
+                kwargs[codec.context_parameter] = self._context(call)
+            if codec.needs:
+                kwargs.update(self._resources.of(call.task))
         return args, kwargs
 
     def _context(self, call: Call) -> Context | BatchContext:
         if call.context is None:
-            call.context = Context(call.job, notes=self._notes, transact=self._transact)
+            call.context = Context(
+                call.job,
+                notes=self._notes,
+                transact=self._transact,
+                resources=self._resources,
+                soft_timeout=call.task.soft_timeout,
+            )
         return call.context
 
     async def _in_thread(self, call: Call, function: Callable[[], Any]) -> Any:

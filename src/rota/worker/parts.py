@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from rota.app.app import Rota
+from rota.app.resources import Resources
 from rota.config import WorkerConfig
 from rota.errors import RotaError
 from rota.events import QueueStrange, WorkerStarted, WorkerStopped, WorkerStopping
@@ -33,6 +34,7 @@ class Parts:
     Args:
         app: The app whose tasks it runs.
         config: How it behaves; names its queues.
+        resources: What its lifespans have yielded.
         drain: Called in the claimer's thread when no job is left, neither here nor to claim.
         refuse: Called in any thread when the database refuses for good.
     """
@@ -41,6 +43,7 @@ class Parts:
         self,
         app: Rota,
         config: WorkerConfig,
+        resources: Resources,
         drain: Callable[[], None],
         refuse: Callable[[RotaError], None],
     ) -> None:
@@ -79,6 +82,8 @@ class Parts:
             middleware=app.middleware,
             notes=notes,
             effects=JobTransactions(app, leases, board, notes),
+            resources=resources,
+            lifespans=app.lifespan.of_children,
         )
         self._runners = Runners(config.concurrency, self._calls, app.tasks.batch, events, board)
         self._connect(board, drain, refuse)
@@ -109,6 +114,21 @@ class Parts:
         board.leave_in_doubt = self._in_doubt.put
         board.drain = drain
         board.refuse = refuse
+
+    async def prepare(self) -> None:
+        """Find out what would keep handlers from running, before anything is claimed.
+
+        Raises:
+            LifespanFailed: A lifespan of child processes could not be entered.
+            ConfigError: One of them or a handler needs a resource that no lifespan yields.
+        """
+        try:
+            await self._calls.prepare()
+        except BaseException:
+            self._session.close()
+            self._claimer.stop()
+            self._calls.close(hurry=True)
+            raise
 
     async def start(self) -> None:
         """Open the session, and begin to claim.
@@ -177,5 +197,5 @@ class Parts:
         await asyncio.to_thread(self._note_writer.stop)
         await asyncio.to_thread(self._in_doubt.stop)
         await asyncio.to_thread(self._session.close)
-        self._calls.close()
+        await asyncio.to_thread(self._calls.close, hurry=abort.is_set())
         self._events.emit(WorkerStopped(number, len(unstarted) + stopped))

@@ -2,15 +2,19 @@
 
 import asyncio
 import contextlib
+from collections.abc import Coroutine
 from dataclasses import replace
+from typing import Any
 
 from rota.app.app import Rota
 from rota.app.executor import Executor
+from rota.app.resources import Resources
 from rota.config import WorkerConfig
 from rota.errors import ConfigError, RotaError
 from rota.worker.drain import left_over
 from rota.worker.executors.process import check_findable
 from rota.worker.health import Health, Phase
+from rota.worker.lifespans import Entered
 from rota.worker.parts import Parts
 from rota.worker.signals import on_signals
 
@@ -54,7 +58,9 @@ class Worker:
 
         Raises:
             StoreError: The database cannot be used at the start.
-            ConfigError: The database refuses the role, or what a worker needs to do first.
+            ConfigError: The database refuses the role, or what a worker needs to do first; or a
+                handler or a lifespan needs a resource that no lifespan yields.
+            LifespanFailed: A lifespan could not be entered, or has ended by itself.
         """
         asyncio.run(self.arun())
 
@@ -92,9 +98,36 @@ class Worker:
         return parts.health(phase) if parts is not None else Health(phase)
 
     async def _serve(self, stop: asyncio.Event, abort: asyncio.Event) -> None:
+        subscribers = self._app.events.asynchronous
+        if subscribers is None:
+            await self._live(stop, abort)
+            return
+        async with subscribers.hosted():
+            await self._live(stop, abort)
+
+    async def _live(self, stop: asyncio.Event, abort: asyncio.Event) -> None:
         self._app.database.allow_transactions(self._config.concurrency)
         await asyncio.to_thread(self._app.database.ready)
-        parts = Parts(self._app, self._config, self._drain, self._refuse)
+        lifespans = Entered(self._app.lifespan.of_worker, self._app.events, self._end)
+        try:
+            if await _unless(stop, lifespans.enter()):
+                await self._work(lifespans.resources, stop, abort)
+        finally:
+            if self._app.events.asynchronous is not None:
+                # They may use what the lifespans have opened.
+                await self._app.events.asynchronous.finish()
+            await lifespans.leave(abort)
+            self._phase = Phase.ENDED
+        if self._refusals:
+            raise self._refusals[0]
+
+    async def _work(self, resources: Resources, stop: asyncio.Event, abort: asyncio.Event) -> None:
+        for task in self._app.tasks.values():
+            if task.executor is not Executor.PROCESS:
+                resources.of(task)
+        parts = Parts(self._app, self._config, resources, self._drain, self._refuse)
+        if not await _unless(stop, parts.prepare()):
+            return
         await parts.start()
         self._parts, self._phase = parts, Phase.RUNNING
         try:
@@ -102,14 +135,16 @@ class Worker:
         finally:
             self._phase = Phase.STOPPING
             await parts.stop(abort)
-            self._phase = Phase.ENDED
-        if self._refusals:
-            raise self._refusals[0]
 
     def _refuse(self, error: RotaError) -> None:
         """The database refuses for good: end with this error. Called in any thread."""
         self._refusals.append(error)
         self.abort()
+
+    def _end(self, error: RotaError) -> None:
+        """The worker cannot go on as it should: stop in order, with this error."""
+        self._refusals.append(error)
+        self.stop()
 
     def _drain(self) -> None:
         """No job is left here: stop, unless jobs of these queues wait or run elsewhere."""
@@ -119,3 +154,22 @@ class Worker:
         for paused in left:
             self._app.events.emit(paused)
         self.stop()
+
+
+async def _unless(stop: asyncio.Event, first: Coroutine[Any, Any, None]) -> bool:
+    """Do what has to be done first, or give it up when the worker is told to stop; whether it is done.
+
+    Raises:
+        Exception: What it raises.
+    """
+    doing, stopping = asyncio.ensure_future(first), asyncio.ensure_future(stop.wait())
+    try:
+        # What does not wait at all is done, even if the worker is to stop.
+        await asyncio.wait((doing, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if doing.done():
+            doing.result()
+        return doing.done()
+    finally:
+        doing.cancel()
+        stopping.cancel()
+        await asyncio.wait((doing,))

@@ -1,32 +1,77 @@
 """The child's side of a process executor: reads a job, runs it, writes what came of it.
 
-Everything on the pipe is JSON. The child ends when its parent does, however that happens.
+Everything on the pipe is JSON. The child ends when its parent does, however that happens. The lifespans
+of children are entered before the first job, in the thread that runs the jobs, and left when the parent
+closes the pipe or the child has done all it may; a child that is killed leaves none.
 """
 
 import contextlib
 import importlib
+import logging
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
+from contextlib import AbstractContextManager, ExitStack
 from contextvars import copy_context
+from dataclasses import dataclass
 from datetime import datetime
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from traceback import format_exception
 from typing import Any
 
 import msgspec
 
 from rota.app.context import Context
+from rota.app.lifespan import made
+from rota.app.resources import Resources
 from rota.app.task import Task
+from rota.errors import ConfigError
 from rota.model.job import ClaimedJob
 from rota.model.notes import Note, Notes
 from rota.outcome import Again, Discard, Outcome, Retry, Snooze
 from rota.worker.undone import undone
 
+logger = logging.getLogger("rota")
+
 PACE = 0.25
 """Seconds between two reports of what a handler tells; the worker writes them more rarely still."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to find a task or a lifespan, and the name that it was registered under."""
+
+    module: str
+    qualname: str
+    name: str
+
+    def find(self) -> Any:
+        """Import the module and take the object from it."""
+        found: Any = importlib.import_module(self.module)
+        for name in self.qualname.split("."):
+            found = getattr(found, name)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all children of a worker have in common.
+
+    Attributes:
+        lifespans: In the order in which they are entered.
+        tasks: Those whose handlers are given resources.
+        max_jobs: After how many jobs a child ends.
+        max_memory: The bytes of memory above which a child ends after its job.
+    """
+
+    lifespans: tuple[Place, ...] = ()
+    tasks: tuple[Place, ...] = ()
+    max_jobs: int | None = None
+    max_memory: int | None = None
 
 
 class Order(msgspec.Struct):
@@ -40,7 +85,9 @@ class Order(msgspec.Struct):
 class Answer(msgspec.Struct):
     """What came of it. `kind` is returned, again, snooze, retry, discard, raised or unstorable.
 
-    Before that there may be answers of the kind told, with what the handler tells of its run.
+    Before that there may be answers of the kind told, with what the handler tells of its run. The
+    first answer of all is of the kind ready, or broken or unfit where a lifespan could not be entered,
+    or lacks something. After the one that is the `last` the child ends; `memory` is in bytes.
     """
 
     kind: str
@@ -51,6 +98,8 @@ class Answer(msgspec.Struct):
     message: str = ""
     traceback: str = ""
     notes: list[Note] = []
+    last: bool = False
+    memory: int | None = None
 
 
 class Teller:
@@ -90,33 +139,96 @@ class Teller:
                 self._pipe.send_bytes(msgspec.json.encode(Answer("told", notes=notes)))
 
 
-def main(pipe: Connection, module: str) -> None:
-    """Import `module`, say so with an empty message, then serve orders until the pipe closes."""
+def main(pipe: Connection, module: str, setting: Setting) -> None:
+    """Import `module`, enter the lifespans, say so, then serve orders until the pipe closes."""
     # A Ctrl-C at the terminal reaches the whole group; the parent decides when children end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(ValueError, OSError):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
-    decoder = msgspec.json.Decoder(Order)
     teller = Teller(pipe)
     # Imported here, so that no job's time is spent on it; what is wrong with it, the first order says.
     with contextlib.suppress(Exception):
         importlib.import_module(module)
-    with contextlib.suppress(EOFError, BrokenPipeError):
-        pipe.send_bytes(b"")
-        while True:
-            # In a context of its own: jobs do not see each other's variables.
-            order = decoder.decode(pipe.recv_bytes())
-            teller.answer(copy_context().run(serve, order, teller.notes))
+    stack = ExitStack()
+    try:
+        with contextlib.suppress(EOFError, BrokenPipeError):
+            ready, resources = enter(setting, stack)
+            teller.answer(ready)
+            if ready.kind == "ready":
+                _serve_all(pipe, teller, resources, setting)
+        stack.close()
+    except Exception:
+        logger.exception("a lifespan of a child process raised as it was left")
 
 
-def serve(order: Order, notes: Notes) -> Answer:
+def enter(setting: Setting, stack: ExitStack) -> tuple[Answer, Resources]:
+    """Enter the lifespans; what to tell the parent, and what they yield."""
+    resources = Resources(children=True)
+    try:
+        for place in setting.lifespans:
+            lifespan = made(place.find(), place.name, 0)
+            try:
+                manager: Any = lifespan.manager(resources)
+                if not isinstance(manager, AbstractContextManager):
+                    message = (
+                        f"lifespan {place.name!r} is async, but a child process has no event loop"
+                    )
+                    raise ConfigError(message)  # noqa: TRY301 - told like the others
+                resources.add(place.name, stack.enter_context(manager))
+            except ConfigError:
+                raise
+            except Exception as error:  # noqa: BLE001 - told to the parent
+                return _raised("broken", lifespan.failed(error)), resources
+        for place in setting.tasks:
+            resources.of(place.find())
+    except Exception as error:  # noqa: BLE001 - told to the parent
+        return _raised("unfit", error), resources
+    return Answer("ready"), resources
+
+
+def _serve_all(pipe: Connection, teller: Teller, resources: Resources, setting: Setting) -> None:
+    """Serve orders, until the pipe closes or the child has done all it may."""
+    decoder = msgspec.json.Decoder(Order)
+    jobs, last = 0, False
+    while not last:
+        order = decoder.decode(pipe.recv_bytes())
+        # In a context of its own: jobs do not see each other's variables.
+        answer = copy_context().run(serve, order, teller.notes, resources)
+        jobs += 1
+        if setting.max_memory is not None:
+            answer.memory = memory()
+            last = answer.memory > setting.max_memory
+        answer.last = last = last or jobs == setting.max_jobs
+        teller.answer(answer)
+
+
+def memory() -> int:
+    """Bytes of memory that this process has in use; where the system does not tell, had at the most."""
+    try:
+        pages = int(Path("/proc/self/statm").read_bytes().split()[1])
+    except OSError:
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else 1024 * peak
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def serve(order: Order, notes: Notes, resources: Resources) -> Answer:
     """Run one job; what its handler tells goes to `notes`."""
     try:
         task = find(order.module, order.qualname)
         args, kwargs = task.codec.decode(order.job.args)
         if task.codec.context_parameter:
-            kwargs[task.codec.context_parameter] = Context(order.job, notes=notes)
+            kwargs[task.codec.context_parameter] = Context(
+                order.job,
+                notes=notes,
+                resources=resources,
+                soft_timeout=task.soft_timeout,
+                interrupts=True,
+            )
+        kwargs.update(resources.of(task))
         value = task.function(*args, **kwargs)
     except Outcome as outcome:
         return _outcome(outcome)
@@ -127,9 +239,7 @@ def serve(order: Order, notes: Notes) -> Answer:
 
 def find(module: str, qualname: str) -> Task[..., Any, Any]:
     """Import the task's module and take the task from it."""
-    found: Any = importlib.import_module(module)
-    for name in qualname.split("."):
-        found = getattr(found, name)
+    found = Place(module, qualname, qualname).find()
     if not isinstance(found, Task):
         message = f"{module}.{qualname} is no task in this process"
         raise TypeError(message)

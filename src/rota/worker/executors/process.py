@@ -1,25 +1,35 @@
 """Child processes that run one job at a time, and may crash or be killed without harm to others.
 
 A pool of the standard library breaks as a whole when one child dies, and cannot stop a job. Here a
-dead child costs the attempt it was running and is replaced with the next job.
+dead child costs the attempt it was running and is replaced with the next job. So is a child that has
+run as many jobs, or needs as much memory, as it may. Where children have lifespans, the first child
+starts with the worker: what is wrong with them is known before anything is claimed.
 """
 
 import asyncio
-import contextlib
 import multiprocessing
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
 
+from rota.app.executor import Executor
+from rota.app.lifespan import Lifespan
+from rota.app.resources import Resources
 from rota.app.task import Task
-from rota.errors import ConfigError
+from rota.config import WorkerConfig
+from rota.errors import ConfigError, LifespanFailed
+from rota.events import ChildReplaced, Events, LifespanOverdue
 from rota.model.job import ClaimedJob
 from rota.model.notes import Note
 from rota.model.settlement import ChildDied, RemoteError
 from rota.outcome import Again, Discard, Retry, Snooze
-from rota.worker.executors.child import Answer, Order, main
+from rota.worker.executors.child import Answer, Order, Place, Setting, main
+
+ENDING = 1.0
+"""Seconds that a child without lifespans has to end."""
 
 
 class UnstorableResult(RemoteError):
@@ -27,21 +37,48 @@ class UnstorableResult(RemoteError):
 
 
 class Child:
-    """One child process, started by its first job."""
+    """One child process.
 
-    def __init__(self, module: str) -> None:
-        """Start it, and wait until it has imported `module`.
+    Attributes:
+        alive: Whether it can run a job.
+        jobs: How many it has run.
+        last: What it said last, if it has done all it may.
+    """
 
-        Raises:
-            ChildDied: It ended before that.
-        """
+    def __init__(self, module: str, setting: Setting) -> None:
+        """Start it; it imports `module` and enters its lifespans."""
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=main, args=(theirs, module), name="rota-child")
+        self._process = context.Process(
+            target=main, args=(theirs, module, setting), name="rota-child"
+        )
         self._process.start()
         theirs.close()
         self.alive = True
-        self._receive()
+        self.jobs = 0
+        self.last: Answer | None = None
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid or 0
+
+    def ready(self) -> None:
+        """Wait until it can run a job.
+
+        Raises:
+            ChildDied: It ended before that.
+            LifespanFailed: A lifespan could not be entered.
+            ConfigError: A lifespan or a handler needs a resource that no lifespan yields.
+        """
+        answer = self._received()
+        if answer.kind == "ready":
+            return
+        self.alive = False
+        self.close(ENDING)
+        error = LifespanFailed if answer.kind == "broken" else ConfigError
+        message = f"in a child process: {answer.message}"
+        raise error(message)
 
     def run(self, order: bytes, note: Callable[[list[Note]], None]) -> Answer:
         """Run a job; blocks until it has ended. `note` is called with what the handler tells.
@@ -53,13 +90,16 @@ class Child:
             self._pipe.send_bytes(order)
         except OSError as error:
             raise self._died() from error
-        while (answer := msgspec.json.decode(self._receive(), type=Answer)).kind == "told":
+        while (answer := self._received()).kind == "told":
             note(answer.notes)
+        self.jobs += 1
+        if answer.last:
+            self.alive, self.last = False, answer
         return answer
 
-    def _receive(self) -> bytes:
+    def _received(self) -> Answer:
         try:
-            return self._pipe.recv_bytes()
+            return msgspec.json.decode(self._pipe.recv_bytes(), type=Answer)
         except (EOFError, OSError) as error:
             raise self._died() from error
 
@@ -73,24 +113,73 @@ class Child:
         self.alive = False
         self._process.kill()
 
-    def close(self) -> None:
-        """Let an idle process end."""
+    def close(self, seconds: float) -> bool:
+        """Let an idle process end, and kill it after so many seconds; whether it ended by itself."""
         self.alive = False
         self._pipe.close()
-        self._process.join(1.0)
-        if self._process.exitcode is None:
-            self._process.kill()
-            self._process.join()
+        self._process.join(seconds)
+        if self._process.exitcode is not None:
+            return True
+        self._process.kill()
+        self._process.join()
+        return False
 
 
 class Children:
-    """Up to `count` children."""
+    """As many children as the worker's config says.
 
-    def __init__(self, count: int) -> None:
+    Args:
+        config: The worker's.
+        lifespans: Those of children.
+        tasks: The worker's.
+        events: Told of children that are replaced, and of lifespans that take too long to be left.
+    """
+
+    def __init__(
+        self,
+        config: WorkerConfig,
+        lifespans: Iterable[Lifespan],
+        tasks: Iterable[Task[..., Any, Any]],
+        events: Events,
+    ) -> None:
+        count = config.children
         self._free = asyncio.Semaphore(count)
         self._idle: list[Child] = []
         # Each busy child has a thread that waits for its answer.
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="rota-child")
+        self._ending: list[threading.Thread] = []
+        self._events = events
+        self._lifespans = tuple(lifespans)
+        self._needy = [task for task in tasks if task.executor is Executor.PROCESS and task.needs]
+        self._setting = Setting(
+            tuple(_place(each.function, each.name) for each in self._lifespans),
+            tuple(_place(task.function, task.name) for task in self._needy),
+            config.max_jobs,
+            config.max_memory,
+        )
+
+    async def prepare(self) -> None:
+        """Start a child where children have lifespans, so that what is wrong is known at once.
+
+        Raises:
+            LifespanFailed: A lifespan could not be entered.
+            ConfigError: A lifespan or a handler needs a resource that no lifespan yields.
+        """
+        if self._lifespans:
+            self._idle.append(await self._started(self._setting.lifespans[0].module))
+        else:
+            for task in self._needy:
+                Resources(children=True).of(task)
+
+    async def _started(self, module: str) -> Child:
+        loop = asyncio.get_running_loop()
+        child = await loop.run_in_executor(self._threads, Child, module, self._setting)
+        try:
+            await loop.run_in_executor(self._threads, child.ready)
+        except asyncio.CancelledError:
+            child.kill()
+            raise
+        return child
 
     async def run(
         self,
@@ -117,7 +206,7 @@ class Children:
         async with self._free:
             child = self._idle.pop() if self._idle else None
             if child is None:
-                child = await loop.run_in_executor(self._threads, Child, module)
+                child = await self._started(module)
             running.append(child)
             start()
             try:
@@ -129,14 +218,33 @@ class Children:
                 running.clear()
                 if child.alive:
                     self._idle.append(child)
+                elif child.last is not None:
+                    self._events.emit(ChildReplaced(child.pid, child.jobs, child.last.memory))
+                    self._end(child)
         return _unpack(answer)
 
-    def close(self) -> None:
-        """Let the idle children end."""
+    def close(self, *, hurry: bool = False) -> None:
+        """Let the idle children end, all at once, and wait for them; blocks."""
         while self._idle:
-            with contextlib.suppress(OSError):
-                self._idle.pop().close()
+            self._end(self._idle.pop(), hurry=hurry)
+        for thread in self._ending:
+            thread.join()
         self._threads.shutdown(wait=False)
+
+    def _end(self, child: Child, *, hurry: bool = False) -> None:
+        """Let an idle child end, in a thread: its lifespans may take their time."""
+        limit = ENDING if hurry else ENDING + sum(each.timeout for each in self._lifespans)
+
+        def end() -> None:
+            if not child.close(limit) and self._lifespans:
+                names = ", ".join(each.name for each in self._lifespans)
+                what = f"{names} (child process {child.pid})"
+                self._events.emit(LifespanOverdue(what, limit))
+
+        thread = threading.Thread(target=end, name="rota-child-end", daemon=True)
+        self._ending = [other for other in self._ending if other.is_alive()]
+        self._ending.append(thread)
+        thread.start()
 
 
 def check_findable(task: Task[..., Any, Any]) -> None:
@@ -151,6 +259,10 @@ def check_findable(task: Task[..., Any, Any]) -> None:
             "define it at the top level of a module"
         )
         raise ConfigError(message)
+
+
+def _place(function: Callable[..., Any], name: str) -> Place:
+    return Place(function.__module__, function.__qualname__, name)
 
 
 def _unpack(answer: Answer) -> str | None:
