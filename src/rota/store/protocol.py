@@ -383,3 +383,7 @@ class Store(Connections, Protocol):
         Applied where it does not fit, it changes nothing, and may fail.
         """
         ...
+
+    def removal(self) -> Sequence[str]:
+        """The statements that remove Rota's tables with all jobs, or do nothing where there are none."""
+        ...

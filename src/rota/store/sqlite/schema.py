@@ -1,10 +1,10 @@
 """The version of Rota's tables, and how they get there."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from rota.errors import SchemaIncomplete, StoreError
-from rota.store.migrate import read_script, read_steps
+from rota.store.migrate import read_names, read_script, read_steps
 from rota.store.operation import Begin, Statement, Steps, operation
 from rota.store.sqlite import statements
 
@@ -74,6 +74,15 @@ def script(version: int, sql: str, *, after: int) -> str:
         fits=OF_VERSION.format(after=after) if after else NO_TABLES,
         refusal=REFUSAL.format(needs=_needs(after)),
     )
+
+
+def removal() -> Sequence[str]:
+    """The statements that remove Rota's tables with all jobs, or do nothing where there are none.
+
+    A table refers to older ones alone, so the newest goes first. Its indexes go with it.
+    """
+    made = reversed(list(read_names(PACKAGE).items()))
+    return [f"DROP {kind} IF EXISTS {name}" for name, kind in made]
 
 
 def found_version() -> Steps[int]:

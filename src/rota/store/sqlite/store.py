@@ -180,3 +180,4 @@ class SqliteStore:
     migrations = staticmethod(schema.migrations)
     migrate = staticmethod(schema.migrate)
     script = staticmethod(schema.script)
+    removal = staticmethod(schema.removal)
