@@ -181,12 +181,14 @@ def create_app() -> Flask:
 def test_the_command(rota: Rota, tmp_path: Path) -> None:
     """`flask rota …` works on the application's database, and its worker runs the application's jobs."""
     job = rota.task(name="shop.name", store_result=True)(lambda: None).enqueue()
-    (tmp_path / "shop.py").write_text(SHOP.format(url=rota.url, module="shop"))
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "shop.py").write_text(SHOP.format(url=rota.url, module="shop"))
 
     def flask(*words: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [sys.executable, "-m", "flask", "--app", "shop:create_app", "rota", *words],
-            cwd=tmp_path, env=environment(None), capture_output=True, text=True, timeout=60,
+            cwd=project, env=environment(None), capture_output=True, text=True, timeout=60,
             check=False,
         )  # fmt: skip
 

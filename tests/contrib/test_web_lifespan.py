@@ -18,7 +18,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from rota import Rota, State, WorkerConfig
-from rota.contrib.starlette import web_lifespan
+from rota.contrib.starlette import web_lifespan, worker_beside
 from rota.errors import ConfigError, SchemaMissing
 from rota.events import WorkerStarted, WorkerStopped
 from tests.contrib.serving import address, uvicorn
@@ -156,6 +156,9 @@ def test_a_worker_that_cannot_start(app: Rota) -> None:
         pass
 
 
+ENDED = "the worker in this web process has ended"
+
+
 def test_a_worker_that_is_refused(postgres_url: str, caplog: pytest.LogCaptureFixture) -> None:
     """A worker that ends while the server goes on says so at once, and the server's end fails."""
     role = f"app_{secrets.token_hex(4)}"
@@ -171,7 +174,8 @@ def test_a_worker_that_is_refused(postgres_url: str, caplog: pytest.LogCaptureFi
             refused = pytest.raises(ConfigError, match="permission denied for table lease")
             with refused, TestClient(web):
                 work.enqueue()
-                until(lambda: "the worker in this web process has ended" in caplog.text)
+                until(lambda: ENDED in caplog.text)
+            assert ENDED in caplog.text
         db.sql(f"DROP OWNED BY {role}")
         db.sql(f"DROP ROLE {role}")
 
@@ -209,6 +213,24 @@ def test_signals_are_the_servers(app: Rota, tmp_path: Path, number: int) -> None
         address(server)
         assert server.stop(number) in {0, -number}
     assert job.status is State.AVAILABLE
+
+
+@pytest.mark.asyncio
+async def test_an_end_by_an_error(app: Rota) -> None:
+    """Where something else of the application has failed, the worker does not wait for its handlers."""
+    begun = asyncio.Event()
+
+    @app.task(name="endless")
+    async def endless() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    job = await endless.aenqueue()
+    with pytest.raises(ZeroDivisionError):  # noqa: PT012 - it must be raised in the block
+        async with asyncio.timeout(LONG), worker_beside(app, WorkerConfig(grace=2 * LONG)):
+            await begun.wait()
+            raise ZeroDivisionError
+    assert await job.astatus() is State.AVAILABLE
 
 
 def test_a_server_that_does_not_wait(app: Rota, tmp_path: Path) -> None:

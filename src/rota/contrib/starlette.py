@@ -93,8 +93,8 @@ async def worker_beside(rota: Rota, config: WorkerConfig) -> AsyncIterator[None]
     """A worker on the running event loop, beside what the block does.
 
     It has begun to claim when the block begins. At its end it stops in order; where the block is left by an
-    error, or cancelled by a server that does not wait, it gives its jobs back at once. Such a server cancels
-    every task of the loop, async handlers, too: to the worker that is a failed attempt.
+    error, it gives its jobs back at once. A server that leaves without an end of the lifespan cancels every task of
+    the loop, and to the worker that is a failed attempt of each async handler.
 
     Raises:
         ConfigError: There is nothing that it could run, or the database refuses the role.

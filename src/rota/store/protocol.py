@@ -62,6 +62,10 @@ class Store(Connections, Protocol):
         """The file that the first use would create; None where nothing is created."""
         ...
 
+    def elsewhere(self) -> Operation[str | None]:
+        """The other database to which a caller's connection leads; None: it is this one, or nothing tells."""
+        ...
+
     # Asking for work -----------------------------------------------------------------------
 
     def enqueue(self, order: Order) -> Operation[Enqueued]:

@@ -47,6 +47,13 @@ def oldest_code() -> Steps[int]:
     return int(version)
 
 
+@operation(Begin.NOTHING)
+def elsewhere() -> Steps[str | None]:
+    """Nothing: a pooler may give databases and servers other names than they have."""
+    yield from ()
+    return None
+
+
 def migrations(version: int = 0) -> Mapping[int, str]:
     """The SQL that leads from a version of the tables to the newest; from 0 it is `schema.sql`."""
     return read_steps(PACKAGE, VERSION, version)

@@ -194,3 +194,4 @@ class PostgresStore:
     migrate = staticmethod(schema.migrate)
     script = staticmethod(schema.script)
     removal = staticmethod(schema.removal)
+    elsewhere = staticmethod(schema.elsewhere)

@@ -1,7 +1,9 @@
 """The version of Rota's tables, and how they get there."""
 
+import contextlib
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from rota.errors import SchemaIncomplete, StoreError
 from rota.store.migrate import read_names, read_script, read_steps
@@ -16,6 +18,7 @@ VERSION = 12
 SCHEMA_EXISTS = statements.sql("schema/schema_exists")
 SCHEMA_VERSION = statements.sql("schema/schema_version")
 SCHEMA_RECORD = statements.sql("schema/schema_record")
+FILES = statements.sql("schema/files")
 OLDEST_CODE = statements.sql("schema/oldest_code")
 
 INCOMPLETE = (
@@ -45,6 +48,19 @@ def schema_version() -> Steps[int]:
 def oldest_code() -> Steps[int]:
     """The oldest version whose code works with the tables, which are newer than this Rota."""
     return (yield from found_oldest_code())
+
+
+@operation(Begin.NOTHING)
+def elsewhere(path: str) -> Steps[str | None]:
+    """The other file to which a caller's connection leads; None: it leads to this one, or has it attached."""
+    files = [file for _, _, file in (yield FILES())]
+    if path in files:
+        return None
+    for file in filter(None, files):
+        with contextlib.suppress(OSError):
+            if Path(file).samefile(path):
+                return None
+    return files[0] or "a database in memory"
 
 
 def migrations(version: int = 0) -> Mapping[int, str]:
