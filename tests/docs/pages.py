@@ -10,7 +10,7 @@ about a block stands in an HTML comment on the line above its fence, several mar
     <!-- raises ArgsError -->  python: ends with that exception
     <!-- postgres -->    runs on PostgreSQL instead of SQLite: python, and sql
     <!-- both -->        runs on both
-    <!-- from FILE -->   quoted from a file of the repository, word by word
+    <!-- from FILE -->   quoted from a file of the repository, word by word; not run
 
 `postgresql:///shop`, with or without `+psycopg` or `+asyncpg`, becomes the URL of the test's own
 database. `await` is possible at the top level of a block.

@@ -16,7 +16,7 @@ def with_blocks(database: str) -> list[Path]:
     """The pages that have something to run on that database."""
 
     def runs(block: Block) -> bool:
-        alone = block.marks.keys().isdisjoint({"file", "output"})
+        alone = block.marks.keys().isdisjoint({"file", "from", "output"})
         return alone and block.language in {"python", "sh", "sql"} and block.runs_on(database)
 
     return [page for page in PAGES if any(runs(block) for block in blocks(page))]
