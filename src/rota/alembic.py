@@ -26,7 +26,10 @@ from rota.database import adapters
 from rota.errors import ConfigError, SchemaIncomplete, SchemaTooNew, StoreUnavailable
 from rota.store import migrate
 from rota.store.opening import open_store
+from rota.store.operation import statement
 from rota.store.protocol import Store
+
+SEARCH_PATH = statement("rota.store.postgres", "schema/search_path")
 
 LOCK_NOT_AVAILABLE = "55P03"
 INCOMPLETE = "RT002"
@@ -59,7 +62,8 @@ def upgrade(op: Op, *, to: int | Mapping[str, int], after: int = 0) -> None:
             where there are none, or where what is written begins with the migration that makes them.
 
     Raises:
-        ConfigError: This Rota does not know the version, or the dialect.
+        ConfigError: This Rota does not know the version, or the dialect; or the project's own tables would be made
+            among Rota's.
         StoreUnavailable: The tables were in use by others; nothing has changed.
         SchemaIncomplete: There are tables, and their version is missing.
         SchemaTooNew: A newer Rota has taken away what this Rota uses.
@@ -73,6 +77,7 @@ def upgrade(op: Op, *, to: int | Mapping[str, int], after: int = 0) -> None:
         _write(store, context, version, after=_written.get(context, after))
         return
     connection = context.connection
+    _check_search_path(store, connection)
     there = _there(store, connection)
     for number, sql in migrate.steps(store, there).items():
         if there and number > version:
@@ -165,6 +170,26 @@ def _version(store: Store, context: Any, to: int | Mapping[str, int], least: int
         )
         raise ConfigError(message)
     return version
+
+
+def _check_search_path(store: Store, connection: Any) -> None:
+    """Refuse to make the schema `rota` for a role that would look there for its own tables from then on.
+
+    Alembic would not find its own version any more, and autogenerate take Rota's tables for the project's.
+
+    Raises:
+        ConfigError: It is such a role.
+    """
+    if store.name != "postgres":
+        return
+    [[path]] = connection.exec_driver_sql(SEARCH_PATH.text)
+    if path[0] == "rota":
+        message = (
+            "the search_path of this role begins with the schema rota, perhaps because the role is called so; "
+            "the project's own tables would be made among Rota's. Let it begin with another schema, as in "
+            "ALTER ROLE … SET search_path = public"
+        )
+        raise ConfigError(message)
 
 
 def _there(store: Store, connection: Any) -> int:

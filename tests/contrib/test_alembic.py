@@ -235,6 +235,26 @@ def test_a_step_is_whole(tmp_path: Path) -> None:
         assert file.execute("SELECT name FROM sqlite_master").fetchall() == [("rota_note",)]
 
 
+def test_a_role_called_rota(postgres_url: str) -> None:
+    """Its own tables would be made in the schema of its name, among Rota's: that is refused before."""
+    newest = versions(postgres_url)[1][-1]
+    refused = pytest.raises(ConfigError, match="SET search_path = public")
+    with migrating(alchemys(postgres_url)) as (op, connection):
+        for path in ("rota", "rota, public"):
+            connection.exec_driver_sql(f"SET LOCAL search_path = {path}")
+            with refused:
+                rota.alembic.upgrade(op, to=newest)
+        connection.exec_driver_sql("SET LOCAL search_path = public, rota")
+        rota.alembic.upgrade(op, to=newest)
+        rota.alembic.downgrade(op)
+        connection.exec_driver_sql("CREATE ROLE rota")
+        connection.exec_driver_sql("SET LOCAL search_path TO DEFAULT")
+        connection.exec_driver_sql("SET LOCAL ROLE rota")
+        with refused:
+            rota.alembic.upgrade(op, to=newest)
+        connection.rollback()
+
+
 @pytest.mark.parametrize(
     ("to", "words"),
     [

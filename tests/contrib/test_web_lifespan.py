@@ -258,11 +258,16 @@ def test_a_server_that_does_not_wait(app: Rota, tmp_path: Path) -> None:
     assert job.status is State.RETRYABLE
 
 
+async def _undecorated(_: Starlette) -> AsyncIterator[None]:
+    yield
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         pytest.param({"worker": 4}, "True, False or a rota.WorkerConfig", id="worker"),
         pytest.param({"then": "app"}, "then= takes a function", id="then"),
+        pytest.param({"then": _undecorated}, "@contextlib.asynccontextmanager", id="undecorated"),
     ],
 )
 def test_wrong_arguments(app: Rota, arguments: dict[str, Any], words: str) -> None:

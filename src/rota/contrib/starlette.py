@@ -7,6 +7,7 @@ This is the life of the web application; `@rota.lifespan` is that of a worker. T
 
 import asyncio
 import contextlib
+import inspect
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -67,8 +68,11 @@ def web_lifespan(
     if not isinstance(rota, Rota):
         message = f"web_lifespan takes the rota.Rota first, not a {type(rota).__name__}"
         raise ConfigError(message)
-    if then is not None and not callable(then):
-        message = f"then= takes a function of the application, not a {type(then).__name__}"
+    if then is not None and (not callable(then) or inspect.isasyncgenfunction(then)):
+        message = (
+            "then= takes a function of the application that gives an async context manager: decorate an async "
+            f"function that yields with @contextlib.asynccontextmanager; this is {then!r}"
+        )
         raise ConfigError(message)
     config = WorkerConfig(grace=GRACE) if worker is True else worker
     if config is not False and not isinstance(config, WorkerConfig):
