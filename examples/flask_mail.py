@@ -26,7 +26,7 @@ rota_flask = RotaFlask(rota)
 
 
 class User(Base):
-    """Somebody who has signed up."""
+    """A user who has signed up."""
 
     __tablename__ = "users"
 
@@ -60,7 +60,7 @@ def create_app(folder: str = ".") -> Flask:
         db.session.add(user)
         db.session.flush()
         welcome.using(conn=db.session).enqueue(user.id)
-        if name == "nobody":
+        if name == "Eve":
             db.session.rollback()
             return "refused"
         db.session.commit()
@@ -74,7 +74,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, rota:
         app = create_app(folder)
         client = app.test_client()
-        for name in ("Ada", "nobody"):
+        for name in ("Ada", "Eve"):
             print(f"{name}: {client.post(f'/users/{name}').text}")
         Worker(rota, WorkerConfig(drain=True)).run()
         with app.app_context():

@@ -1,4 +1,4 @@
-"""The changes of a job, for whoever looks on."""
+"""The changes of a job, for a client that looks on."""
 
 import contextlib
 from collections.abc import AsyncIterator

@@ -53,7 +53,7 @@ SHOWN = {
     ],
     "flask_mail": [
         "Ada: signed up",
-        "nobody: refused",
+        "Eve: refused",
         "shop@example.org: Welcome, Ada!",
     ],
     "tenants": [
