@@ -22,6 +22,8 @@ from tests.cli.calling import rota as command
 from tests.contrib.project import Project
 from tests.store.schema import described, make_old
 
+pytestmark = pytest.mark.both
+
 
 def alchemys(url: str) -> str:
     """The URL as SQLAlchemy wants it."""
