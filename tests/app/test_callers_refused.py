@@ -1,8 +1,9 @@
 """Connections that an enqueue must refuse, and what a caller's settings must not break."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import aiosqlite
@@ -10,11 +11,12 @@ import asyncpg  # type: ignore[import-untyped]
 import psycopg
 import pytest
 from sqlalchemy import create_engine, text
-from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import Session
+from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker, create_async_engine
+from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import NullPool
 
 from rota import ConfigError, EnqueueCall, Rota, SchemaMissing, StoreError
+from rota.database import adapters
 from tests.app.callers import KINDS, POSTGRES, Observer, Send, calling, enqueue, enqueue_many
 
 pytestmark = pytest.mark.asyncio
@@ -125,21 +127,110 @@ async def test_the_other_kind_of_database(
                 await enqueue_many(caller, send, 500)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_a_database_without_tables(kind: str, postgres_url: str, sqlite_path: str) -> None:
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in POSTGRES])
+async def test_a_database_without_tables(kind: str, postgres_url: str) -> None:
     """A database without Rota's tables gives an error of Rota's own that says what to do."""
-    # A SQLite file of Rota's own gets its tables by itself; somebody else's does not.
-    url = postgres_url if kind in POSTGRES else f"sqlite:///{sqlite_path}"
-    own = postgres_url if kind in POSTGRES else f"sqlite:///{sqlite_path}.rota"
-    with Rota(own) as app:
+    with Rota(postgres_url) as app:
         send: Send = app.task(name="send")(_nothing)
         for number in (1, 3, 500):
-            async with calling(kind, url) as caller:
+            async with calling(kind, postgres_url) as caller:
                 with pytest.raises(SchemaMissing, match="rota migrate"):
                     await enqueue_many(caller, send, number)
-        async with calling(kind, url) as caller:
+        async with calling(kind, postgres_url) as caller:
             with pytest.raises(SchemaMissing, match="rota migrate"):
                 await enqueue(caller, send.using(delay=5), 1)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in POSTGRES])
+@pytest.mark.parametrize("tables", [False, True], ids=["empty", "migrated"])
+async def test_another_file(kind: str, tmp_path: Path, *, tables: bool) -> None:
+    """A connection to another file is refused, also where that has Rota's tables: the job would be lost there."""
+    other = f"sqlite:///{tmp_path}/other.db"
+    with Rota(f"sqlite:///{tmp_path}/rota.db") as app, Rota(other) as wrong:
+        send: Send = app.task(name="send")(_nothing)
+        if tables:
+            wrong.ready()
+        for number in (1, 500):
+            async with calling(kind, other) as caller:
+                with pytest.raises(ConfigError, match=r"leads to .*other\.db.*the same file"):
+                    await enqueue_many(caller, send, number)
+        async with calling(kind, other) as caller:
+            with pytest.raises(ConfigError, match=r"leads to .*other\.db.*the same file"):
+                await enqueue(caller, send.using(delay=5), 1)
+
+
+async def test_one_file_of_several_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link to the file, a path from the current folder, and the file attached to another one are the file."""
+    (tmp_path / "link.db").symlink_to(tmp_path / "rota.db")
+    with Rota(f"sqlite:///{tmp_path}/rota.db") as app:
+        app.ready()
+        send: Send = app.task(name="send")(_nothing)
+        monkeypatch.chdir(tmp_path)
+        for name in ("link.db", "rota.db", str(tmp_path / "rota.db")):
+            with closing(sqlite3.connect(name)) as conn:
+                send.enqueue(1, conn=conn)
+                conn.rollback()
+        # As on a disk that does not tell small letters from large ones.
+        (tmp_path / "Rota.db").hardlink_to(tmp_path / "rota.db")
+        with closing(sqlite3.connect("Rota.db")) as conn:
+            assert adapters.sqlite3(conn).run(app.database.store.elsewhere()) is None
+        with closing(sqlite3.connect(":memory:")) as conn:
+            with pytest.raises(ConfigError, match="a database in memory"):
+                send.enqueue(1, conn=conn)
+            conn.execute("ATTACH DATABASE ? AS jobs", [str(tmp_path / "rota.db")])
+            send.enqueue(1, conn=conn)
+            conn.rollback()
+
+
+async def test_what_makes_connections(send: Send, store_url: str, observer: Observer) -> None:
+    """An engine, a factory and what gives a session are no connections; the error says what to pass."""
+    url = store_url.replace("postgresql:", "postgresql+psycopg:")
+    engine = create_engine(url, poolclass=NullPool)
+    aengine = create_async_engine(url.replace("sqlite:", "sqlite+aiosqlite:"), poolclass=NullPool)
+
+    def dependency() -> Generator[Session, None, None]:
+        yield Session(engine)
+
+    given = dependency()
+    for conn, words in (
+        (engine, "makes connections; pass the one with your transaction"),
+        (aengine, "makes connections; pass the one with your transaction"),
+        (sessionmaker(engine), "makes sessions; pass the one with your transaction"),
+        (async_sessionmaker(aengine), "makes sessions; pass the one with your transaction"),
+        (engine.begin(), "was not entered"),
+        (aengine.begin(), "was not entered"),
+        (dependency, "pass the connection or session that it gives"),
+        (given, "pass the connection or session that it gives"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            send.enqueue(1, conn=conn)
+        with pytest.raises(ConfigError, match=words):
+            await send.aenqueue(1, conn=conn)
+    given.close()
+    assert observer.jobs() == []
+
+
+async def test_a_connection_that_is_not_open(send: Send, store_url: str) -> None:
+    """What was closed, or not awaited yet, is refused with what to do."""
+    url = store_url.replace("postgresql:", "postgresql+psycopg:")
+    engine = create_engine(url, poolclass=NullPool)
+    aengine = create_async_engine(url.replace("sqlite:", "sqlite+aiosqlite:"), poolclass=NullPool)
+    session, connection = Session(engine, close_resets_only=False), engine.connect()
+    asession, aconnection = AsyncSession(aengine, close_resets_only=False), await aengine.connect()
+    session.close()
+    connection.close()
+    await asession.close()
+    await aconnection.close()
+    for conn in (session, connection):
+        with pytest.raises(StoreError, match=r"closed.*inside of its block"):
+            send.enqueue(1, conn=conn)
+    for other in (asession, aconnection):
+        with pytest.raises(StoreError, match=r"closed.*inside of its block"):
+            await send.aenqueue(1, conn=other)
+    with pytest.raises(ConfigError, match="not open yet: use `async with"):
+        await send.aenqueue(1, conn=aengine.connect())
+    with Session() as unbound, pytest.raises(ConfigError, match="session without an engine"):
+        send.enqueue(1, conn=unbound)
 
 
 async def test_a_closed_connection(store_url: str, send: Send, observer: Observer) -> None:

@@ -3,16 +3,23 @@
 import subprocess
 import sys
 
+import pytest
+
 HEAVY = (
     "aiosqlite",
+    "alembic",
     "asyncpg",
     "click",
     "cronsim",
+    "fastapi",
+    "flask",
+    "litestar",
     "psycopg",
     "pydantic",
     "rich",
     "sqlalchemy",
     "sqlite3",
+    "starlette",
 )
 
 SCRIPT = """
@@ -35,6 +42,13 @@ def test_nothing_heavy_is_loaded() -> None:
     """`import rota` loads no driver and nothing that only the command line needs."""
     _, modules = imported("rota")
     assert "rota" in modules
+    assert modules.isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("module", ["rota.alembic", "rota.contrib.starlette"])
+def test_rooms_without_an_extra(module: str) -> None:
+    """Those that need nothing of their frameworks load nothing heavy, either."""
+    _, modules = imported(module)
     assert modules.isdisjoint(HEAVY)
 
 

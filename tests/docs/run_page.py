@@ -35,6 +35,8 @@ class Page:
                 pass  # files run elsewhere
             case _ if "file" in block.marks:
                 Path(block.marks["file"]).write_text(block.text, encoding="utf-8")
+            case _ if "from" in block.marks:
+                pass  # its file has tests of its own
             case "python":
                 self._python(block)
             case "sh" if "run" in block.marks:

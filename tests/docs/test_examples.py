@@ -55,6 +55,11 @@ SHOWN = {
         "again: 20 sites are there already",
         "site:site0.example: completed after 3 rounds",
     ],
+    "flask_mail": [
+        "Ada: signed up",
+        "Eve: refused",
+        "shop@example.org: Welcome, Ada!",
+    ],
     "tenants": [
         "the small tenant's 5 jobs were among the first 20 of 205",
         "at most at once: 2 for acme, 2 for other",

@@ -265,6 +265,10 @@ def _numbered(query: Query) -> Arranged:
     return query.statement.numbered, tuple(query.params[name] for name in query.statement.order)
 
 
+CLOSED = ("is closed", "permanently closed", "closed database", "been released back to the pool")
+"""Of what drivers and SQLAlchemy say of a connection or session that was closed here."""
+
+
 def translated(error: Exception) -> RotaError:
     """The error of Rota's own tree that a driver's error means."""
     if isinstance(error, RotaError):
@@ -275,8 +279,11 @@ def translated(error: Exception) -> RotaError:
     if code in {"42P01", "3F000", "42703"} or "no such table" in said:
         return SchemaMissing(
             f"the database of this connection has no Rota tables, or not those this Rota needs "
-            f"({said}); run `rota migrate`, or upgrade Rota here if a newer one did so"
+            f"({said}); connect to that of Rota's own URL, or run `rota migrate`, or upgrade Rota here if "
+            "a newer one did so"
         )
+    if (misused := _misused(error, said)) is not None:
+        return misused
     if code == "40001":
         return StoreError(
             f"the caller's connection refuses: {said}. Another transaction has taken or changed "
@@ -284,6 +291,24 @@ def translated(error: Exception) -> RotaError:
             "COMMITTED"
         )
     return StoreError(f"the caller's connection refuses: {said}")
+
+
+def _misused(error: Exception, said: str) -> RotaError | None:
+    """The error about a connection or session that is not open, or leads nowhere."""
+    kind = type(error).__name__
+    if any(words in said for words in CLOSED):
+        return StoreError(
+            f"the caller's connection refuses: {said.rstrip('.')}. Its transaction is over: enqueue before "
+            "its end, inside of its block"
+        )
+    if kind == "AsyncContextNotStarted":
+        return ConfigError("conn is not open yet: use `async with … as conn:`, and pass conn")
+    if kind == "UnboundExecutionError":
+        return ConfigError(
+            "conn is a session without an engine; make it with one, or, where it has several, pass that one's "
+            "connection: session.connection(bind_arguments={'mapper': …})"
+        )
+    return None
 
 
 def _unknown(request: Request) -> StoreError:

@@ -19,6 +19,7 @@ from rota.store.opening import open_store
 from rota.store.operation import Operation
 from rota.store.pool import LEAST, USUAL, check_connections
 from rota.store.protocol import Store
+from rota.store.url import shown
 
 T = TypeVar("T")
 
@@ -103,25 +104,29 @@ class Database:
             StoreError: The database refuses.
         """
         if conn is not None:
-            return self._join(blocking_caller(_connection(conn)), operation)
+            found = blocking_caller(_connection(conn))
+            return self._join(found, operation, own=_own(conn))
         if not self._ready:
             self.ready()
         return self.store.run(operation)
 
     async def arun(self, operation: Operation[T], conn: object = None) -> T:
         """`run` for async code; `conn` may be async or not."""
-        if conn is None or (isinstance(conn, TransactionBlock) and conn.own):
+        if conn is None or _own(conn):
             return await in_thread(self.run, operation, conn)
         found = await caller(_connection(conn))
         if isinstance(found, Blocking):
             return self._join(found, operation)
         self.check(found)
+        self._refuse(await found.run(self.store.elsewhere()))
         if not self._ready:
             await in_thread(self.ready, make=False)
         return await found.run(operation, apart=self.arun)
 
-    def _join(self, found: Blocking, operation: Operation[T]) -> T:
+    def _join(self, found: Blocking, operation: Operation[T], *, own: bool = False) -> T:
         self.check(found)
+        if not own:
+            self._refuse(found.run(self.store.elsewhere()))
         self.ready(make=False)
         return found.run(operation, apart=self.run)
 
@@ -138,6 +143,20 @@ class Database:
             )
             raise ConfigError(message)
 
+    def _refuse(self, elsewhere: str | None) -> None:
+        """Refuse a caller's connection to another database of the same kind.
+
+        Raises:
+            ConfigError: It is one.
+        """
+        if elsewhere is not None:
+            message = (
+                f"conn leads to {elsewhere}, but this Rota keeps its jobs in {shown(self.url)}; a job can "
+                "only join a transaction of its own database: give both the same file, by rota.use(url), "
+                "say, in tests"
+            )
+            raise ConfigError(message)
+
     def transaction(self) -> OwnTransaction:
         """A transaction of Rota's own, for `with` and `async with`."""
         return OwnTransaction(self.begin)
@@ -151,6 +170,10 @@ class Database:
         """Close all connections; using the object again opens new ones."""
         self.waiting.close()
         self.store.close()
+
+
+def _own(conn: object) -> bool:
+    return isinstance(conn, TransactionBlock) and conn.own
 
 
 def _connection(conn: object) -> object:

@@ -25,7 +25,12 @@ async def caller(connection: Any) -> Blocking | Awaiting:
         case ("aiosqlite", _):
             return adapters.aiosqlite(connection)
         case ("sqlalchemy", "AsyncConnection"):
-            return adapters.sqlalchemy_async(connection)
+            try:
+                return adapters.sqlalchemy_async(connection)
+            except ConfigError:
+                raise
+            except Exception as error:
+                raise adapters.translated(error) from error
         case ("sqlalchemy", "AsyncSession" | "async_scoped_session"):
             try:
                 own = await connection.connection()
@@ -62,12 +67,30 @@ def blocking_caller(connection: Any) -> Blocking:
             raise ConfigError(message)
         case _:
             kind = f"{type(connection).__module__}.{type(connection).__qualname__}"
+            if (instead := _instead(connection)) is not None:
+                message = f"conn is a {kind}, {instead}"
+                raise ConfigError(message)
             message = (
                 f"conn is a {kind}, which Rota cannot use; it takes connections of psycopg, "
                 "asyncpg, sqlite3 and aiosqlite, and SQLAlchemy's Connection, Session and their "
                 "async twins"
             )
             raise ConfigError(message)
+
+
+def _instead(given: object) -> str | None:
+    """What to pass instead of something that makes a connection, and is none."""
+    match type(given).__name__:
+        case "Engine" | "AsyncEngine" | "Pool" | "ConnectionPool" | "AsyncConnectionPool":
+            return "which makes connections; pass the one with your transaction, that of your `with` block"
+        case "sessionmaker" | "async_sessionmaker":
+            return "which makes sessions; pass the one with your transaction, that of your `with` block"
+        case "_GeneratorContextManager" | "_AsyncGeneratorContextManager":
+            return "which was not entered; pass conn of `with … as conn:`, or `async with`"
+        case "function" | "method" | "type" | "generator" | "async_generator" | "coroutine":
+            return "which Rota cannot use; pass the connection or session that it gives"
+        case _:
+            return None
 
 
 _KINDS = {

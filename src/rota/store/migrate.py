@@ -6,6 +6,7 @@ A backend's package has its tables in `schema.sql`, which makes a new database i
 the frame of a step that a person applies.
 """
 
+import re
 import time
 from collections.abc import Callable, Mapping
 
@@ -18,6 +19,8 @@ PATIENCE = 60.0
 
 PAUSE = 1.0
 """Seconds between two attempts, in which the statements that waited behind the first go on."""
+
+CREATED = re.compile(r"^CREATE (TABLE|VIEW) ([\w.]+)", re.MULTILINE)
 
 
 def read_steps(package: str, newest: int, version: int) -> dict[int, str]:
@@ -43,6 +46,15 @@ def read_migrations(package: str) -> dict[int, str]:
             if file.name.endswith(".sql"):
                 found[int(file.name.split("_")[0])] = file.read_text(encoding="utf-8")
     return dict(sorted(found.items()))
+
+
+def read_names(package: str) -> dict[str, str]:
+    """The tables and views that a backend's database has in any version, oldest first: `TABLE` or `VIEW`."""
+    from importlib.resources import files
+
+    now = (files(package) / "schema.sql").read_text(encoding="utf-8")
+    texts = [now, *read_migrations(package).values()]
+    return {name: kind for text in texts for kind, name in CREATED.findall(text)}
 
 
 def read_script(package: str, **parts: object) -> str:

@@ -62,6 +62,10 @@ class Store(Connections, Protocol):
         """The file that the first use would create; None where nothing is created."""
         ...
 
+    def elsewhere(self) -> Operation[str | None]:
+        """The other database to which a caller's connection leads; None: it is this one, or nothing tells."""
+        ...
+
     # Asking for work -----------------------------------------------------------------------
 
     def enqueue(self, order: Order) -> Operation[Enqueued]:
@@ -382,4 +386,8 @@ class Store(Connections, Protocol):
 
         Applied where it does not fit, it changes nothing, and may fail.
         """
+        ...
+
+    def removal(self) -> Sequence[str]:
+        """The statements that remove Rota's tables with all jobs, or do nothing where there are none."""
         ...

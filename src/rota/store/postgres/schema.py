@@ -1,6 +1,6 @@
 """The version of Rota's tables, and how they get there."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rota.errors import SchemaIncomplete, SchemaMissing
 from rota.store.migrate import read_script, read_steps
@@ -21,6 +21,7 @@ INCOMPLETE = (
 
 SCHEMA_VERSION = sql("schema/schema_version")
 OLDEST_CODE = sql("schema/oldest_code")
+REMOVE = sql("schema/remove")
 
 
 @operation(Begin.NOTHING)
@@ -44,6 +45,13 @@ def oldest_code() -> Steps[int]:
     """The oldest version whose code works with the tables, which are newer than this Rota."""
     [(version,)] = yield OLDEST_CODE()
     return int(version)
+
+
+@operation(Begin.NOTHING)
+def elsewhere() -> Steps[str | None]:
+    """Nothing: a pooler may give databases and servers other names than they have."""
+    yield from ()
+    return None
 
 
 def migrations(version: int = 0) -> Mapping[int, str]:
@@ -70,3 +78,8 @@ def script(version: int, sql: str, *, after: int) -> str:
         after=after,
         incomplete=INCOMPLETE.replace("'", "''"),
     )
+
+
+def removal() -> Sequence[str]:
+    """The statements that remove Rota's tables with all jobs, or do nothing where there are none."""
+    return [REMOVE.text]

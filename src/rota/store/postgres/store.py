@@ -193,3 +193,5 @@ class PostgresStore:
     migrations = staticmethod(schema.migrations)
     migrate = staticmethod(schema.migrate)
     script = staticmethod(schema.script)
+    removal = staticmethod(schema.removal)
+    elsewhere = staticmethod(schema.elsewhere)

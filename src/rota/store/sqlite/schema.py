@@ -1,10 +1,12 @@
 """The version of Rota's tables, and how they get there."""
 
+import contextlib
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from rota.errors import SchemaIncomplete, StoreError
-from rota.store.migrate import read_script, read_steps
+from rota.store.migrate import read_names, read_script, read_steps
 from rota.store.operation import Begin, Statement, Steps, operation
 from rota.store.sqlite import statements
 
@@ -16,6 +18,7 @@ VERSION = 13
 SCHEMA_EXISTS = statements.sql("schema/schema_exists")
 SCHEMA_VERSION = statements.sql("schema/schema_version")
 SCHEMA_RECORD = statements.sql("schema/schema_record")
+FILES = statements.sql("schema/files")
 OLDEST_CODE = statements.sql("schema/oldest_code")
 
 INCOMPLETE = (
@@ -47,6 +50,19 @@ def oldest_code() -> Steps[int]:
     return (yield from found_oldest_code())
 
 
+@operation(Begin.NOTHING)
+def elsewhere(path: str) -> Steps[str | None]:
+    """The other file to which a caller's connection leads; None: it leads to this one, or has it attached."""
+    files = [file for _, _, file in (yield FILES())]
+    if path in files:
+        return None
+    for file in filter(None, files):
+        with contextlib.suppress(OSError):
+            if Path(file).samefile(path):
+                return None
+    return files[0] or "a database in memory"
+
+
 def migrations(version: int = 0) -> Mapping[int, str]:
     """The SQL that leads from a version of the tables to the newest; from 0 it is `schema.sql`."""
     return read_steps(PACKAGE, VERSION, version)
@@ -74,6 +90,15 @@ def script(version: int, sql: str, *, after: int) -> str:
         fits=OF_VERSION.format(after=after) if after else NO_TABLES,
         refusal=REFUSAL.format(needs=_needs(after)),
     )
+
+
+def removal() -> Sequence[str]:
+    """The statements that remove Rota's tables with all jobs, or do nothing where there are none.
+
+    A table refers to older ones alone, so the newest goes first. Its indexes go with it.
+    """
+    made = reversed(list(read_names(PACKAGE).items()))
+    return [f"DROP {kind} IF EXISTS {name}" for name, kind in made]
 
 
 def found_version() -> Steps[int]:

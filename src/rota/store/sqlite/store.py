@@ -93,6 +93,10 @@ class SqliteStore:
     def supervision(self) -> None:
         """A file's processes have no sessions that could be ended."""
 
+    def elsewhere(self) -> "Operation[str | None]":
+        """The other file to which a caller's connection leads."""
+        return schema.elsewhere(self.path)
+
     def missing_file(self) -> Path | None:
         """The file, if its first use would create it."""
         path = Path(self.path)
@@ -180,3 +184,4 @@ class SqliteStore:
     migrations = staticmethod(schema.migrations)
     migrate = staticmethod(schema.migrate)
     script = staticmethod(schema.script)
+    removal = staticmethod(schema.removal)

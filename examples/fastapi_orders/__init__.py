@@ -1,0 +1,1 @@
+"""A small service that takes orders, with jobs: docs/fastapi.md."""

@@ -1,0 +1,1 @@
+"""Integrations, one room for each framework; never imported by the core."""
