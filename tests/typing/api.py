@@ -45,6 +45,19 @@ def render(path: str, ctx: Context | None = None) -> None:
     """A task that has a context."""
 
 
+@rota.task(retry_on=(TimeoutError, ConnectionError), discard_on=FileNotFoundError)
+def picky() -> None:
+    """A task that says what is retried."""
+
+
+def retrying() -> None:
+    """What is retried are classes of exceptions, as `except` takes them."""
+    assert_type(picky.enqueue(), JobHandle[None])
+    rota.task(retry_on=KeyError)
+    rota.task(retry_on="TimeoutError")  # type: ignore[call-overload]
+    rota.task(discard_on=[OSError])  # type: ignore[call-overload]
+
+
 def direct_calls() -> None:
     """A task called like a function is the function."""
     assert_type(double(2), int)

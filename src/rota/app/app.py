@@ -26,6 +26,7 @@ from rota.database.transaction_block import OwnTransaction
 from rota.events import Event, Events
 from rota.log import Log
 from rota.model.backoff import Backoff, RetryPolicy, check_policy
+from rota.model.chosen import Exceptions, choosing
 from rota.model.durations import seconds
 from rota.model.job import JobId
 from rota.model.limit import Limit
@@ -102,6 +103,8 @@ class Rota:
         queue: str = "default",
         priority: int = 0,
         retry: RetryPolicy | None = None,
+        retry_on: Exceptions | None = None,
+        discard_on: Exceptions | None = None,
         max_attempts: int | None = None,
         timeout: float | timedelta | None = None,
         executor: Executor | str | None = None,
@@ -122,6 +125,8 @@ class Rota:
         queue: str = "default",
         priority: int = 0,
         retry: RetryPolicy | None = None,
+        retry_on: Exceptions | None = None,
+        discard_on: Exceptions | None = None,
         max_attempts: int | None = None,
         timeout: float | timedelta | None = None,
         executor: Executor | str | None = None,
@@ -141,6 +146,8 @@ class Rota:
         queue: str = "default",
         priority: int = 0,
         retry: RetryPolicy | None = None,
+        retry_on: Exceptions | None = None,
+        discard_on: Exceptions | None = None,
         max_attempts: int | None = None,
         timeout: float | timedelta | None = None,
         executor: Executor | str | None = None,
@@ -161,6 +168,9 @@ class Rota:
             priority: Smaller first.
             retry: A `Backoff`, or a function of the failed attempt's number and the exception that
                 gives the seconds to wait, or `None` to discard the job.
+            retry_on: A class of exceptions or a tuple of them: these alone are retried, all others
+                discard the job at once.
+            discard_on: Exceptions that discard the job at once, also among those of `retry_on`.
             max_attempts: How often a job is tried; else what the `Backoff` says, else what is said
                 of the queue, else 5.
             timeout: Seconds (or a timedelta) that one attempt may take; else what is said of the
@@ -188,6 +198,7 @@ class Rota:
         policy = check_policy(retry)
         if max_attempts is None and isinstance(policy, Backoff):
             max_attempts = policy.attempts
+        policy = choosing(policy, retry_on, discard_on)
         options = JobOptions(
             queue=queue, priority=priority, max_attempts=max_attempts, timeout=timeout,
             unique=unique, limit=limit, fair=fair,
