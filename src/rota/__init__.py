@@ -57,17 +57,21 @@ from rota.model.unique import Unique
 from rota.outcome import Again, Discard, Retry, Snooze
 
 if TYPE_CHECKING:
+    from rota.app.changes import Change
     from rota.worker import Worker
 
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> Any:
-    # Programs that only enqueue shall not wait for the worker's import.
-    if name == "Worker":
-        from rota.worker import Worker
+LATER = {"Change": "rota.app.changes", "Worker": "rota.worker"}
+"""What is imported where it is asked for: programs that only enqueue shall not wait for it."""
 
-        return Worker
+
+def __getattr__(name: str) -> Any:
+    if name in LATER:
+        import importlib
+
+        return getattr(importlib.import_module(LATER[name]), name)
     message = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(message)
 
@@ -78,6 +82,7 @@ __all__ = [
     "Backoff",
     "BatchContext",
     "BatchTask",
+    "Change",
     "ChildDied",
     "ConfigError",
     "ConnectionsInUse",
