@@ -160,10 +160,10 @@ class PostgresStore:
 
     get = staticmethod(lookup.get)
     list_jobs = staticmethod(lookup.list_jobs)
+    count_jobs = staticmethod(lookup.count_jobs)
     queues = staticmethod(lookup.queues)
     cancel = staticmethod(control.cancel)
     retry = staticmethod(control.retry)
-    retry_discarded = staticmethod(control.retry_discarded)
     delete = staticmethod(control.delete)
     pause = staticmethod(control.pause)
     resume = staticmethod(control.resume)

@@ -142,9 +142,9 @@ class SqliteStore:
 
     get = staticmethod(lookup.get)
     list_jobs = staticmethod(lookup.list_jobs)
+    count_jobs = staticmethod(lookup.count_jobs)
     cancel = staticmethod(control.cancel)
     retry = staticmethod(control.retry)
-    retry_discarded = staticmethod(control.retry_discarded)
     delete = staticmethod(control.delete)
     queues = staticmethod(counting.queues)
     pause = staticmethod(counting.pause)
