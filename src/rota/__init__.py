@@ -49,7 +49,7 @@ from rota.errors import (
 )
 from rota.model.backoff import Backoff
 from rota.model.enqueued import Enqueued, Placing
-from rota.model.job import JobId, JobRecord, LogLine, Progress
+from rota.model.job import JobId, JobRecord, LogLine, Progress, QueueRecord
 from rota.model.limit import Limit
 from rota.model.settlement import ChildDied
 from rota.model.states import State
@@ -58,12 +58,18 @@ from rota.outcome import Again, Discard, Retry, Snooze
 
 if TYPE_CHECKING:
     from rota.app.changes import Change
+    from rota.model.worker_record import HeldJob, WorkerRecord
     from rota.worker import Worker
 
 __version__ = "0.1.0"
 
 
-LATER = {"Change": "rota.app.changes", "Worker": "rota.worker"}
+LATER = {
+    "Change": "rota.app.changes",
+    "HeldJob": "rota.model.worker_record",
+    "Worker": "rota.worker",
+    "WorkerRecord": "rota.model.worker_record",
+}
 """What is imported where it is asked for: programs that only enqueue shall not wait for it."""
 
 
@@ -94,6 +100,7 @@ __all__ = [
     "EnqueueCall",
     "Enqueued",
     "Executor",
+    "HeldJob",
     "JobExists",
     "JobFailed",
     "JobHandle",
@@ -107,6 +114,7 @@ __all__ = [
     "Placing",
     "Progress",
     "QueueHandle",
+    "QueueRecord",
     "Retry",
     "Rota",
     "RotaError",
@@ -127,4 +135,5 @@ __all__ = [
     "Worker",
     "WorkerConfig",
     "WorkerDied",
+    "WorkerRecord",
 ]

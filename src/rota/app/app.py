@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from rota.app.batch import BatchDecorator, BatchTask, batching
 from rota.app.context import Context
@@ -34,6 +34,10 @@ from rota.model.options import JobOptions, check_name
 from rota.model.queue_settings import Retention
 from rota.model.unique import Unique
 from rota.store.opening import default_url
+
+if TYPE_CHECKING:
+    from rota.app.admin import Admin
+    from rota.app.jobs import Jobs
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -270,6 +274,20 @@ class Rota:
     def job(self, job: int) -> JobHandle[Any]:
         """A handle on the job with that id. Nothing is looked up yet."""
         return JobHandle(self.database, self.queues, JobId(job), self.tasks.codec)
+
+    @functools.cached_property
+    def jobs(self) -> "Jobs":
+        """Looking at jobs, and acting on them: list, count, retry, cancel, delete."""
+        from rota.app.jobs import Jobs  # here: most programs only enqueue
+
+        return Jobs(self.database, self.queues)
+
+    @functools.cached_property
+    def admin(self) -> "Admin":
+        """The database's tables, queues and workers."""
+        from rota.app.admin import Admin  # here: most programs only enqueue
+
+        return Admin(self.database)
 
     def transaction(self) -> OwnTransaction:
         """A transaction of Rota's own, for `with` and `async with`."""

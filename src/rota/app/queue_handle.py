@@ -1,11 +1,25 @@
 """A queue as the code that stops and starts it sees it."""
 
+from collections.abc import Callable, Collection, Generator
+from typing import Any
+
 from rota.database.database import Database
+from rota.errors import ConfigError
+from rota.model.job import JobId
 from rota.model.options import check_name
+from rota.model.states import State
+from rota.store.execute import adrive, drive
+from rota.store.operation import Operation
+
+WAITING = (State.SCHEDULED, State.AVAILABLE, State.RETRYABLE)
+"""The states of jobs that have yet to run."""
+
+BATCH = 1_000
+"""Jobs that one transaction of `clear` deletes."""
 
 
 class QueueHandle:
-    """Stops a queue and lets it go on, for all workers. Made by `Rota.queue`."""
+    """Stops a queue and lets it go on, for all workers; clears it. Made by `Rota.queue`."""
 
     __slots__ = ("_database", "name")
 
@@ -31,3 +45,62 @@ class QueueHandle:
     async def aresume(self) -> bool:
         """`resume` for async code."""
         return await self._database.arun(self._database.store.resume(self.name))
+
+    def clear(
+        self,
+        states: Collection[State | str] = WAITING,
+        *,
+        until: int | None = None,
+        told: Callable[[State, int], None] = lambda state, deleted: None,  # noqa: ARG005
+    ) -> dict[State, int]:
+        """Delete its jobs in these states, those that wait unless others are said; how many, by state.
+
+        Running jobs stay, and so do jobs that are enqueued meanwhile. Each transaction deletes some: where it
+        is interrupted, the rest stays.
+
+        Args:
+            states: Which jobs; not the running ones.
+            until: Only jobs with ids up to this one; else those that there are now.
+            told: Called after each transaction, with how many jobs in that state are deleted so far.
+
+        Raises:
+            ConfigError: A state cannot be cleared.
+        """
+        return drive(self._clearing(_clearable(states), until, told), self._database.run)
+
+    async def aclear(
+        self, states: Collection[State | str] = WAITING, *, until: int | None = None
+    ) -> dict[State, int]:
+        """`clear` for async code."""
+        steps = self._clearing(_clearable(states), until, lambda *_: None)
+        return await adrive(steps, self._database.arun)
+
+    def _clearing(
+        self, states: list[State], until: int | None, told: Callable[[State, int], None]
+    ) -> Generator[Operation[Any], Any, dict[State, int]]:
+        store = self._database.store
+        newest = (yield store.last_job()) if until is None else JobId(until)
+        deleted = dict.fromkeys(states, 0)
+        for state in states:
+            last: JobId | None = JobId(0)
+            while last is not None:
+                batch = yield store.clear(self.name, state, after=last, until=newest, limit=BATCH)
+                deleted[state] += batch.deleted
+                last = batch.last
+                told(state, deleted[state])
+        return deleted
+
+
+def _clearable(states: Collection[State | str]) -> list[State]:
+    """The states, in the order of a job's life.
+
+    Raises:
+        ConfigError: One is none, or is that of running jobs.
+    """
+    named = (states,) if isinstance(states, str) else states
+    able = [state for state in State if state is not State.RUNNING]
+    for state in named:
+        if state not in able:
+            message = f"clear: {state!r} jobs cannot be cleared; possible are {', '.join(able)}"
+            raise ConfigError(message)
+    return [state for state in able if state in named]

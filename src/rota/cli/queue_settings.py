@@ -131,8 +131,8 @@ def set_(
         raise click.UsageError(message)
     NOTHING.using(changes)  # raises for values that cannot be
     with database(url) as rota:
-        new = name not in {record.name for record in rota.run(rota.store.queues())}
-        settings = rota.run(rota.store.set_queue(name, changes))
+        new = name not in {record.name for record in rota.admin.queues()}
+        settings = rota.database.run(rota.database.store.set_queue(name, changes))
     _tell(name, settings, as_json=as_json, new=new)
 
 
@@ -154,12 +154,12 @@ def unset(
       rota queues unset mail timeout concurrency
       rota queues unset mail
     """
-    from rota.cli.database import database
+    from rota.cli.database import database, queue_record
 
     with database(url) as rota:
-        rota.queue(name)
+        queue_record(rota, name)
         names = [field for fields in settings for field in fields] or list(NAMES)
-        left = rota.run(rota.store.set_queue(name, dict.fromkeys(names)))
+        left = rota.database.run(rota.database.store.set_queue(name, dict.fromkeys(names)))
     _tell(name, left, as_json=as_json)
 
 
@@ -178,7 +178,7 @@ def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
       rota queues show mail
       rota queues show mail --app shop.tasks:rota
     """
-    from rota.cli.database import database
+    from rota.cli.database import database, queue_record
 
     layers = {"set": NOTHING, "code": NOTHING, "default": QueueSettings()}
     declared = False
@@ -193,8 +193,8 @@ def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
         {"max_attempts": MAX_ATTEMPTS, "discarded": FOREVER}
     )
     with database(url) as rota:
-        record = rota.queue(name, QueueRecord(name, paused=False) if declared else None)
-        layers["set"] = rota.run(rota.store.queue_settings()).get(name, NOTHING)
+        record = queue_record(rota, name, QueueRecord(name, paused=False) if declared else None)
+        layers["set"] = rota.database.run(rota.database.store.queue_settings()).get(name, NOTHING)
     layer_of = sources(layers)
     if as_json:
         say_json(

@@ -217,7 +217,7 @@ class Waiting:
         with self._lock:
             for job in due:
                 record = records.get(job)
-                left = []
+                left: list[Wait] = []
                 for wait in self._waits.pop(job, ()):
                     if record is None:
                         wait.ended.set_exception(not_found(job))

@@ -36,7 +36,7 @@ from rota.store.operation import Operation
 
 if TYPE_CHECKING:
     from rota.store.cron import Cron
-    from rota.store.health import Facts, HorizonFacts, LaneFacts, SessionFacts
+    from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.supervision import Supervision
 
 
@@ -329,6 +329,13 @@ class Store(Connections, Protocol):
 
     def workers(self) -> "Operation[list[SessionFacts]]":
         """The workers that have not closed their sessions, dead ones too until they are rescued."""
+        ...
+
+    def held(self, limit: int) -> "Operation[list[HeldFacts]]":
+        """The jobs that workers hold, up to `limit` of each, those first that it has had the longest.
+
+        They run, or are about to.
+        """
         ...
 
     def horizon(self) -> "Operation[HorizonFacts]":

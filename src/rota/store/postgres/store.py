@@ -30,7 +30,7 @@ from rota.store.postgres.wake import PostgresWaker
 
 if TYPE_CHECKING:
     from rota.store.cron import Cron
-    from rota.store.health import Facts, HorizonFacts, LaneFacts, SessionFacts
+    from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.operation import Operation
     from rota.store.postgres.clearing import Clear
     from rota.store.supervision import Supervision
@@ -120,6 +120,12 @@ class PostgresStore:
         from rota.store.postgres import live
 
         return live.workers()
+
+    def held(self, limit: int) -> "Operation[list[HeldFacts]]":
+        """The jobs that workers hold."""
+        from rota.store.postgres import live
+
+        return live.held(limit)
 
     def horizon(self) -> "Operation[HorizonFacts]":
         """What keeps vacuum from removing rows."""

@@ -30,7 +30,7 @@ from rota.store.sqlite.wake import SqliteWaker
 
 if TYPE_CHECKING:
     from rota.store.cron import Cron
-    from rota.store.health import Facts, HorizonFacts, LaneFacts, SessionFacts
+    from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.operation import Operation
 
 
@@ -109,6 +109,12 @@ class SqliteStore:
         from rota.store.sqlite import live
 
         return live.workers()
+
+    def held(self, limit: int) -> "Operation[list[HeldFacts]]":
+        """The jobs that workers hold."""
+        from rota.store.sqlite import live
+
+        return live.held(limit)
 
     def horizon(self) -> "Operation[HorizonFacts]":
         """How long the write-ahead log has become."""
