@@ -75,7 +75,6 @@ async def test_iterating(ask: Ask, send: Any, monkeypatch: pytest.MonkeyPatch) -
 
 async def test_counting(
     ask: Ask,
-    app: Rota,
     send: Any,
     store: Store,
     connection: Connection,
@@ -83,13 +82,14 @@ async def test_counting(
 ) -> None:
     """By state and queue the counters know; the jobs are read only for what these do not say."""
     read: list[JobFilter] = []
-    real = app.database.store.count_jobs
+    mine = send.enqueuing.database.store
+    real = mine.count_jobs
 
     def count_jobs(wanted: JobFilter) -> Any:
         read.append(wanted)
         return real(wanted)
 
-    monkeypatch.setattr(app.database.store, "count_jobs", count_jobs)
+    monkeypatch.setattr(mine, "count_jobs", count_jobs)
     one_of_each(store, connection)
     send.using(queue="mail").enqueue_many([(1,), (2,)])
     assert await ask("count") == len(State) + 2
