@@ -140,7 +140,7 @@ async def test_leaving_early(app: Rota, send: Any, hand: Hand) -> None:
 
 
 @pytest.mark.asyncio
-async def test_many_who_watch_look_together(
+async def test_many_that_follow_look_together(
     app: Rota, send: Any, hand: Hand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many they are, each look is one for all of them."""
@@ -155,10 +155,10 @@ async def test_many_who_watch_look_together(
 
         monkeypatch.setattr(app.database.store, name, look)
     handles = [await send.aenqueue(number) for number in range(20)]
-    watches = [handle.changes() for handle in handles for _ in range(2)]
-    for changes in watches:
+    followed = [handle.changes() for handle in handles for _ in range(2)]
+    for changes in followed:
         await anext(changes)
-    steps = asyncio.gather(*map(anext, watches))
+    steps = asyncio.gather(*map(anext, followed))
     await asyncio.to_thread(until, lambda: waited(app) == 40)
     looks.clear()
     await asyncio.to_thread(hand.claim, 20)
@@ -170,7 +170,7 @@ async def test_many_who_watch_look_together(
 
 
 def test_an_end_is_heard(send: Any, hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A watch that seldom looks learns at once that the job has ended."""
+    """An app that seldom looks learns at once that the job has ended."""
     monkeypatch.setattr(waiting, "PACE", 1000 * LONG)
     handle = send.enqueue(1)
     jobs = hand.claim()
@@ -237,7 +237,7 @@ def test_a_connection_that_is_killed(app: Rota, send: Any, hand: Hand, store: St
 
 
 def test_a_job_that_is_deleted(app: Rota, send: Any) -> None:
-    """The watch ends with the error that says so."""
+    """It ends with the error that says so."""
     handle = send.enqueue(1)
     changes = handle.changes()
     next(changes)

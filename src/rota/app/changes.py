@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from rota.database.database import Database
-from rota.database.waiting import Waiting, Watch
+from rota.database.waiting import Following, Waiting
 from rota.errors import ConfigError
 from rota.model.job import AttemptError, JobId, JobRecord, LogLine, Progress
 from rota.store.execute import in_thread
@@ -90,9 +90,9 @@ class Changes:
     def _over(self) -> bool:
         return self._known is not None and self._known.state.finished
 
-    def _begin(self) -> tuple[Waiting, Watch]:
+    def _begin(self) -> tuple[Waiting, Following]:
         waiting = self._database.waiting
-        return waiting, waiting.watch(self._job, self._known, self._looked)
+        return waiting, waiting.follow(self._job, self._known, self._looked)
 
     def _change(self, now: JobRecord) -> Change:
         before, self._known = self._known, now

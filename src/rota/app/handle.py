@@ -175,7 +175,7 @@ class JobHandle(Generic[T]):
             StoreUnavailable: The database was away for ten seconds; the next step tries again.
             ConfigError: `after` is no id of a change.
         """
-        from rota.app.changes import Changes  # here: most programs watch no job
+        from rota.app.changes import Changes  # here: most programs follow no job
 
         return Changes(self._database, _possible(self.id), after)
 

@@ -5,8 +5,8 @@ have ended, and looks for these alone. What it may not have heard of, because th
 moment it began to listen, or notifications do not arrive, it finds by looking now and then: soon
 after the wait has begun, then ever more rarely, down to once a second for all waits together.
 
-A watch is a wait for any change. All watches of an app look at the same moments, in two statements for
-all their jobs, so that a thousand of them cost the server hardly more than one.
+To follow a job is to wait for any change of it. All that follow jobs in an app look at the same moments, in
+two statements for all these jobs, so that a thousand cost the server hardly more than one.
 """
 
 import logging
@@ -33,10 +33,10 @@ LONGEST = 1.0
 """Seconds between two looks at the most."""
 
 PACE = 0.5
-"""Seconds between two looks of watches; handlers' notes are stored about once a second."""
+"""Seconds between two looks at jobs that are followed; handlers' notes are stored about once a second."""
 
 SOONEST = 0.1
-"""Seconds that a watch rests after a look, whatever is heard: on SQLite each commit is."""
+"""Seconds without a look at a job that is followed, after one, whatever is heard: on SQLite each commit is."""
 
 LINGER = 1.0
 """Seconds for which the thread listens on after the last wait."""
@@ -66,7 +66,7 @@ class Wait:
         self.soonest = 0.0
 
 
-class Watch(Wait):
+class Following(Wait):
     """A wait for a job that is other than it is `known` to be. `ended` gets its notes, too.
 
     `looked` is when it was known to be so.
@@ -81,7 +81,7 @@ class Watch(Wait):
             self.rest(looked)
 
     def rest(self, looked: float) -> None:
-        """Look again at the next of the moments at which all watches look."""
+        """Look again at the next of the moments at which all look that follow jobs."""
         self.due = (looked // PACE + 1) * PACE
         self.soonest = looked + SOONEST
 
@@ -104,9 +104,9 @@ class Waiting:
         self._begin(wait)
         return wait
 
-    def watch(self, job: JobId, known: JobRecord | None, looked: float | None) -> Watch:
+    def follow(self, job: JobId, known: JobRecord | None, looked: float | None) -> Following:
         """Wait for a change of a job from now on; `end` it, whatever happens."""
-        wait = Watch(job, known, looked)
+        wait = Following(job, known, looked)
         self._begin(wait)
         return wait
 
@@ -193,11 +193,11 @@ class Waiting:
             return
         due = [wait for wait in waits if wait.due <= now]
         records = listener.connection.run(self._store.get(sorted({wait.job for wait in due})))
-        watched = sorted({wait.job for wait in due if isinstance(wait, Watch)})
+        followed = sorted({wait.job for wait in due if isinstance(wait, Following)})
         # After the jobs: if one has ended, its notes are complete.
-        notes = listener.connection.run(self._store.notes(watched)) if watched else {}
+        notes = listener.connection.run(self._store.notes(followed)) if followed else {}
         found = {record.id: with_notes(record, notes.get(record.id, ())) for record in records}
-        self._tell({wait.job for wait in due}, found, frozenset(watched))
+        self._tell({wait.job for wait in due}, found, frozenset(followed))
 
     def _hurry(self, jobs: Collection[JobId] | None) -> None:
         """Look at these jobs now; at all of them, if `None`."""
@@ -207,11 +207,11 @@ class Waiting:
                     wait.due = min(wait.due, wait.soonest)
 
     def _tell(
-        self, due: Collection[JobId], records: dict[JobId, JobRecord], watched: Collection[JobId]
+        self, due: Collection[JobId], records: dict[JobId, JobRecord], followed: Collection[JobId]
     ) -> None:
         """End the waits whose job has ended, or is gone, or has changed; the others look again later.
 
-        `watched`: of which jobs the records have their notes.
+        `followed`: of which jobs the records have their notes.
         """
         now = time.monotonic()
         with self._lock:
@@ -221,10 +221,10 @@ class Waiting:
                 for wait in self._waits.pop(job, ()):
                     if record is None:
                         wait.ended.set_exception(not_found(job))
-                    elif isinstance(wait, Watch) and job not in watched:
+                    elif isinstance(wait, Following) and job not in followed:
                         left.append(wait)  # it began meanwhile
                     elif record.state.finished or (
-                        isinstance(wait, Watch) and record != wait.known
+                        isinstance(wait, Following) and record != wait.known
                     ):
                         wait.ended.set_result(record)
                     else:
@@ -242,7 +242,7 @@ class Waiting:
 
 
 def _later(wait: Wait, now: float) -> None:
-    if isinstance(wait, Watch):
+    if isinstance(wait, Following):
         wait.rest(now)
         return
     wait.due = now + wait.pause
