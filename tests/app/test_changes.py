@@ -159,7 +159,13 @@ async def test_many_that_follow_look_together(
     for changes in followed:
         await anext(changes)
     steps = asyncio.gather(*map(anext, followed))
-    await asyncio.to_thread(until, lambda: waited(app) == 40)
+
+    def in_step() -> bool:
+        waits = [wait for waits in app.database.waiting._waits.values() for wait in waits]
+        return len(waits) == 40 and len({wait.due for wait in waits}) == 1
+
+    # Those whose first looks lay before and after one of the common moments come together at the next.
+    await asyncio.to_thread(until, in_step)
     looks.clear()
     await asyncio.to_thread(hand.claim, 20)
     assert {change.record.state for change in await asyncio.wait_for(steps, LONG)} == {
