@@ -51,6 +51,7 @@ from rota.model.backoff import Backoff
 from rota.model.enqueued import Enqueued, Placing
 from rota.model.job import JobId, JobRecord, LogLine, Progress, QueueRecord
 from rota.model.limit import Limit
+from rota.model.queue_settings import QueueSettings
 from rota.model.settlement import ChildDied
 from rota.model.states import State
 from rota.model.unique import Unique
@@ -115,6 +116,7 @@ __all__ = [
     "Progress",
     "QueueHandle",
     "QueueRecord",
+    "QueueSettings",
     "Retry",
     "Rota",
     "RotaError",

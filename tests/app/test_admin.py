@@ -1,11 +1,12 @@
 """`rota.admin`, and what a queue's handle can do: in Python what the commands do."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rota import ConfigError, Rota, State
+from rota import ConfigError, QueueSettings, Rota, State
 from rota.app import queue_handle
 from rota.store import migrate
 from rota.store.connections import Connection
@@ -100,6 +101,40 @@ def test_clearing_a_queue(
     assert states(store, connection, [jobs[State.RUNNING], jobs[State.DISCARDED]]) == [
         State.RUNNING, State.DISCARDED,
     ]  # fmt: skip
+
+
+@pytest.mark.asyncio
+async def test_setting_up_a_queue(app: Rota) -> None:
+    """What is set stays until it is changed or taken away; a handle alone declares nothing."""
+    queue = app.queue("mail")
+    assert queue.settings() == QueueSettings()
+    assert queue.set(max_attempts=3, timeout=timedelta(seconds=30)) == QueueSettings(
+        max_attempts=3, timeout=30.0
+    )
+    wanted = QueueSettings(max_attempts=4, timeout=30.0, concurrency=2, discarded=60.0)
+    assert await queue.aset(max_attempts=4, concurrency=2, retention={"discarded": 60}) == wanted
+    assert await queue.asettings() == wanted
+    assert queue.unset("timeout", "discarded") == QueueSettings(max_attempts=4, concurrency=2)
+    assert await queue.aunset() == QueueSettings()
+    assert app.queues.declared == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "options", "said"),
+    [
+        ("set", (), {}, "set: say what"),
+        ("set", (), {"concurrency": 0}, "concurrency: a whole number"),
+        ("set", (), {"timeout": 0}, "timeout: more than 0"),
+        ("set", (), {"retention": {"running": 1}}, "retention: jobs are kept"),
+        ("unset", ("colour",), {}, "no setting 'colour'; there are completed"),
+    ],
+)
+def test_what_cannot_be_set(app: Rota, name: str, args: Any, options: Any, said: str) -> None:
+    """It is refused, and nothing is written."""
+    with pytest.raises(ConfigError) as refused:
+        getattr(app.queue("mail"), name)(*args, **options)
+    assert said in str(refused.value)
+    assert app.admin.queues() == []
 
 
 @pytest.mark.asyncio

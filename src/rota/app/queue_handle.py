@@ -1,12 +1,23 @@
 """A queue as the code that stops and starts it sees it."""
 
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Mapping
+from datetime import timedelta
 from typing import Any
 
 from rota.database.database import Database
 from rota.errors import ConfigError
+from rota.model.durations import seconds
 from rota.model.job import JobId
 from rota.model.options import check_name
+from rota.model.queue_settings import (
+    NAMES,
+    NOTHING,
+    QueueSettings,
+    Retention,
+)
+from rota.model.queue_settings import (
+    retention as retention_of,
+)
 from rota.model.states import State
 from rota.store.execute import adrive, drive
 from rota.store.operation import Operation
@@ -19,7 +30,7 @@ BATCH = 1_000
 
 
 class QueueHandle:
-    """Stops a queue and lets it go on, for all workers; clears it. Made by `Rota.queue`."""
+    """Stops a queue and lets it go on, for all workers; sets it up; clears it. Made by `Rota.queue`."""
 
     __slots__ = ("_database", "name")
 
@@ -45,6 +56,68 @@ class QueueHandle:
     async def aresume(self) -> bool:
         """`resume` for async code."""
         return await self._database.arun(self._database.store.resume(self.name))
+
+    def settings(self) -> QueueSettings:
+        """What is set for it in the database; `None` where nothing is. What the code declares is not among it."""
+        return self._database.run(self._database.store.queue_settings()).get(self.name, NOTHING)
+
+    async def asettings(self) -> QueueSettings:
+        """`settings` for async code."""
+        found = await self._database.arun(self._database.store.queue_settings())
+        return found.get(self.name, NOTHING)
+
+    def set(
+        self,
+        *,
+        retention: Retention | None = None,
+        max_attempts: int | None = None,
+        timeout: float | timedelta | None = None,
+        concurrency: int | None = None,
+    ) -> QueueSettings:
+        """Set it up in the database, for all programs, before what the code declares; what is set then.
+
+        What is not given stays as it is. Creates the queue.
+
+        Args:
+            retention: Seconds (or a timedelta) that completed and cancelled jobs stay readable, or
+                a mapping from states.
+            max_attempts: How often a job is tried before it is discarded.
+            timeout: Seconds (or a timedelta) that one attempt may take.
+            concurrency: How many of its jobs one worker process runs at once.
+
+        Raises:
+            ConfigError: A value cannot be used, or none is given.
+        """
+        changes = _changes(retention, max_attempts, timeout, concurrency)
+        return self._database.run(self._database.store.set_queue(self.name, changes))
+
+    async def aset(
+        self,
+        *,
+        retention: Retention | None = None,
+        max_attempts: int | None = None,
+        timeout: float | timedelta | None = None,  # noqa: ASYNC109 - a setting, as in `set`
+        concurrency: int | None = None,
+    ) -> QueueSettings:
+        """`set` for async code."""
+        changes = _changes(retention, max_attempts, timeout, concurrency)
+        return await self._database.arun(self._database.store.set_queue(self.name, changes))
+
+    def unset(self, *names: str) -> QueueSettings:
+        """Take settings away from the database, all if none is named; what is set then.
+
+        Args:
+            names: `completed`, `cancelled`, `discarded` (retentions), `max_attempts`, `timeout`,
+                `concurrency`.
+
+        Raises:
+            ConfigError: There is no such setting.
+        """
+        return self._database.run(self._database.store.set_queue(self.name, _none(names)))
+
+    async def aunset(self, *names: str) -> QueueSettings:
+        """`unset` for async code."""
+        return await self._database.arun(self._database.store.set_queue(self.name, _none(names)))
 
     def clear(
         self,
@@ -89,6 +162,43 @@ class QueueHandle:
                 last = batch.last
                 told(state, deleted[state])
         return deleted
+
+
+def _changes(
+    retention: Retention | None,
+    max_attempts: int | None,
+    timeout: float | timedelta | None,
+    concurrency: int | None,
+) -> Mapping[str, float | None]:
+    """The settings that are given.
+
+    Raises:
+        ConfigError: A value cannot be used, or none is given.
+    """
+    named: dict[str, float | None] = {
+        "max_attempts": max_attempts,
+        "timeout": None if timeout is None else seconds(timeout, "timeout"),
+        "concurrency": concurrency,
+        **retention_of(retention, "retention"),
+    }
+    changes = {name: value for name, value in named.items() if value is not None}
+    if not changes:
+        message = "set: say what: retention=, max_attempts=, timeout= or concurrency="
+        raise ConfigError(message)
+    NOTHING.using(changes)  # raises for values that cannot be
+    return changes
+
+
+def _none(names: Collection[str]) -> dict[str, float | None]:
+    """No value for each of these settings.
+
+    Raises:
+        ConfigError: There is no such setting.
+    """
+    if unknown := [name for name in names if name not in NAMES]:
+        message = f"unset: there is no setting {unknown[0]!r}; there are {', '.join(NAMES)}"
+        raise ConfigError(message)
+    return dict.fromkeys(names or NAMES)
 
 
 def _clearable(states: Collection[State | str]) -> list[State]:

@@ -120,19 +120,15 @@ def set_(
     """
     from rota.cli.database import database
 
-    named = {"max_attempts": max_attempts, "timeout": timeout, "concurrency": concurrency}
-    changes: dict[str, float | None] = {
-        key: value for key, value in named.items() if value is not None
-    }
-    for keep in keeps:
-        changes |= keep
-    if not changes:
+    kept = {state: keep for some in keeps for state, keep in some.items()}
+    if not kept and (max_attempts, timeout, concurrency) == (None, None, None):
         message = "say what to set: --retention, --max-attempts, --timeout or --concurrency"
         raise click.UsageError(message)
-    NOTHING.using(changes)  # raises for values that cannot be
     with database(url) as rota:
         new = name not in {record.name for record in rota.admin.queues()}
-        settings = rota.database.run(rota.database.store.set_queue(name, changes))
+        settings = rota.queue(name).set(
+            retention=kept, max_attempts=max_attempts, timeout=timeout, concurrency=concurrency
+        )
     _tell(name, settings, as_json=as_json, new=new)
 
 
@@ -158,8 +154,7 @@ def unset(
 
     with database(url) as rota:
         queue_record(rota, name)
-        names = [field for fields in settings for field in fields] or list(NAMES)
-        left = rota.database.run(rota.database.store.set_queue(name, dict.fromkeys(names)))
+        left = rota.queue(name).unset(*(field for fields in settings for field in fields))
     _tell(name, left, as_json=as_json)
 
 
@@ -194,7 +189,7 @@ def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
     )
     with database(url) as rota:
         record = queue_record(rota, name, QueueRecord(name, paused=False) if declared else None)
-        layers["set"] = rota.database.run(rota.database.store.queue_settings()).get(name, NOTHING)
+        layers["set"] = rota.queue(name).settings()
     layer_of = sources(layers)
     if as_json:
         say_json(
