@@ -228,6 +228,7 @@ def test_a_connection_that_is_killed(app: Rota, send: Any, hand: Hand, store: St
     if store.name == "sqlite":
         pytest.skip("a file has no connections to kill")
     changes = send.enqueue(1).changes()
+    jobs = hand.claim()
     next(changes)
     with ThreadPoolExecutor(1) as pool:
         step = pool.submit(next, changes)
@@ -238,7 +239,7 @@ def test_a_connection_that_is_killed(app: Rota, send: Any, hand: Hand, store: St
             raw: Any = admin
             ended = raw.raw().execute("SELECT pg_terminate_backend(%s, 10000)", [backend])
             assert ended.fetchone() == (True,)
-        hand.complete(hand.claim())
+        hand.complete(jobs)
         assert step.result(LONG).record.state is State.COMPLETED
 
 
