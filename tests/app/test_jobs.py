@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
+import asyncpg  # type: ignore[import-untyped]
 import psycopg
 import pytest
 
@@ -225,6 +226,33 @@ async def test_from_a_connection_of_the_caller(app: Rota, send: Any) -> None:
         assert app.jobs.count(task=send, conn=conn) == 1
         conn.rollback()
     assert app.jobs.list() == []
+
+
+async def test_from_an_async_connection_of_the_caller(app: Rota, send: Any) -> None:
+    """Every look works on a driver with parameters of its own style."""
+    if app.database.store.name == "sqlite":
+        pytest.skip("asyncpg is PostgreSQL's")
+    conn = await asyncpg.connect(app.url)
+    try:
+        transaction = conn.transaction()
+        await transaction.start()
+        jobs = [await send.aenqueue(number, conn=conn) for number in range(3)]
+        later = await send.using(delay=60, unique="n:{number}").aenqueue(7, conn=conn)
+        mine = app.jobs
+        assert ids(await mine.alist(conn=conn, limit=2)) == [later.id, jobs[2].id]
+        assert ids(await mine.alist(conn=conn, after=jobs[2], state="available", limit=2)) == [
+            jobs[1].id,
+            jobs[0].id,
+        ]
+        assert ids(await mine.alist(conn=conn, subject="n:*")) == [later.id]
+        assert [job.id async for job in mine.aiterate(conn=conn, task=send)][-1] == jobs[0].id
+        assert await mine.acount(conn=conn) == 4
+        assert await mine.acount(conn=conn, subject="n:7", state="scheduled", queue="default") == 1
+        assert ids(await mine.aget(jobs[1], conn=conn)) == [jobs[1].id]
+        await transaction.rollback()
+    finally:
+        await conn.close()
+    assert await app.jobs.alist() == []
 
 
 @pytest.mark.parametrize(
