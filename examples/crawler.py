@@ -14,7 +14,6 @@ import time
 from contextlib import nullcontext
 
 from rota import Again, Rota, WorkerConfig
-from rota.model.job import JobFilter
 from rota.store.opening import VARIABLE
 from rota.worker import Worker
 
@@ -47,9 +46,7 @@ def main(sites: int, seconds: float) -> None:
     print(f"again: {len(crawl.enqueue_many(names).skipped)} sites are there already")
     print(f"enqueued in {time.monotonic() - began:.2f} s", file=sys.stderr)
     Worker(rota, WorkerConfig(queues=("crawl",), drain=seconds < 1)).run()
-    for site in rota.database.run(
-        rota.database.store.list_jobs(JobFilter(subject="site:site0.example"))
-    ):
+    for site in rota.jobs.list(subject="site:site0.example"):
         print(f"{site.unique_key}: {site.state} after {site.iteration + 1} rounds")
 
 

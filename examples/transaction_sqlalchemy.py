@@ -9,7 +9,6 @@ from sqlalchemy import create_engine, func, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from rota import Rota, State, WorkerConfig
-from rota.model.job import JobFilter
 from rota.worker import Worker
 
 rota = Rota()
@@ -36,7 +35,7 @@ def main() -> None:
     """Enqueue in a session that is rolled back, then in one that is committed."""
     with tempfile.TemporaryDirectory() as folder, rota:
         rota.use(f"sqlite:///{folder}/shop.db")
-        rota.database.ready()
+        rota.ready()
         engine = create_engine(f"sqlite:///{folder}/shop.db")
         Base.metadata.create_all(engine)
 
@@ -58,8 +57,8 @@ def main() -> None:
 def show(when: str, session: Session) -> None:
     """Count what there is."""
     orders = session.scalar(select(func.count()).select_from(Order))
-    jobs = rota.database.run(rota.database.store.list_jobs(JobFilter(state=State.AVAILABLE)))
-    print(f"{when}: {orders} orders, {len(jobs)} jobs")
+    jobs = rota.jobs.count(state=State.AVAILABLE)
+    print(f"{when}: {orders} orders, {jobs} jobs")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, rota:
         # Rota's tables lie in the application's own file.
         rota.use(f"sqlite:///{folder}/shop.db")
-        rota.database.ready()
+        rota.ready()
         with closing(sqlite3.connect(f"{folder}/shop.db")) as shop:
             shop.execute("CREATE TABLE orders (id integer PRIMARY KEY)")
 

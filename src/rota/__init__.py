@@ -52,25 +52,36 @@ from rota.errors import (
 )
 from rota.model.backoff import Backoff
 from rota.model.enqueued import Enqueued, Placing
-from rota.model.job import JobId, JobRecord, LogLine, Progress
+from rota.model.job import JobId, JobRecord, LogLine, Progress, QueueRecord
 from rota.model.limit import Limit
+from rota.model.queue_settings import QueueSettings
 from rota.model.settlement import ChildDied
 from rota.model.states import State
 from rota.model.unique import Unique
 from rota.outcome import Again, Discard, Retry, Snooze
 
 if TYPE_CHECKING:
+    from rota.app.changes import Change
+    from rota.model.worker_record import HeldJob, WorkerRecord
     from rota.worker import Worker
 
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> Any:
-    # Programs that only enqueue shall not wait for the worker's import.
-    if name == "Worker":
-        from rota.worker import Worker
+LATER = {
+    "Change": "rota.app.changes",
+    "HeldJob": "rota.model.worker_record",
+    "Worker": "rota.worker",
+    "WorkerRecord": "rota.model.worker_record",
+}
+"""What is imported where it is asked for: programs that only enqueue shall not wait for it."""
 
-        return Worker
+
+def __getattr__(name: str) -> Any:
+    if name in LATER:
+        import importlib
+
+        return getattr(importlib.import_module(LATER[name]), name)
     message = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(message)
 
@@ -82,6 +93,7 @@ __all__ = [
     "Backoff",
     "BatchContext",
     "BatchTask",
+    "Change",
     "ChildDied",
     "ConfigError",
     "ConnectionsInUse",
@@ -93,6 +105,7 @@ __all__ = [
     "EnqueueCall",
     "Enqueued",
     "Executor",
+    "HeldJob",
     "JobExists",
     "JobFailed",
     "JobHandle",
@@ -107,6 +120,8 @@ __all__ = [
     "Placing",
     "Progress",
     "QueueHandle",
+    "QueueRecord",
+    "QueueSettings",
     "Retry",
     "Rota",
     "RotaError",
@@ -128,4 +143,5 @@ __all__ = [
     "Worker",
     "WorkerConfig",
     "WorkerDied",
+    "WorkerRecord",
 ]

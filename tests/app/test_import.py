@@ -52,6 +52,21 @@ def test_rooms_without_an_extra(module: str) -> None:
     assert modules.isdisjoint(HEAVY)
 
 
+def test_what_few_programs_need_comes_later() -> None:
+    """Looking at jobs, acting on them and following them is imported where it is first used."""
+    script = """
+import sys, rota
+app = rota.Rota("sqlite:///never-opened.db")
+before = {name for name in sys.modules if name.startswith("rota.")}
+app.jobs, app.admin, app.job(1).changes(), rota.Change, rota.WorkerRecord
+print(*sorted({name for name in sys.modules if name.startswith("rota.")} - before))
+"""
+    command = [sys.executable, "-c", script]
+    later = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    assert {"rota.app.jobs", "rota.app.admin", "rota.app.changes"} <= {*later}
+    assert "rota.model.worker_record" in later
+
+
 def test_the_import_is_quick() -> None:
     """`import rota` costs less than four imports of `asyncio`: some 80 ms where that is 40.
 

@@ -12,32 +12,15 @@ import pytest
 
 from rota import JobFailed, JobNotFinished, JobNotFound, Rota, State, StoreUnavailable
 from rota.database import waiting
-from rota.model.job import ClaimedJob, JobId, SessionId, SessionInfo
-from rota.model.settlement import completed
+from rota.model.job import JobId
 from rota.store.connections import Connection
 from rota.store.protocol import Store
+from tests.app.hand import Hand
 from tests.fixtures.workers import until
 
 pytestmark = pytest.mark.both
 
 LONG = 20.0
-INFO = SessionInfo(host="alpha", pid=4711, queues=("default",), timeout=600)
-
-
-class Hand:
-    """A worker by hand, on a connection of its own."""
-
-    def __init__(self, store: Store, connection: Connection) -> None:
-        self._store = store
-        self._connection = connection
-        self.session: SessionId = connection.run(store.open_session(INFO))
-
-    def claim(self, count: int = 1) -> list[ClaimedJob]:
-        return self._connection.run(self._store.claim(self.session, ["default"], count))
-
-    def complete(self, jobs: list[ClaimedJob], result: str | None = None) -> None:
-        done = [completed(job, 60.0, result) for job in jobs]
-        assert self._connection.run(self._store.settle(self.session, done)) == []
 
 
 @pytest.fixture

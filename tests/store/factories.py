@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from rota.model.enqueued import Enqueued, Placed
 from rota.model.job import (
     ClaimedJob,
+    JobFilter,
     JobId,
     JobRecord,
     JobSpec,
@@ -135,6 +136,15 @@ def record(store: Store, connection: Connection, job: JobId) -> JobRecord:
     """The job as the store knows it."""
     [found] = connection.run(store.get([job]))
     return found
+
+
+def retry_discarded(
+    store: Store, connection: Connection, queue: str | None = None, task: str | None = None
+) -> list[JobId]:
+    """Make the discarded jobs available (of a queue, of a task), those with small ids first."""
+    wanted = JobFilter(State.DISCARDED, queue, task, limit=10_000)
+    found = [job.id for job in reversed(connection.run(store.list_jobs(wanted)))]
+    return connection.run(store.retry(found, only=State.DISCARDED))
 
 
 def states(store: Store, connection: Connection, jobs: list[JobId]) -> list[State]:

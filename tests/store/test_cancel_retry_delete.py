@@ -1,6 +1,8 @@
 """What people do with jobs: cancel, retry, delete."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from tests.store.factories import (
     in_state,
     one_of_each,
     record,
+    retry_discarded,
     running,
     settle,
     settlement,
@@ -119,7 +122,7 @@ def test_a_retried_job_has_all_its_attempts(store: Store, connection: Connection
 
 
 def test_retry_discarded(store: Store, connection: Connection) -> None:
-    """Discarded jobs come back: all of them, or those of a queue, or of a task."""
+    """Discarded jobs that a listing finds come back: all, or those of a queue, or of a task."""
     jobs = {}
     for queue in ("mail", "images"):
         for task in ("send", "resize"):
@@ -127,15 +130,15 @@ def test_retry_discarded(store: Store, connection: Connection) -> None:
             settle(store, connection, session, settlement(job, Move.DISCARD))
             jobs[queue, task] = job.id
     kept = in_state(store, connection, State.COMPLETED).id
-    assert connection.run(store.retry_discarded("nobody's", None)) == []
-    assert connection.run(store.retry_discarded("mail", "nobody's")) == []
-    assert connection.run(store.retry_discarded("mail", "send")) == [jobs["mail", "send"]]
-    assert connection.run(store.retry_discarded(None, "resize")) == [
+    assert retry_discarded(store, connection, "nobody's", None) == []
+    assert retry_discarded(store, connection, "mail", "nobody's") == []
+    assert retry_discarded(store, connection, "mail", "send") == [jobs["mail", "send"]]
+    assert retry_discarded(store, connection, None, "resize") == [
         jobs["mail", "resize"],
         jobs["images", "resize"],
     ]
-    assert connection.run(store.retry_discarded("images", None)) == [jobs["images", "send"]]
-    assert connection.run(store.retry_discarded(None, None)) == []
+    assert retry_discarded(store, connection, "images", None) == [jobs["images", "send"]]
+    assert retry_discarded(store, connection) == []
     assert states(store, connection, [*jobs.values(), kept]) == [
         *[State.AVAILABLE] * 4,
         State.COMPLETED,
@@ -184,3 +187,30 @@ def test_an_id_is_never_given_again(store: Store, connection: Connection) -> Non
     jobs = enqueue(store, connection, 3)
     connection.run(store.delete(jobs))
     assert not {*enqueue(store, connection, 3)} & {*jobs}
+
+
+ACTS: dict[str, Callable[..., Any]] = {
+    "cancel": lambda store, jobs, only: store.cancel(jobs, only=only),
+    "retry": lambda store, jobs, only: store.retry(jobs, only=only),
+    "delete": lambda store, jobs, only: store.delete(jobs, only=only),
+}
+
+
+@pytest.mark.parametrize("only", list(State))
+@pytest.mark.parametrize("act", ACTS)
+def test_only_those_in_a_state(store: Store, connection: Connection, act: str, only: State) -> None:
+    """What is in another state just then is left alone, and is not in the answer."""
+    jobs = one_of_each(store, connection)
+    before = dict(jobs)
+    able = {
+        "cancel": {State.SCHEDULED, State.RETRYABLE, State.AVAILABLE, State.RUNNING},
+        "retry": set(State) - {State.AVAILABLE, State.RUNNING},
+        "delete": set(State) - {State.RUNNING},
+    }[act]
+    answer = connection.run(ACTS[act](store, [*jobs.values()], only))
+    assert list(answer) == ([jobs[only]] if only in able else [])
+    if act == "cancel" and answer:
+        end = State.RUNNING if only is State.RUNNING else State.CANCELLED
+        assert answer == {jobs[only]: end}
+    del before[only]
+    assert states(store, connection, [*before.values()]) == [*before]

@@ -16,6 +16,7 @@ from tests.store.factories import (
     enqueue,
     open_session,
     rescued,
+    retry_discarded,
     run_inside,
     running,
     settle,
@@ -113,7 +114,7 @@ class Life:
         self.connection.run(self.store.retry(self.some()))
 
     def retry_discarded(self) -> None:
-        self.connection.run(self.store.retry_discarded(self.chance.choice((None, "mail")), None))
+        retry_discarded(self.store, self.connection, self.chance.choice((None, "mail")))
 
     def clear(self) -> None:
         state = self.chance.choice([*State])

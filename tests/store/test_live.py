@@ -102,3 +102,24 @@ def test_the_log_of_a_file(store: Store, connection: Connection) -> None:
         assert horizon.log_size
     else:
         assert horizon.log_size is None
+
+
+def test_what_workers_hold(store: Store, connection: Connection) -> None:
+    """Each job with its worker, task, queue and attempt; those first that it has had the longest."""
+    early = enqueue(store, connection, 2)
+    [mail] = enqueue(store, connection, queue="mail", task="shop.mail")
+    enqueue(store, connection, queue="idle")
+    one, two = (open_session(store, connection) for _ in range(2))
+    connection.run(store.claim(one, ["default"], 1))
+    connection.run(store.claim(two, ["mail"], 1))
+    connection.run(store.claim(one, ["default"], 1))
+    held = connection.run(store.held(10))
+    assert [(job.session, job.job, job.task, job.queue, job.attempt) for job in held] == [
+        (one, early[0], "shop.send", "default", 1),
+        (one, early[1], "shop.send", "default", 1),
+        (two, mail, "shop.mail", "mail", 1),
+    ]
+    noted = store.name == "postgres"
+    assert all((job.seconds is not None) is noted for job in held)
+    assert all(0 <= (job.seconds or 0) < 20 for job in held)
+    assert [job.job for job in connection.run(store.held(1))] == [early[0], mail]

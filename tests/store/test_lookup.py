@@ -1,8 +1,10 @@
 """Looking jobs up: by id, and by what they are."""
 
+from dataclasses import replace
+
 import pytest
 
-from rota.model.job import JobFilter, JobId
+from rota.model.job import JobFilter, JobId, JobRecord
 from rota.model.states import State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
@@ -73,6 +75,39 @@ def test_list_by_queue_and_task(store: Store, connection: Connection, state: Sta
     assert listed("nobody's", None) == []
     assert listed("mail", "nobody's") == []
     assert listed("mail' OR 1=1 --", None) == []
+
+
+@pytest.mark.parametrize("state", [None, *State])
+def test_pages(store: Store, connection: Connection, state: State | None) -> None:
+    """Page after page, each job comes once, in the order of one long list."""
+    for each in State:
+        if each is not State.AVAILABLE:
+            for _ in range(3):
+                in_state(store, connection, each)
+    enqueue(store, connection, 3)
+    whole = connection.run(store.list_jobs(JobFilter(state=state)))
+    paged: list[JobRecord] = []
+    while page := connection.run(
+        store.list_jobs(JobFilter(state=state, limit=2, after=paged[-1].id if paged else None))
+    ):
+        paged += page
+    assert paged == whole
+    assert len(whole) == (21 if state is None else 3)
+
+
+@pytest.mark.parametrize("state", [None, *State])
+def test_counting(store: Store, connection: Connection, state: State | None) -> None:
+    """It counts what a listing lists, and is not bounded by its limit."""
+    for each in State:
+        if each is not State.AVAILABLE:
+            in_state(store, connection, each)
+    enqueue(store, connection, 2)
+    enqueue(store, connection, queue="mail", task="other")
+    for queue in (None, "mail", "default"):
+        for task in (None, "other", "shop.send"):
+            wanted = JobFilter(state=state, queue=queue, task=task)
+            listed = connection.run(store.list_jobs(wanted))
+            assert connection.run(store.count_jobs(replace(wanted, limit=1))) == len(listed)
 
 
 def test_get_many(store: Store, connection: Connection) -> None:

@@ -15,6 +15,7 @@ from tests.store.factories import (
     one_of_each,
     open_session,
     rescued,
+    retry_discarded,
     running,
     settle,
     settlement,
@@ -105,7 +106,7 @@ def test_discarded_jobs_with_a_retention(store: Store, connection: Connection) -
         connection.run(store.squeeze())
         connection.run(store.tidy())
     assert connection.run(store.retry([jobs[0].id])) == []
-    assert connection.run(store.retry_discarded(None, None)) == kept
+    assert retry_discarded(store, connection) == kept
     [queue] = connection.run(store.queues())
     assert dict(queue.counts) == {State.AVAILABLE: 2}
 
@@ -114,7 +115,7 @@ def test_a_job_that_comes_back_forgets_its_retention(store: Store, connection: C
     """Retried and discarded again, it stays as long as is said then."""
     session, [job] = running(store, connection)
     settle(store, connection, session, settlement(job, Move.DISCARD, keep=3600.0))
-    assert connection.run(store.retry_discarded("default", None)) == [job.id]
+    assert retry_discarded(store, connection, "default", None) == [job.id]
     [again] = connection.run(store.claim(session, ["default"], 1))
     settle(store, connection, session, settlement(again, Move.DISCARD))
     connection.run(store.tidy())

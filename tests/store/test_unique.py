@@ -20,6 +20,7 @@ from tests.store.factories import (
     open_session,
     record,
     rescued,
+    retry_discarded,
     run_inside,
     settle,
     settlement,
@@ -491,7 +492,7 @@ def test_cancelling_and_deleting(
         assert counts(store, connection) == end
     assert placings(place(store, connection, "a")) == [CREATED]
     session = open_session(store, connection)
-    connection.run(store.retry_discarded(None, None))
+    retry_discarded(store, connection)
     assert len(claim(store, connection, session)) == 1
 
 
@@ -502,7 +503,7 @@ def test_retrying_a_finished_one(store: Store, connection: Connection) -> None:
     settle(store, connection, session, settlement(job, Move.DISCARD))
     [second] = place(store, connection, "a")
     assert connection.run(store.retry([first.job])) == []
-    assert connection.run(store.retry_discarded(None, None)) == []
+    assert retry_discarded(store, connection) == []
     assert states(store, connection, [first.job, second.job]) == [State.DISCARDED, State.AVAILABLE]
     connection.run(store.delete([second.job]))
     assert connection.run(store.retry([first.job])) == [first.job]
@@ -513,6 +514,17 @@ def test_retrying_a_finished_one(store: Store, connection: Connection) -> None:
     assert placings(place(store, connection, "a")) == [CREATED]
 
 
+def test_a_finished_key_is_not_taken_for_another_state(
+    store: Store, connection: Connection
+) -> None:
+    """A unique job that is not in the wanted state does not get its key again."""
+    [first] = place(store, connection, "a")
+    connection.run(store.cancel([first.job]))
+    assert connection.run(store.retry([first.job], only=State.DISCARDED)) == []
+    [second] = place(store, connection, "a")
+    assert second.placing is CREATED
+
+
 def test_retrying_two_of_one_key(store: Store, connection: Connection) -> None:
     """Only one of them comes back: the newer one."""
     jobs: list[JobId] = []
@@ -521,7 +533,7 @@ def test_retrying_two_of_one_key(store: Store, connection: Connection) -> None:
         session, job = run_one(store, connection)
         settle(store, connection, session, settlement(job, Move.DISCARD))
         jobs.append(one.job)
-    assert connection.run(store.retry_discarded(None, None)) == [jobs[1]]
+    assert retry_discarded(store, connection) == [jobs[1]]
     assert counts(store, connection) == {State.AVAILABLE: 1, State.DISCARDED: 1}
 
 

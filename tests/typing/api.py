@@ -12,12 +12,16 @@ from rota import (
     PROVIDED,
     BatchContext,
     BatchTask,
+    Change,
     Context,
     Discard,
     EnqueueCall,
     Enqueued,
+    HeldJob,
     JobHandle,
     JobId,
+    JobRecord,
+    QueueRecord,
     Rota,
     State,
     Task,
@@ -45,6 +49,50 @@ async def send_receipt(order: int, *, locale: str = "en") -> str:
 @rota.task(executor="process")
 def render(path: str, ctx: Context | None = None) -> None:
     """A task that has a context."""
+
+
+@rota.task(retry_on=(TimeoutError, ConnectionError), discard_on=FileNotFoundError)
+def picky() -> None:
+    """A task that says what is retried."""
+
+
+def retrying() -> None:
+    """What is retried are classes of exceptions, as `except` takes them."""
+    assert_type(picky.enqueue(), JobHandle[None])
+    rota.task(retry_on=KeyError)
+    rota.task(retry_on="TimeoutError")  # type: ignore[call-overload]
+    rota.task(discard_on=[OSError])  # type: ignore[call-overload]
+
+
+def looking_and_acting() -> None:
+    """Jobs are found by words, and acted on by these or by what was found."""
+    assert_type(rota.jobs.list(state="discarded", task=double, limit=5), list[JobRecord])
+    assert_type(rota.jobs.iterate(queue=rota.queue("mail")), Iterator[JobRecord])
+    assert_type(rota.jobs.count(state=State.AVAILABLE, conn=object()), int)
+    assert_type(rota.jobs.get([1, double.enqueue(2)]), list[JobRecord])
+    assert_type(rota.jobs.retry(rota.jobs.list()), list[JobId])
+    assert_type(rota.jobs.cancel(queue="mail", limit=None), dict[JobId, State])
+    assert_type(rota.jobs.delete(4711), list[JobId])
+    assert_type(rota.admin.migrate(to=12), list[int])
+    assert_type(rota.admin.queues(), list[QueueRecord])
+    assert_type(rota.admin.workers()[0].jobs, tuple[HeldJob, ...])
+    assert_type(rota.queue("mail").clear(["discarded"]), dict[State, int])
+    rota.jobs.list(colour="red")  # type: ignore[call-arg]
+    rota.jobs.list(state=7)  # type: ignore[arg-type]
+    rota.jobs.get("4711")  # type: ignore[arg-type]
+    rota.jobs.cancel(queue="mail", conn=object())  # type: ignore[call-arg]
+
+
+async def following() -> None:
+    """One object for both loops."""
+    for change in double.enqueue(2).changes():
+        assert_type(change, Change)
+    async for change in rota.job(1).changes(after="1-2"):
+        assert_type(change.record, JobRecord)
+    async for job in rota.jobs.aiterate():
+        assert_type(job, JobRecord)
+    assert_type(await rota.jobs.acancel([1]), dict[JobId, State])
+    rota.job(1).changes(after=7)  # type: ignore[arg-type]
 
 
 def direct_calls() -> None:

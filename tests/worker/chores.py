@@ -92,6 +92,14 @@ def fail(message: str) -> None:
     raise ValueError(message)
 
 
+@rota.task(executor="process", retry_on=OSError, discard_on=FileNotFoundError)
+def pick(kind: str) -> None:
+    """Raise something; a child knows the class, its parent only the name."""
+    if kind == "exit":
+        os._exit(3)
+    raise {"busy": ConnectionError, "gone": FileNotFoundError, "wrong": ValueError}[kind](kind)
+
+
 @rota.task(executor="process")
 def outcome(kind: str, *, by_raising: bool, ctx: Context | None = None) -> Any:
     """End with an outcome, returned or raised; the second attempt just ends."""

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
 
 from rota.app.batch import BatchDecorator, BatchTask, batching
 from rota.app.context import Context
@@ -28,6 +28,7 @@ from rota.database.transaction_block import OwnTransaction
 from rota.events import Event, Events
 from rota.log import Log
 from rota.model.backoff import Backoff, RetryPolicy, check_policy
+from rota.model.chosen import Exceptions, choosing
 from rota.model.durations import seconds
 from rota.model.job import JobId
 from rota.model.limit import Limit
@@ -35,6 +36,10 @@ from rota.model.options import JobOptions, check_name
 from rota.model.queue_settings import Retention
 from rota.model.unique import Unique
 from rota.store.opening import default_url
+
+if TYPE_CHECKING:
+    from rota.app.admin import Admin
+    from rota.app.jobs import Jobs
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -110,6 +115,8 @@ class Rota:
         queue: str = "default",
         priority: int = 0,
         retry: RetryPolicy | None = None,
+        retry_on: Exceptions | None = None,
+        discard_on: Exceptions | None = None,
         max_attempts: int | None = None,
         timeout: float | timedelta | None = None,
         soft_timeout: float | timedelta | None = None,
@@ -132,6 +139,8 @@ class Rota:
         queue: str = "default",
         priority: int = 0,
         retry: RetryPolicy | None = None,
+        retry_on: Exceptions | None = None,
+        discard_on: Exceptions | None = None,
         max_attempts: int | None = None,
         timeout: float | timedelta | None = None,
         soft_timeout: float | timedelta | None = None,
@@ -153,6 +162,8 @@ class Rota:
         queue: str = "default",
         priority: int = 0,
         retry: RetryPolicy | None = None,
+        retry_on: Exceptions | None = None,
+        discard_on: Exceptions | None = None,
         max_attempts: int | None = None,
         timeout: float | timedelta | None = None,
         soft_timeout: float | timedelta | None = None,
@@ -175,6 +186,9 @@ class Rota:
             priority: Smaller first.
             retry: A `Backoff`, or a function of the failed attempt's number and the exception that
                 gives the seconds to wait, or `None` to discard the job.
+            retry_on: A class of exceptions or a tuple of them: these alone are retried, all others
+                discard the job at once.
+            discard_on: Exceptions that discard the job at once, also among those of `retry_on`.
             max_attempts: How often a job is tried; else what the `Backoff` says, else what is said
                 of the queue, else 5.
             timeout: Seconds (or a timedelta) that one attempt may take; else what is said of the
@@ -206,6 +220,7 @@ class Rota:
         policy = check_policy(retry)
         if max_attempts is None and isinstance(policy, Backoff):
             max_attempts = policy.attempts
+        policy = choosing(policy, retry_on, discard_on)
         options = JobOptions(
             queue=queue, priority=priority, max_attempts=max_attempts, timeout=timeout,
             unique=unique, limit=limit, fair=fair, expires=expires,
@@ -279,6 +294,20 @@ class Rota:
     def job(self, job: int) -> JobHandle[Any]:
         """A handle on the job with that id. Nothing is looked up yet."""
         return JobHandle(self.database, self.queues, JobId(job), self.tasks.codec)
+
+    @functools.cached_property
+    def jobs(self) -> "Jobs":
+        """Looking at jobs, and acting on them: list, count, retry, cancel, delete."""
+        from rota.app.jobs import Jobs  # here: most programs only enqueue
+
+        return Jobs(self.database, self.queues)
+
+    @functools.cached_property
+    def admin(self) -> "Admin":
+        """The database's tables, queues and workers."""
+        from rota.app.admin import Admin  # here: most programs only enqueue
+
+        return Admin(self.database)
 
     def transaction(self) -> OwnTransaction:
         """A transaction of Rota's own, for `with` and `async with`."""

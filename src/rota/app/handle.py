@@ -1,7 +1,7 @@
 """A handle on a job: look at it, wait for it, cancel it."""
 
 from collections.abc import Callable, Generator
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rota.app.queues import Queues
 from rota.args import ResultCodec
@@ -13,6 +13,9 @@ from rota.model.job import JobId, JobRecord, possible
 from rota.model.notes import ToldNote, with_notes
 from rota.model.states import State
 from rota.store.operation import Operation
+
+if TYPE_CHECKING:
+    from rota.app.changes import Changes
 
 T = TypeVar("T")
 
@@ -155,6 +158,26 @@ class JobHandle(Generic[T]):
             raise _not_finished(self.id, timeout) from error
         finally:
             waiting.end(wait)
+
+    def changes(self, *, after: str | None = None) -> "Changes":
+        """What becomes of the job, for `for` and `async for`: what is now, each change, its end.
+
+        The last `Change` has the finished record. Changes that come faster than they are taken come
+        together. Leave the loop whenever you like: nothing is left behind.
+
+        Args:
+            after: The `id` of the last change that was seen, as from a `Last-Event-ID`: log lines
+                that were told by then are not told again.
+
+        Raises:
+            JobNotFound: There is no such job, or it went away: it was deleted, or its retention
+                is 0.
+            StoreUnavailable: The database was away for ten seconds; the next step tries again.
+            ConfigError: `after` is no id of a change.
+        """
+        from rota.app.changes import Changes  # here: most programs follow no job
+
+        return Changes(self._database, _possible(self.id), after)
 
     def cancel(self) -> State:
         """Cancel the job; the state it is in afterwards.

@@ -79,7 +79,7 @@ def list_(*, count: int, url: str | None, as_json: bool) -> None:
     from rota.cli.database import database
 
     with database(url) as rota:
-        records = rota.run(rota.store.cron.entries())
+        records = rota.cron.entries()
     if as_json:
         say_json({"entries": [cron_text.details(record, count) for record in records]})
         return
@@ -169,7 +169,9 @@ def change(
         "args": _args(text),
     }  # fmt: skip
     needs_app = text is not None or target is not None
-    with _app(target, url) if needs_app else _on_database(url) as rota:
+    from rota.cli.database import database
+
+    with _app(target, url) if needs_app else database(url) as rota:
         rota.cron.change(name, **options)
     if as_json:
         say_json({"entry": name, "changed": True})
@@ -188,7 +190,9 @@ def remove(*, name: str, url: str | None, as_json: bool) -> None:
     Example:
       rota cron remove nightly
     """
-    with _on_database(url) as rota:
+    from rota.cli.database import database
+
+    with database(url) as rota:
         rota.cron.remove(name)
     if as_json:
         say_json({"entry": name, "removed": True})
@@ -207,7 +211,9 @@ def pause(*, name: str, url: str | None, as_json: bool) -> None:
     Example:
       rota cron pause nightly
     """
-    with _on_database(url) as rota:
+    from rota.cli.database import database
+
+    with database(url) as rota:
         changed = rota.cron.pause(name)
     if as_json:
         say_json({"entry": name, "paused": True, "changed": changed})
@@ -226,7 +232,9 @@ def resume(*, name: str, url: str | None, as_json: bool) -> None:
     Example:
       rota cron resume nightly
     """
-    with _on_database(url) as rota:
+    from rota.cli.database import database
+
+    with database(url) as rota:
         changed = rota.cron.resume(name)
     if as_json:
         say_json({"entry": name, "paused": False, "changed": changed})
@@ -247,7 +255,9 @@ def run(*, name: str, url: str | None, as_json: bool) -> None:
     Example:
       rota cron run nightly
     """
-    with _on_database(url) as rota:
+    from rota.cli.database import database
+
+    with database(url) as rota:
         job = rota.cron.run(name)
     if as_json:
         say_json({"entry": name, "job": job.id, "placing": job.placing.value})
@@ -261,17 +271,6 @@ def run(*, name: str, url: str | None, as_json: bool) -> None:
 
 
 # What the commands share ------------------------------------------------------------------------
-
-
-@contextmanager
-def _on_database(url: str | None) -> Iterator["Rota"]:
-    """An app without tasks on the database that `--url` names."""
-    from rota import Rota
-    from rota.cli.database import database
-    from rota.store.opening import default_url
-
-    with database(url), Rota(url or default_url()) as rota:
-        yield rota
 
 
 @contextmanager

@@ -5,47 +5,19 @@ Nothing is created: a mistyped path must not leave an empty database behind.
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TypeVar
 
+from rota import Rota
 from rota.errors import SchemaMissing
 from rota.model.job import QueueRecord
-from rota.store import migrate
 from rota.store.connections import Connection
 from rota.store.opening import default_url, open_store
-from rota.store.operation import Operation
 from rota.store.protocol import Store
 from rota.terminal.exits import Failure
 
-T = TypeVar("T")
-
-
-class Database:
-    """A store whose tables are as this Rota needs them, and a connection to it."""
-
-    def __init__(self, store: Store, connection: Connection) -> None:
-        self.store = store
-        self._connection = connection
-
-    def run(self, operation: Operation[T]) -> T:
-        """Run an operation of the store."""
-        return self._connection.run(operation)
-
-    def queue(self, name: str, default: QueueRecord | None = None) -> QueueRecord:
-        """The queue of that name.
-
-        Raises:
-            Failure: There is none, and no default.
-        """
-        found = {record.name: record for record in self.run(self.store.queues())}
-        if (record := found.get(name, default)) is None:
-            message = f"there is no queue named {name}; `rota queues list` lists the queues"
-            raise Failure(message)
-        return record
-
 
 @contextmanager
-def database(url: str | None) -> Iterator[Database]:
-    """Open the database that `--url` names.
+def database(url: str | None) -> Iterator[Rota]:
+    """An app without tasks on the database that `--url` names.
 
     Raises:
         ConfigError: The URL cannot be used.
@@ -53,10 +25,23 @@ def database(url: str | None) -> Iterator[Database]:
         StoreUnavailable: The database cannot be reached.
         SchemaMissing: There is no such file, or it has no tables; likewise the other schema errors.
     """
-    with connected(url) as (store, connection):
-        must_exist(store)
-        migrate.check(store, connection)
-        yield Database(store, connection)
+    with Rota(url or default_url()) as rota:
+        must_exist(rota.database.store)
+        rota.database.ready(make=False)
+        yield rota
+
+
+def queue_record(rota: Rota, name: str, default: QueueRecord | None = None) -> QueueRecord:
+    """The queue of that name.
+
+    Raises:
+        Failure: There is none, and no default.
+    """
+    found = {record.name: record for record in rota.admin.queues()}
+    if (record := found.get(name, default)) is None:
+        message = f"there is no queue named {name}; `rota queues list` lists the queues"
+        raise Failure(message)
+    return record
 
 
 @contextmanager

@@ -1,20 +1,15 @@
 """`rota jobs`: look at jobs, and act on them."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING
 
 import click
 
 from rota.cli.options import Name, ids_argument, url_option
 from rota.cli.watch import watch
-from rota.model.job import JobFilter, JobId
-from rota.model.notes import with_notes
+from rota.model.job import LARGEST_ID, JobId
 from rota.model.states import State
 from rota.terminal.exits import FAILED, complain
 from rota.terminal.output import json_option, say, say_json, table
-
-if TYPE_CHECKING:
-    from rota.cli.database import Database
 
 DEFAULT_LIMIT = 50
 
@@ -50,6 +45,12 @@ def jobs() -> None:
     show_default=True,
     help="At most so many jobs.",
 )
+@click.option(
+    "--after",
+    metavar="ID",
+    type=click.IntRange(1, LARGEST_ID),
+    help="Only jobs that are older than this one: the next page.",
+)
 @url_option
 @json_option
 def list_(
@@ -59,6 +60,7 @@ def list_(
     task: str | None,
     subject: str | None,
     limit: int,
+    after: int | None,
     url: str | None,
     as_json: bool,
 ) -> None:
@@ -72,14 +74,11 @@ def list_(
     """
     from rota.cli import job_text
     from rota.cli.database import database
-    from rota.model.keys import storable
 
-    if subject is not None and not (subject and storable(subject)):
-        message = "--subject: give a unique key such as order:42, or order:* for many"
-        raise click.UsageError(message)
-    wanted = JobFilter(None if state is None else State(state), queue, task, limit, subject)
     with database(url) as rota:
-        records = rota.run(rota.store.list_jobs(wanted))
+        records = rota.jobs.list(
+            state=state, queue=queue, task=task, subject=subject, limit=limit, after=after
+        )
     if as_json:
         say_json({"jobs": [job_text.summary(job) for job in records]})
         return
@@ -90,7 +89,7 @@ def list_(
         rows = [job_text.subject_row(job) for job in records]
         table(job_text.SUBJECT_HEADINGS, rows, nothing=nothing)
     if len(records) == limit:
-        click.echo(f"(the newest {limit}; more with --limit)", err=True)
+        click.echo(f"({limit} jobs; more with --limit, or --after {records[-1].id})", err=True)
 
 
 @jobs.command()
@@ -109,9 +108,7 @@ def show(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
 
     wanted = _ids(ids)
     with database(url) as rota:
-        records = rota.run(rota.store.get(wanted))
-        notes = rota.run(rota.store.notes([job.id for job in records]))
-    records = [with_notes(job, notes.get(job.id, ())) for job in records]
+        records = rota.jobs.get(wanted)
     missing = _without(wanted, (job.id for job in records))
     if as_json:
         say_json({"jobs": [job_text.details(job) for job in records], "missing": missing})
@@ -172,11 +169,11 @@ def retry(
     wanted = _ids(ids)
     with database(url) as rota:
         if all_discarded:
-            done = rota.run(rota.store.retry_discarded(queue, task))
+            done = rota.jobs.retry(state=State.DISCARDED, queue=queue, task=task, limit=None)
             found, keys = {}, {}
         else:
-            done = rota.run(rota.store.retry(wanted))
-            left = rota.run(rota.store.get(_without(wanted, done)))
+            done = rota.jobs.retry(wanted)
+            left = rota.jobs.get(_without(wanted, done))
             found = {job.id: job.state for job in left}
             keys = {job.id: job.unique_key for job in left if job.state.finished}
     # Jobs that are available already are where they should be.
@@ -214,7 +211,7 @@ def cancel(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
 
     wanted = _ids(ids)
     with database(url) as rota:
-        found = rota.run(rota.store.cancel(wanted))
+        found = rota.jobs.cancel(wanted)
     missing = _without(wanted, found)
     kept = {
         job: state
@@ -244,8 +241,8 @@ def delete(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
 
     wanted = _ids(ids)
     with database(url) as rota:
-        done = rota.run(rota.store.delete(wanted))
-        kept = _states(rota, _without(wanted, done))
+        done = rota.jobs.delete(wanted)
+        kept = {job.id: job.state for job in rota.jobs.get(_without(wanted, done))}
     missing = _without(wanted, [*done, *kept])
     if as_json:
         say_json({"deleted": sorted(done), "unchanged": _texts(kept), "missing": missing})
@@ -269,10 +266,6 @@ def _without(wanted: Iterable[JobId], done: Iterable[JobId]) -> list[JobId]:
 
 def _in(found: Mapping[JobId, State], wanted: State) -> list[JobId]:
     return [job for job, state in found.items() if state is wanted]
-
-
-def _states(rota: "Database", jobs: list[JobId]) -> dict[JobId, State]:
-    return {job.id: job.state for job in rota.run(rota.store.get(jobs))} if jobs else {}
 
 
 def _texts(found: Mapping[JobId, State]) -> dict[str, str]:

@@ -17,6 +17,9 @@ COMMANDS = {
     "migrate": Lazy("rota.cli.migrate:migrate", "Bring the database's tables up to date."),
     "jobs": Lazy("rota.cli.jobs:jobs", "List, show, watch, retry, cancel and delete jobs."),
     "queues": Lazy("rota.cli.queues:queues", "List, pause, resume, set up and clear queues."),
+    "workers": Lazy(
+        "rota.cli.workers:workers", "List the workers, and what runs there since when."
+    ),
     "cron": Lazy("rota.cli.cron:cron", "List cron entries; add, change, pause and run them."),
     "top": Lazy("rota.cli.top:top", "Watch queues, rates and workers live."),
     "doctor": Lazy(

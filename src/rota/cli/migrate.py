@@ -26,30 +26,26 @@ def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
       rota migrate --url postgresql:///shop
       rota migrate --dry-run > rota.sql && psql -f rota.sql shop
     """
-    from rota.cli.database import connected
-    from rota.store import migrate as migrating
+    from rota import Rota
     from rota.store.opening import default_url
     from rota.store.url import shown
 
     address = harmless(shown(url or default_url()))
-    with connected(url) as (store, connection):
-        newest = max(store.migrations())
-        missing = dry_run and store.missing_file() is not None
-        before = 0 if missing else migrating.version_of(store, connection)
+    with Rota(url or default_url()) as rota:
+        before = rota.admin.version()
         if dry_run:
-            _show(address, before, migrating.scripts(store, before), as_json=as_json)
+            _show(address, before, rota.admin.pending(), as_json=as_json)
             return
-        applied = migrating.migrate(store, connection, waiting=_say_waiting)
+        applied = rota.admin.migrate(waiting=_say_waiting)
+    version = max([before, *applied])
     if as_json:
-        say_json(
-            {"url": address, "from": before, "version": max(before, newest), "applied": applied}
-        )
+        say_json({"url": address, "from": before, "version": version, "applied": applied})
     elif not applied:
-        say(f"{address} is up to date (version {max(before, newest)})")
+        say(f"{address} is up to date (version {version})")
     elif before == 0:
-        say(f"{address} has Rota's tables now (version {newest})", fg="green")
+        say(f"{address} has Rota's tables now (version {version})", fg="green")
     else:
-        say(f"{address} went from version {before} to {newest}", fg="green")
+        say(f"{address} went from version {before} to {version}", fg="green")
 
 
 def _say_waiting() -> None:

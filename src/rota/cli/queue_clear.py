@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rota.app.queue_handle import WAITING
 from rota.cli.options import Name, url_option
 from rota.model.job import JobId
 from rota.model.states import State
@@ -12,13 +13,7 @@ from rota.terminal.exits import FAILED, USAGE, Failure
 from rota.terminal.output import harmless, json_option, say, say_json
 
 if TYPE_CHECKING:
-    from rota.cli.database import Database
-
-BATCH = 1_000
-"""Jobs per transaction."""
-
-WAITING = (State.SCHEDULED, State.AVAILABLE, State.RETRYABLE)
-"""The states that are cleared by default: of jobs that have yet to run."""
+    from rota import QueueHandle
 
 DELETABLE: list[State] = [state for state in State if state is not State.RUNNING]
 
@@ -73,18 +68,18 @@ def clear(
       rota queues clear mail
       rota queues clear mail --state discarded,cancelled --yes
     """
-    from rota.cli.database import database
+    from rota.cli.database import database, queue_record
 
     named = {state for some in states for state in some} or set(WAITING)
     wanted = [state for state in State if state in named]
     with database(url) as rota:
-        until = rota.run(rota.store.last_job())
-        record = rota.queue(name)
+        until = rota.database.run(rota.database.store.last_job())
+        record = queue_record(rota, name)
         counts = {state: record.counts[state] for state in wanted if record.counts.get(state)}
         if counts and not yes:
             _ask(name, counts, record.counts.get(State.RUNNING, 0))
-        deleted = _delete(rota, name, counts, until)
-        running = rota.queue(name).counts.get(State.RUNNING, 0)
+        deleted = _delete(rota.queue(name), counts, until)
+        running = queue_record(rota, name).counts.get(State.RUNNING, 0)
     if as_json:
         gone = {state.value: deleted.get(state, 0) for state in wanted}
         say_json({"queue": name, "deleted": gone, "running": running})
@@ -128,25 +123,20 @@ def can_ask() -> bool:
     return sys.stdin.isatty()
 
 
-def _delete(
-    rota: "Database", name: str, counts: dict[State, int], until: JobId
-) -> dict[State, int]:
+def _delete(queue: "QueueHandle", counts: dict[State, int], until: JobId) -> dict[State, int]:
     """Delete in batches with a progress bar; returns the numbers of deleted jobs."""
     from rota.terminal.bar import bar
 
-    deleted = dict.fromkeys(counts, 0)
+    begun: set[State] = set()
     with bar() as progress:
-        for state, total in counts.items():
-            progress.begin(state.value, total)
-            last: JobId | None = JobId(0)
-            while last is not None:
-                batch = rota.run(
-                    rota.store.clear(name, state, after=last, until=until, limit=BATCH)
-                )
-                deleted[state] += batch.deleted
-                last = batch.last
-                progress.at(deleted[state])
-    return deleted
+
+        def tell(state: State, deleted: int) -> None:
+            if state not in begun:
+                begun.add(state)
+                progress.begin(state.value, counts[state])
+            progress.at(deleted)
+
+        return queue.clear(counts, until=until, told=tell)
 
 
 def _listed(counts: dict[State, int]) -> str:

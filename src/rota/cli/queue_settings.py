@@ -120,19 +120,15 @@ def set_(
     """
     from rota.cli.database import database
 
-    named = {"max_attempts": max_attempts, "timeout": timeout, "concurrency": concurrency}
-    changes: dict[str, float | None] = {
-        key: value for key, value in named.items() if value is not None
-    }
-    for keep in keeps:
-        changes |= keep
-    if not changes:
+    kept = {state: keep for some in keeps for state, keep in some.items()}
+    if not kept and (max_attempts, timeout, concurrency) == (None, None, None):
         message = "say what to set: --retention, --max-attempts, --timeout or --concurrency"
         raise click.UsageError(message)
-    NOTHING.using(changes)  # raises for values that cannot be
     with database(url) as rota:
-        new = name not in {record.name for record in rota.run(rota.store.queues())}
-        settings = rota.run(rota.store.set_queue(name, changes))
+        new = name not in {record.name for record in rota.admin.queues()}
+        settings = rota.queue(name).set(
+            retention=kept, max_attempts=max_attempts, timeout=timeout, concurrency=concurrency
+        )
     _tell(name, settings, as_json=as_json, new=new)
 
 
@@ -154,12 +150,11 @@ def unset(
       rota queues unset mail timeout concurrency
       rota queues unset mail
     """
-    from rota.cli.database import database
+    from rota.cli.database import database, queue_record
 
     with database(url) as rota:
-        rota.queue(name)
-        names = [field for fields in settings for field in fields] or list(NAMES)
-        left = rota.run(rota.store.set_queue(name, dict.fromkeys(names)))
+        queue_record(rota, name)
+        left = rota.queue(name).unset(*(field for fields in settings for field in fields))
     _tell(name, left, as_json=as_json)
 
 
@@ -178,7 +173,7 @@ def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
       rota queues show mail
       rota queues show mail --app shop.tasks:rota
     """
-    from rota.cli.database import database
+    from rota.cli.database import database, queue_record
 
     layers = {"set": NOTHING, "code": NOTHING, "default": QueueSettings()}
     declared = False
@@ -193,8 +188,8 @@ def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
         {"max_attempts": MAX_ATTEMPTS, "discarded": FOREVER}
     )
     with database(url) as rota:
-        record = rota.queue(name, QueueRecord(name, paused=False) if declared else None)
-        layers["set"] = rota.run(rota.store.queue_settings()).get(name, NOTHING)
+        record = queue_record(rota, name, QueueRecord(name, paused=False) if declared else None)
+        layers["set"] = rota.queue(name).settings()
     layer_of = sources(layers)
     if as_json:
         say_json(

@@ -50,7 +50,7 @@ def list_(
     from rota.cli.database import database
 
     with database(url) as rota:
-        records = rota.run(rota.store.queues())
+        records = rota.admin.queues()
     records = [record for record in records if queue in {None, record.name}]
     if state is not None:
         records = [record for record in records if record.counts.get(State(state))]
@@ -95,8 +95,8 @@ def pause(*, name: str, url: str | None, as_json: bool) -> None:
     from rota.cli.database import database
 
     with database(url) as rota:
-        known = name in {record.name for record in rota.run(rota.store.queues())}
-        changed = rota.run(rota.store.pause(name))
+        known = name in {record.name for record in rota.admin.queues()}
+        changed = rota.queue(name).pause()
     if as_json:
         say_json({"queue": name, "paused": True, "changed": changed})
     elif not changed:
@@ -116,11 +116,11 @@ def resume(*, name: str, url: str | None, as_json: bool) -> None:
     Example:
       rota queues resume mail
     """
-    from rota.cli.database import database
+    from rota.cli.database import database, queue_record
 
     with database(url) as rota:
-        rota.queue(name)
-        changed = rota.run(rota.store.resume(name))
+        queue_record(rota, name)
+        changed = rota.queue(name).resume()
     if as_json:
         say_json({"queue": name, "paused": False, "changed": changed})
     elif changed:

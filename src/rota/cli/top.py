@@ -90,7 +90,8 @@ def _watch(url: str | None, every: float) -> None:
 
 
 def _print_once(url: str | None, every: float, *, as_json: bool) -> None:
-    from rota.cli.database import Database, database
+    from rota import Rota
+    from rota.cli.database import database
     from rota.store.opening import default_url
     from rota.store.url import shown
     from rota.top.history import History
@@ -99,13 +100,13 @@ def _print_once(url: str | None, every: float, *, as_json: bool) -> None:
 
     history = History()
 
-    def looked(rota: Database, product: str) -> Snapshot:
-        snapshot = look(rota.store, rota, product)
+    def looked(rota: Rota, product: str) -> Snapshot:
+        snapshot = look(rota.database.store, rota.database, product)
         history.add(snapshot.moment, snapshot.queues)
         return snapshot
 
     with database(url) as rota:
-        product = rota.run(rota.store.product())
+        product = rota.database.run(rota.database.store.product())
         looked(rota, product)
         threading.Event().wait(every)
         snapshot = looked(rota, product)

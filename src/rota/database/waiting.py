@@ -4,6 +4,9 @@ The thread exists only while the app waits for a job, and a moment longer. It he
 have ended, and looks for these alone. What it may not have heard of, because the job ended in the
 moment it began to listen, or notifications do not arrive, it finds by looking now and then: soon
 after the wait has begun, then ever more rarely, down to once a second for all waits together.
+
+To follow a job is to wait for any change of it. All that follow jobs in an app look at the same moments, in
+two statements for all these jobs, so that a thousand cost the server hardly more than one.
 """
 
 import logging
@@ -15,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from rota.errors import JobNotFound, RotaError, StoreUnavailable
 from rota.model.job import LARGEST_ID, JobId, JobRecord, possible
+from rota.model.notes import with_notes
 
 if TYPE_CHECKING:
     from rota.store.connections import Listener
@@ -27,6 +31,12 @@ SHORTEST = 0.02
 
 LONGEST = 1.0
 """Seconds between two looks at the most."""
+
+PACE = 0.5
+"""Seconds between two looks at jobs that are followed; handlers' notes are stored about once a second."""
+
+SOONEST = 0.1
+"""Seconds without a look at a job that is followed, after one, whatever is heard: on SQLite each commit is."""
 
 LINGER = 1.0
 """Seconds for which the thread listens on after the last wait."""
@@ -42,7 +52,7 @@ PATIENCE = 10.0
 class Wait:
     """A wait for one job. `ended` becomes its record, or an error."""
 
-    __slots__ = ("due", "ended", "job", "pause")
+    __slots__ = ("due", "ended", "job", "pause", "soonest")
 
     def __init__(self, job: JobId) -> None:
         from concurrent.futures import Future  # here: most programs never wait
@@ -53,6 +63,27 @@ class Wait:
         self.ended.set_running_or_notify_cancel()
         self.due = 0.0
         self.pause = SHORTEST
+        self.soonest = 0.0
+
+
+class Following(Wait):
+    """A wait for a job that is other than it is `known` to be. `ended` gets its notes, too.
+
+    `looked` is when it was known to be so.
+    """
+
+    __slots__ = ("known",)
+
+    def __init__(self, job: JobId, known: JobRecord | None, looked: float | None) -> None:
+        super().__init__(job)
+        self.known = known
+        if looked is not None:
+            self.rest(looked)
+
+    def rest(self, looked: float) -> None:
+        """Look again at the next of the moments at which all look that follow jobs."""
+        self.due = (looked // PACE + 1) * PACE
+        self.soonest = looked + SOONEST
 
 
 class Waiting:
@@ -70,12 +101,22 @@ class Waiting:
     def begin(self, job: JobId) -> Wait:
         """Wait for a job from now on; `end` it, whatever happens."""
         wait = Wait(job)
+        self._begin(wait)
+        return wait
+
+    def follow(self, job: JobId, known: JobRecord | None, looked: float | None) -> Following:
+        """Wait for a change of a job from now on; `end` it, whatever happens."""
+        wait = Following(job, known, looked)
+        self._begin(wait)
+        return wait
+
+    def _begin(self, wait: Wait) -> None:
         with self._lock:
             if self._pid != os.getpid():
                 # Threads do not come along into a forked process, nor do the waits.
                 self._waits, self._listener, self._pid = {}, None, os.getpid()
             self._closed = False
-            self._waits.setdefault(job, []).append(wait)
+            self._waits.setdefault(wait.job, []).append(wait)
             if self._listener is None:
                 self._listener = self._store.listener()
                 self._thread = threading.Thread(
@@ -84,7 +125,6 @@ class Waiting:
                 self._thread.start()
             else:
                 self._listener.wake()
-        return wait
 
     def end(self, wait: Wait) -> None:
         """Wait no more."""
@@ -151,33 +191,47 @@ class Waiting:
         if next_due > now:
             self._hurry(listener.wait(next_due - now))
             return
-        due = {wait.job for wait in waits if wait.due <= now}
-        records = listener.connection.run(self._store.get(sorted(due)))
-        self._tell(due, {record.id: record for record in records})
+        due = [wait for wait in waits if wait.due <= now]
+        records = listener.connection.run(self._store.get(sorted({wait.job for wait in due})))
+        followed = sorted({wait.job for wait in due if isinstance(wait, Following)})
+        # After the jobs: if one has ended, its notes are complete.
+        notes = listener.connection.run(self._store.notes(followed)) if followed else {}
+        found = {record.id: with_notes(record, notes.get(record.id, ())) for record in records}
+        self._tell({wait.job for wait in due}, found, frozenset(followed))
 
     def _hurry(self, jobs: Collection[JobId] | None) -> None:
         """Look at these jobs now; at all of them, if `None`."""
         with self._lock:
             for job in self._waits if jobs is None else self._waits.keys() & set(jobs):
                 for wait in self._waits[job]:
-                    wait.due = 0.0
+                    wait.due = min(wait.due, wait.soonest)
 
-    def _tell(self, due: Collection[JobId], records: dict[JobId, JobRecord]) -> None:
-        """End the waits whose job has ended, or is gone; the others look again later."""
+    def _tell(
+        self, due: Collection[JobId], records: dict[JobId, JobRecord], followed: Collection[JobId]
+    ) -> None:
+        """End the waits whose job has ended, or is gone, or has changed; the others look again later.
+
+        `followed`: of which jobs the records have their notes.
+        """
         now = time.monotonic()
         with self._lock:
             for job in due:
                 record = records.get(job)
-                if record is not None and not record.state.finished:
-                    for wait in self._waits.get(job, ()):
-                        wait.due = now + wait.pause
-                        wait.pause = min(2 * wait.pause, LONGEST)
-                    continue
+                left: list[Wait] = []
                 for wait in self._waits.pop(job, ()):
                     if record is None:
                         wait.ended.set_exception(not_found(job))
-                    else:
+                    elif isinstance(wait, Following) and job not in followed:
+                        left.append(wait)  # it began meanwhile
+                    elif record.state.finished or (
+                        isinstance(wait, Following) and record != wait.known
+                    ):
                         wait.ended.set_result(record)
+                    else:
+                        left.append(wait)
+                        _later(wait, now)
+                if left:
+                    self._waits[job] = left
 
     def _fail(self, error: Exception) -> None:
         """End all waits with this error."""
@@ -185,6 +239,14 @@ class Waiting:
             waits, self._waits = self._waits, {}
         for wait in (wait for those in waits.values() for wait in those):
             wait.ended.set_exception(error)
+
+
+def _later(wait: Wait, now: float) -> None:
+    if isinstance(wait, Following):
+        wait.rest(now)
+        return
+    wait.due = now + wait.pause
+    wait.pause = min(2 * wait.pause, LONGEST)
 
 
 def not_found(job: JobId) -> JobNotFound:

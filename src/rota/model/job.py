@@ -216,6 +216,7 @@ class JobRecord:
 class JobFilter:
     """Which jobs a listing shows; `None` means any. `limit` bounds the answer.
 
+    A listing begins with the newest job, or with the one that follows `after`: the last one of the page before.
     `subject` is a unique key, or the beginning of some, with a `*` behind it.
     """
 
@@ -224,6 +225,12 @@ class JobFilter:
     task: str | None = None
     limit: int = 50
     subject: str | None = None
+    after: JobId | None = None
+
+    @property
+    def until(self) -> int:
+        """The highest id that is listed."""
+        return LARGEST_ID if self.after is None else self.after - 1
 
     @property
     def subjects(self) -> tuple[str, str] | None:

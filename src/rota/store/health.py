@@ -7,7 +7,7 @@ the database does not know, or does not show to this role.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rota.model.job import JobId
 
@@ -66,6 +66,17 @@ class SessionFacts:
     leased: int
     oldest_lease: float | None
     open: float = 0.0
+
+
+class HeldFacts(NamedTuple):
+    """A job that a worker holds: which attempt it is, and for how many seconds, if that is noted."""
+
+    session: int
+    job: JobId
+    task: str
+    queue: str
+    attempt: int
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 
-from rota.errors import SchemaMissing, SchemaOutdated, SchemaTooNew, StoreUnavailable
+from rota.errors import ConfigError, SchemaMissing, SchemaOutdated, SchemaTooNew, StoreUnavailable
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 
@@ -103,10 +103,11 @@ def migrate(
     store: Store,
     connection: Connection,
     *,
+    to: int | None = None,
     patience: float = PATIENCE,
     waiting: Callable[[], None] = lambda: None,
 ) -> list[int]:
-    """Apply what is pending; the versions that were applied.
+    """Apply what is pending, up to the version `to`; the versions that were applied.
 
     Where others use the tables, it tries again for so many seconds; `waiting` is called once, when
     that begins.
@@ -116,12 +117,13 @@ def migrate(
         SchemaIncomplete: There are tables, and their version is missing.
         SchemaTooNew: A newer Rota has taken away what this Rota uses.
         SchemaOutdated: The database is so old that this Rota does not know the way any more.
+        ConfigError: There is no way to the version `to`.
     """
     there = version_of(store, connection)
     applied = []
     until = time.monotonic() + patience
     told = False
-    for version, sql in steps(store, there).items():
+    for version, sql in _way(store, there, to).items():
         while not connection.run(store.migrate(version, sql, after=there)):
             if time.monotonic() >= until:
                 raise StoreUnavailable(_in_use(version, there, patience))
@@ -131,6 +133,18 @@ def migrate(
             time.sleep(PAUSE)
         applied.append(there := version)
     return applied
+
+
+def _way(store: Store, there: int, to: int | None) -> Mapping[int, str]:
+    waiting = steps(store, there)
+    if to is None or to == there or to in waiting:
+        return {version: sql for version, sql in waiting.items() if to is None or version <= to}
+    known = ", ".join(map(str, waiting)) or "none"
+    message = (
+        f"migrate(to={to!r}): no step leads there from version {there} of the tables; the versions "
+        f"that this Rota can bring them to are: {known}"
+    )
+    raise ConfigError(message)
 
 
 def scripts(store: Store, version: int) -> dict[int, str]:

@@ -36,7 +36,7 @@ from rota.store.operation import Operation
 
 if TYPE_CHECKING:
     from rota.store.cron import Cron
-    from rota.store.health import Facts, HorizonFacts, LaneFacts, SessionFacts
+    from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.supervision import Supervision
 
 
@@ -91,11 +91,22 @@ class Store(Connections, Protocol):
         ...
 
     def list_jobs(self, wanted: JobFilter) -> Operation[list[JobRecord]]:
-        """The newest jobs first, at most `wanted.limit` of them."""
+        """The newest jobs first, at most `wanted.limit` of them.
+
+        Fewer: there are no more.
+        """
+        ...
+
+    def count_jobs(self, wanted: JobFilter) -> Operation[int]:
+        """How many such jobs there are; reads them, where `queues` only adds up. No limit counts."""
         ...
 
     def cancel(
-        self, jobs: Sequence[JobId], keep: Mapping[str, float] | None = None
+        self,
+        jobs: Sequence[JobId],
+        keep: Mapping[str, float] | None = None,
+        *,
+        only: State | None = None,
     ) -> Operation[dict[JobId, State]]:
         """Cancel jobs that have not started, ask running ones to stop.
 
@@ -103,19 +114,20 @@ class Store(Connections, Protocol):
         single queues (in seconds), else a day; for a minute at the least. Returns the state of each
         job it found afterwards: `cancelled`, or `running` where the request now waits for the
         worker, or the finished state in which the job was anyway.
+
+        `only`: those alone that are in this state just then, and no others are in the answer.
         """
         ...
 
-    def retry(self, jobs: Sequence[JobId]) -> Operation[list[JobId]]:
-        """Make jobs available now, with all their attempts: finished ones and waiting ones."""
+    def retry(self, jobs: Sequence[JobId], *, only: State | None = None) -> Operation[list[JobId]]:
+        """Make jobs available now, with all their attempts: finished ones and waiting ones.
+
+        `only`: those alone that are in this state just then.
+        """
         ...
 
-    def retry_discarded(self, queue: str | None, task: str | None) -> Operation[list[JobId]]:
-        """Make every discarded job (of a queue, of a task) available again."""
-        ...
-
-    def delete(self, jobs: Sequence[JobId]) -> Operation[list[JobId]]:
-        """Remove jobs that are not running, and all that is known of them."""
+    def delete(self, jobs: Sequence[JobId], *, only: State | None = None) -> Operation[list[JobId]]:
+        """Remove jobs that are not running, and all that is known of them; `only` as in `retry`."""
         ...
 
     def queues(self) -> Operation[list[QueueRecord]]:
@@ -321,6 +333,13 @@ class Store(Connections, Protocol):
 
     def workers(self) -> "Operation[list[SessionFacts]]":
         """The workers that have not closed their sessions, dead ones too until they are rescued."""
+        ...
+
+    def held(self, limit: int) -> "Operation[list[HeldFacts]]":
+        """The jobs that workers hold, up to `limit` of each, those first that it has had the longest.
+
+        They run, or are about to.
+        """
         ...
 
     def horizon(self) -> "Operation[HorizonFacts]":

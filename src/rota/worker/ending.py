@@ -9,7 +9,7 @@ from rota.errors import ArgsError
 from rota.model.job import ClaimedJob
 from rota.model.settlement import Settlement, completed, decide
 from rota.outcome import Discard, Outcome
-from rota.worker.executors.process import UnstorableResult
+from rota.worker.executors.process import Hopeless, UnstorableResult
 
 
 def returned(
@@ -37,12 +37,17 @@ def failed(job: ClaimedJob, task: Task[..., Any, Any], error: BaseException) -> 
     if isinstance(error, UnstorableResult):
         error = _unstorable(error)
     keep = task.keeps[job.queue].discarded
-    return decide(job, error, task.retry, keep, now=datetime.now(UTC))
+    policy = _never if isinstance(error, Hopeless) else task.retry
+    return decide(job, error, policy, keep, now=datetime.now(UTC))
 
 
 def too_long(job: ClaimedJob) -> TimeoutError:
     """The error of a run whose time is up."""
     return TimeoutError(f"the attempt took longer than {job.timeout} seconds")
+
+
+def _never(attempt: int, error: BaseException) -> None:
+    """The retry policy of what is not retried."""
 
 
 def _unstorable(error: Exception) -> Discard:

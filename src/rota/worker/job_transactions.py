@@ -13,6 +13,7 @@ from rota.app.app import Rota
 from rota.app.job_transaction import Completion, JobTransaction, Stage
 from rota.app.task import Task
 from rota.errors import LeaseLost
+from rota.model.chosen import unchosen
 from rota.model.job import ClaimedJob, JobId, LeaseId
 from rota.model.notes import Notes
 from rota.model.settlement import Settlement, decide
@@ -99,7 +100,7 @@ class JobTransactions:
             return None
         if settlement is None or settlement.move is Move.COMPLETE:
             lost = RolledBack("the transaction that was to complete the job was rolled back")
-            settlement = decide(job, lost, task.retry, now=datetime.now(UTC))
+            settlement = decide(job, lost, unchosen(task.retry), now=datetime.now(UTC))
         self._switchboard.leave_in_doubt(job, completion, settlement._replace(lease=lease))
         return None
 

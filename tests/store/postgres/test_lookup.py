@@ -2,7 +2,7 @@
 
 import pytest
 
-from rota.model.job import JobFilter, Keys, Order
+from rota.model.job import JobFilter, JobId, Keys, Order
 from rota.model.states import State
 from rota.model.unique import Unique
 from tests.store.factories import spec_of, until
@@ -20,6 +20,25 @@ def test_a_list_shows_one_moment(db: Database) -> None:
     assert db.settle(session, db.claim(session), keep=KEEP) == []
     third.rollback()
     assert [(listed.id, listed.state) for listed in listing.result()] == [(job, State.AVAILABLE)]
+
+
+def test_pages_of_transactions_that_overlap(db: Database) -> None:
+    """A page ends with its oldest job, also where that came with an older transaction than newer jobs."""
+    late = db.bare()
+    early = db.enqueue(2, conn=late)
+    between = db.enqueue(2)
+    last = db.enqueue(2, conn=late)
+    late.commit()
+    wanted = [*early, *between, *last][::-1]
+    for size in range(1, 7):
+        found: list[JobId] = []
+        while page := db.own.run(
+            db.store.list_jobs(
+                JobFilter(State.AVAILABLE, limit=size, after=found[-1] if found else None)
+            )
+        ):
+            found += [job.id for job in page]
+        assert found == wanted, f"in pages of {size}"
 
 
 @pytest.mark.parametrize("moment", ["20000-01-01 00:00+00", "9999-12-31 23:00+00", "0044-03-15 BC"])

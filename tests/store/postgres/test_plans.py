@@ -226,6 +226,17 @@ def test_the_look(filled: Database) -> None:
     assert rows_read(plan, "timer") <= 8
 
 
+def test_a_page_of_available_jobs(filled: Database) -> None:
+    """It begins where the page before ended, and reads as many jobs as it lists."""
+    middle = filled.one("SELECT (min(id) + max(id)) / 2 FROM rota.log")
+    raw = filled.bare(autocommit=True)
+    begin(raw, Begin.SNAPSHOT)
+    page = lookup.LIST_AVAILABLE_FROM(queue=None, task=None, size=LIMIT, first_id=1, until=middle)
+    plan = explained(raw, page)
+    assert len(scans(plan, "log_")) >= 4
+    assert rows_read(plan, "log_") <= 2 * LIMIT
+
+
 @pytest.mark.parametrize("size", [LIMIT, 5000])
 def test_staging(filled: Database, size: int) -> None:
     """Staging looks at due jobs alone, though many others wait behind them."""

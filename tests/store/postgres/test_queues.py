@@ -6,7 +6,7 @@ from rota.model.job import Cleared, JobId
 from rota.model.states import Move, State
 from rota.store.postgres import clear, enqueue, tidy
 from rota.store.postgres.failures import LockTimeout
-from tests.store.factories import until
+from tests.store.factories import retry_discarded, until
 from tests.store.postgres.counting import right, squeeze
 from tests.store.postgres.database import Database, Raw, buffers, ids
 
@@ -109,7 +109,7 @@ def test_pruning_under_a_held_snapshot(db: Database, held: Raw) -> None:
     assert right(db)
     squeeze(db)
     assert right(db)
-    assert db.own.run(db.store.retry_discarded(None, None)) == kept
+    assert retry_discarded(db.store, db.own) == kept
 
 
 def test_pruning_waits_for_nobody(db: Database) -> None:

@@ -85,7 +85,7 @@ class RotaStore(Strategy):
     def counts(self) -> Mapping[str, Callable[[], object]]:
         return {
             # What the command asks; without the time that a program takes to start.
-            "counters": lambda: self.app.database.run(self.app.database.store.queues()),
+            "counters": self.app.admin.queues,
             "counters, by the command": self.left,
         }
 

@@ -42,11 +42,11 @@ def clear(queue: str, state: State, *, after: JobId, until: JobId, limit: int) -
     if state in WAITING:
         found = yield CLEAR_TIMER(**params, state=state.value)
         yield KEY_LOCK(jobs=[row[0] for row in found])
-        gone = yield DELETE_TIMER(jobs=[row[0] for row in found])
+        gone = yield DELETE_TIMER(jobs=[row[0] for row in found], only=state.value)
         yield from free(gone)
     elif state in FINISHED:
         found = yield CLEAR_FINISHED(**params, state=state.value)
-        gone = yield DELETE_FINISHED(jobs=[row[0] for row in found])
+        gone = yield DELETE_FINISHED(jobs=[row[0] for row in found], only=state.value)
     elif state is State.AVAILABLE:
         found = yield CLEAR_AVAILABLE(**params)
         jobs = [JobId(row[0]) for row in found]

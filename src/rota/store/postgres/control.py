@@ -24,7 +24,6 @@ AVAILABLE_CANCEL = sql("control/available_cancel")
 AVAILABLE_DELETE = sql("control/available_delete")
 RETRY_TIMER = sql("control/retry_timer")
 RETRY_FINISHED = sql("control/retry_finished")
-DISCARDED = sql("control/discarded")
 DELETE_TIMER = sql("control/delete_timer")
 DELETE_FINISHED = sql("control/delete_finished")
 NOTE_BACK = sql("notes/note_back")
@@ -40,10 +39,16 @@ LOOKS = 5
 
 @operation(Begin.DURABLE)
 def cancel(
-    jobs: Sequence[JobId], keep: Mapping[str, float] | None = None
+    jobs: Sequence[JobId],
+    keep: Mapping[str, float] | None = None,
+    *,
+    only: State | None = None,
 ) -> Steps[dict[JobId, State]]:
     """Cancel jobs that have not started, ask running ones to stop."""
-    states = yield from cancel_steps(jobs, keep or {})
+    if only is None:
+        states = yield from cancel_steps(jobs, keep or {})
+    else:
+        states = yield from _cancel_only(jobs, keep or {}, only)
     if State.RUNNING in states.values():
         yield WAKE()
     return states
@@ -56,7 +61,7 @@ def cancel_steps(jobs: Sequence[JobId], keep: Mapping[str, float]) -> Steps[dict
     moving = list(jobs)
     yield KEY_LOCK(jobs=moving)
     for _ in range(LOOKS):
-        yield from free((yield CANCEL_TIMER(jobs=moving, **kept)))
+        yield from free((yield CANCEL_TIMER(jobs=moving, **kept, only=None)))
         lanes = yield from lock_lanes(moving)
         yield from free((yield AVAILABLE_CANCEL(jobs=moving, lanes=lanes, **kept)))
         yield CANCEL_ASK(jobs=moving)
@@ -71,6 +76,25 @@ def cancel_steps(jobs: Sequence[JobId], keep: Mapping[str, float]) -> Steps[dict
     return states
 
 
+def _cancel_only(
+    jobs: Sequence[JobId], keep: Mapping[str, float], only: State
+) -> Steps[dict[JobId, State]]:
+    """Cancel those that are in one state; what has moved on is left alone."""
+    if only is State.RUNNING:
+        yield CANCEL_ASK(jobs=list(jobs))
+        found = yield GET(jobs=list(jobs))
+        return {JobId(row[0]): State.RUNNING for row in found if row[5] == State.RUNNING}
+    kept = {"queues": list(keep), "keeps": list(keep.values())}
+    yield KEY_LOCK(jobs=list(jobs))
+    rows = list((yield CANCEL_TIMER(jobs=list(jobs), **kept, only=only.value)))
+    if only is State.AVAILABLE:
+        lanes = yield from lock_lanes(jobs)
+        rows += yield AVAILABLE_CANCEL(jobs=list(jobs), lanes=lanes, **kept)
+    yield from free(rows)
+    yield from tell_if_waited([JobId(row[0]) for row in rows])
+    return {JobId(row[0]): State.CANCELLED for row in rows}
+
+
 def lock_lanes(jobs: Sequence[JobId]) -> Steps[list[int]]:
     """Keep claims from the lanes in which these jobs lie."""
     yield KEYED_TURN()
@@ -78,13 +102,14 @@ def lock_lanes(jobs: Sequence[JobId]) -> Steps[list[int]]:
 
 
 @operation(Begin.DURABLE)
-def retry(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
+def retry(jobs: Sequence[JobId], *, only: State | None = None) -> Steps[list[JobId]]:
     """Make finished and waiting jobs available now, with all their attempts."""
+    params = {"jobs": list(jobs), "only": only and only.value}
     yield KEY_LOCK(jobs=list(jobs))
-    waited = yield RETRY_TIMER(jobs=list(jobs))
+    waited = yield RETRY_TIMER(**params)
     if unique := [(job, key) for job, key in waited if key is not None]:
         yield KEY_AVAILABLE(jobs=[job for job, _ in unique], keys=[key for _, key in unique])
-    rows = [*waited, *(yield RETRY_FINISHED(jobs=list(jobs)))]
+    rows = [*waited, *(yield RETRY_FINISHED(**params))]
     if rows:
         yield NOTE_BACK(jobs=[row[0] for row in rows])
         yield WAKE()
@@ -92,25 +117,16 @@ def retry(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
 
 
 @operation(Begin.DURABLE)
-def retry_discarded(queue: str | None, task: str | None) -> Steps[list[JobId]]:
-    """Make every discarded job (of a queue, of a task) available again."""
-    found = yield DISCARDED(queue=queue, task=task)
-    rows = yield RETRY_FINISHED(jobs=[row[0] for row in found])
-    if rows:
-        yield NOTE_BACK(jobs=[row[0] for row in rows])
-        yield WAKE()
-    return [JobId(row[0]) for row in rows]
-
-
-@operation(Begin.DURABLE)
-def delete(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
+def delete(jobs: Sequence[JobId], *, only: State | None = None) -> Steps[list[JobId]]:
     """Remove jobs that are not running."""
+    params = {"jobs": list(jobs), "only": only and only.value}
     yield KEY_LOCK(jobs=list(jobs))
-    waiting = list((yield DELETE_TIMER(jobs=list(jobs))))
-    lanes = yield from lock_lanes(jobs)
-    waiting += yield AVAILABLE_DELETE(jobs=list(jobs), lanes=lanes)
+    waiting = list((yield DELETE_TIMER(**params)))
+    if only in {None, State.AVAILABLE}:
+        lanes = yield from lock_lanes(jobs)
+        waiting += yield AVAILABLE_DELETE(jobs=list(jobs), lanes=lanes)
     yield from free(waiting)
-    finished = yield DELETE_FINISHED(jobs=list(jobs))
+    finished = yield DELETE_FINISHED(**params)
     gone = [JobId(row[0]) for row in [*waiting, *finished]]
     if gone:
         yield NOTE_DELETE(jobs=gone)

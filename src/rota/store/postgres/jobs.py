@@ -15,10 +15,13 @@ from rota.store.postgres.statements import sql
 GET = sql("jobs/get")
 QUEUES = sql("queues/queues")
 QUEUE_NAMES = sql("queues/queue_names")
+COUNT = sql("jobs/count")
+LIST_AVAILABLE = sql("jobs/list_available")
+LIST_AVAILABLE_FROM = sql("jobs/list_available_from")
 LIST_SUBJECT = sql("jobs/list_subject")
 LIST_FINISHED = sql("jobs/list_finished")
 LISTS = {
-    sql("jobs/list_available"): {State.AVAILABLE},
+    LIST_AVAILABLE: {State.AVAILABLE},
     sql("jobs/list_running"): {State.RUNNING},
     sql("jobs/list_waiting"): {State.SCHEDULED, State.RETRYABLE},
     LIST_FINISHED: {State.COMPLETED, State.DISCARDED, State.CANCELLED},
@@ -52,13 +55,43 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
         "queue": wanted.queue,
         "task": wanted.task,
         "size": wanted.limit,
+        "until": wanted.until,
     }
     records = []
     for listing, states in (LISTS if first is None else OF_SUBJECT).items():
         if wanted.state is None or wanted.state in states:
-            records += [_record(row) for row in (yield listing(**params))]
+            if listing is LIST_AVAILABLE:
+                records += yield from _available(wanted, params)
+            else:
+                records += [_record(row) for row in (yield listing(**params))]
     records.sort(key=lambda record: record.id, reverse=True)
     return records[: wanted.limit]
+
+
+def _available(wanted: JobFilter, params: dict[str, Any]) -> Steps[list[JobRecord]]:
+    """The newest available jobs; further pages walk from where the last one ended.
+
+    The ends of the lanes say how far back the newest ones reach, at the least.
+    """
+    first = 1
+    if wanted.after is None:
+        rows = yield LIST_AVAILABLE(**params)
+        if len(rows) < wanted.limit or not rows:
+            return [_record(row) for row in rows]
+        first = rows[-1][0]
+    rows = yield LIST_AVAILABLE_FROM(**params, first_id=first)
+    return [_record(row) for row in rows]
+
+
+@operation(Begin.READING)
+def count_jobs(wanted: JobFilter) -> Steps[int]:
+    """How many such jobs there are."""
+    first, last = wanted.subjects or (None, None)
+    state = wanted.state and wanted.state.value
+    [(jobs,)] = yield COUNT(
+        state=state, queue=wanted.queue, task=wanted.task, first=first, last=last
+    )
+    return int(jobs)
 
 
 @operation(Begin.NOTHING)

@@ -4,12 +4,13 @@ Each costs a millisecond or so, whatever the number of jobs: they read ends of i
 server's own lists.
 """
 
-from rota.store.health import HorizonFacts, LaneFacts, SessionFacts
+from rota.store.health import HeldFacts, HorizonFacts, LaneFacts, SessionFacts
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.health import HOLDERS, LANES, SESSIONS, holder, session
 from rota.store.postgres.statements import sql
 
 HIDDEN = sql("health/transactions_hidden")
+HELD = sql("health/held")
 PRODUCT = sql("health/product")
 
 
@@ -30,6 +31,12 @@ def lanes() -> Steps[list[LaneFacts]]:
 def workers() -> Steps[list[SessionFacts]]:
     """The sessions that are open."""
     return [session(row) for row in (yield SESSIONS())]
+
+
+@operation(Begin.READING)
+def held(limit: int) -> Steps[list[HeldFacts]]:
+    """What these hold."""
+    return [HeldFacts(*row) for row in (yield HELD(size=limit))]
 
 
 @operation(Begin.READING)

@@ -30,7 +30,7 @@ from rota.store.postgres.wake import PostgresWaker
 
 if TYPE_CHECKING:
     from rota.store.cron import Cron
-    from rota.store.health import Facts, HorizonFacts, LaneFacts, SessionFacts
+    from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.operation import Operation
     from rota.store.postgres.clearing import Clear
     from rota.store.supervision import Supervision
@@ -121,6 +121,12 @@ class PostgresStore:
 
         return live.workers()
 
+    def held(self, limit: int) -> "Operation[list[HeldFacts]]":
+        """The jobs that workers hold."""
+        from rota.store.postgres import live
+
+        return live.held(limit)
+
     def horizon(self) -> "Operation[HorizonFacts]":
         """What keeps vacuum from removing rows."""
         from rota.store.postgres import live
@@ -160,10 +166,10 @@ class PostgresStore:
 
     get = staticmethod(lookup.get)
     list_jobs = staticmethod(lookup.list_jobs)
+    count_jobs = staticmethod(lookup.count_jobs)
     queues = staticmethod(lookup.queues)
     cancel = staticmethod(control.cancel)
     retry = staticmethod(control.retry)
-    retry_discarded = staticmethod(control.retry_discarded)
     delete = staticmethod(control.delete)
     pause = staticmethod(control.pause)
     resume = staticmethod(control.resume)

@@ -15,7 +15,6 @@ CANCEL_WAITING = sql("control/cancel_waiting")
 CANCEL_RUNNING = sql("control/cancel_running")
 STATES = sql("control/states")
 RETRY = sql("control/retry")
-DISCARDED = sql("control/discarded")
 DELETE = sql("control/delete")
 NOTE_DELETE = sql("notes/note_delete")
 UNIQUE_RETAKE = sql("control/unique_retake")
@@ -23,49 +22,46 @@ UNIQUE_RETAKE = sql("control/unique_retake")
 
 @operation(Begin.DURABLE, then=Then.WAITERS)
 def cancel(
-    jobs: Sequence[JobId], keep: Mapping[str, float] | None = None
+    jobs: Sequence[JobId],
+    keep: Mapping[str, float] | None = None,
+    *,
+    only: State | None = None,
 ) -> Steps[dict[JobId, State]]:
     """Cancel jobs that have not started, ask running ones to stop; the state of each it found."""
     ids = json_list(jobs)
     before = yield BEFORE(jobs=ids)
-    if cancelled := (yield CANCEL_WAITING(jobs=ids, keeps=json_list(list((keep or {}).items())))):
+    keeps = json_list(list((keep or {}).items()))
+    if cancelled := (yield CANCEL_WAITING(jobs=ids, keeps=keeps, only=only and only.value)):
         yield from moved(_left(before, cancelled), Counter(map(BUCKET, cancelled)))
         yield from ended([row[0] for row in cancelled])
+    if only not in {None, State.RUNNING}:
+        return {JobId(row[0]): State.CANCELLED for row in cancelled}
     yield CANCEL_RUNNING(jobs=ids)
     rows = yield STATES(jobs=ids)
-    return {JobId(job): State(state) for job, state in rows}
+    found = {JobId(job): State(state) for job, state in rows}
+    return {job: state for job, state in found.items() if only in {None, state}}
 
 
 @operation(Begin.DURABLE, then=Then.WORKERS)
-def retry(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
+def retry(jobs: Sequence[JobId], *, only: State | None = None) -> Steps[list[JobId]]:
     """Make finished and waiting jobs available now, with all their attempts."""
-    return (yield from _retry(json_list(jobs)))
-
-
-def _retry(ids: str) -> Steps[list[JobId]]:
-    before = yield BEFORE(jobs=ids)
-    yield UNIQUE_RETAKE(jobs=ids)
-    if rows := (yield RETRY(jobs=ids)):
+    params = {"jobs": json_list(jobs), "only": only and only.value}
+    before = yield BEFORE(jobs=params["jobs"])
+    yield UNIQUE_RETAKE(**params)
+    if rows := (yield RETRY(**params)):
         yield from moved(_left(before, rows), buckets(map(QUEUE, rows), State.AVAILABLE))
     return sorted(JobId(row[0]) for row in rows)
 
 
-@operation(Begin.DURABLE, then=Then.WORKERS)
-def retry_discarded(queue: str | None, task: str | None) -> Steps[list[JobId]]:
-    """Make every discarded job (of a queue, of a task) available again."""
-    found = yield DISCARDED(queue=queue, task=task)
-    return (yield from _retry(json_list([row[0] for row in found])))
-
-
 @operation(Begin.DURABLE, then=Then.WAITERS)
-def delete(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
+def delete(jobs: Sequence[JobId], *, only: State | None = None) -> Steps[list[JobId]]:
     """Remove jobs that are not running."""
-    return (yield from delete_steps(jobs))
+    return (yield from delete_steps(jobs, only))
 
 
-def delete_steps(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
+def delete_steps(jobs: Sequence[JobId], only: State | None = None) -> Steps[list[JobId]]:
     """The steps of `delete`, for clearing too."""
-    rows = yield DELETE(jobs=json_list(jobs))
+    rows = yield DELETE(jobs=json_list(jobs), only=only and only.value)
     if rows:
         yield NOTE_DELETE(jobs=json_list([row[0] for row in rows]))
         yield from moved(Counter(map(BUCKET, rows)), {})

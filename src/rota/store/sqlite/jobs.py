@@ -1,6 +1,7 @@
 """Looking jobs up, by id and by what they are. Jobs past their retention are not seen."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import assert_never
 
 from rota.model.job import JobFilter, JobId, JobRecord
@@ -10,6 +11,7 @@ from rota.store.sqlite.rows import job_record
 from rota.store.sqlite.statements import json_list, sql
 
 GET = sql("jobs/get")
+COUNT = sql("jobs/count")
 LIST_JOBS = sql("jobs/list_jobs")
 LIST_SUBJECT = sql("jobs/list_subject")
 LIST_AVAILABLE = sql("jobs/list_available")
@@ -29,16 +31,39 @@ def get(jobs: Sequence[JobId]) -> Steps[list[JobRecord]]:
 @operation(Begin.NOTHING)
 def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
     """The newest jobs first, at most `wanted.limit` of them."""
-    ids = yield _listing(wanted)
-    rows = yield GET(jobs=json_list([row[0] for row in ids]))
-    found = sorted(map(job_record, rows), key=lambda record: record.id, reverse=True)
-    # Between the two statements a job may have moved on.
-    return [record for record in found if wanted.state in {None, record.state}]
+    found: list[JobRecord] = []
+    size = wanted.limit
+    while True:
+        ids = [row[0] for row in (yield _listing(wanted))]
+        rows = yield GET(jobs=json_list(ids))
+        records = sorted(map(job_record, rows), key=lambda record: record.id, reverse=True)
+        # Between the two statements a job may have moved on; then others take its place.
+        found += [record for record in records if wanted.state in {None, record.state}]
+        missing = size - len(found)
+        if len(ids) < wanted.limit or missing <= 0:
+            return found
+        wanted = replace(wanted, after=ids[-1], limit=missing)
+
+
+@operation(Begin.NOTHING)
+def count_jobs(wanted: JobFilter) -> Steps[int]:
+    """How many such jobs there are."""
+    first, last = wanted.subjects or (None, None)
+    state = wanted.state and wanted.state.value
+    [(jobs,)] = yield COUNT(
+        state=state, queue=wanted.queue, task=wanted.task, first=first, last=last
+    )
+    return int(jobs)
 
 
 def _listing(wanted: JobFilter) -> Query:
     """The statement that finds the ids, by the index of the wanted state."""
-    params = {"queue": wanted.queue, "task": wanted.task, "size": max(wanted.limit, 0)}
+    params = {
+        "queue": wanted.queue,
+        "task": wanted.task,
+        "size": max(wanted.limit, 0),
+        "until": wanted.until,
+    }
     if wanted.subjects is not None:
         first, last = wanted.subjects
         state = wanted.state and wanted.state.value

@@ -3,11 +3,12 @@
 Each costs less than a millisecond, whatever the number of jobs.
 """
 
-from rota.store.health import HorizonFacts, LaneFacts, SessionFacts
+from rota.store.health import HeldFacts, HorizonFacts, LaneFacts, SessionFacts
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.health import LANES, SESSIONS, lane, log_size, session
 from rota.store.sqlite.statements import sql
 
+HELD = sql("health/held")
 PRODUCT = sql("health/product")
 
 
@@ -28,6 +29,12 @@ def lanes() -> Steps[list[LaneFacts]]:
 def workers() -> Steps[list[SessionFacts]]:
     """The sessions that are open."""
     return [session(row) for row in (yield SESSIONS())]
+
+
+@operation(Begin.READING)
+def held(limit: int) -> Steps[list[HeldFacts]]:
+    """What these hold; the times of leases are not noted."""
+    return [HeldFacts(*row) for row in (yield HELD(size=limit))]
 
 
 @operation(Begin.READING)

@@ -30,7 +30,7 @@ from rota.store.sqlite.wake import SqliteWaker
 
 if TYPE_CHECKING:
     from rota.store.cron import Cron
-    from rota.store.health import Facts, HorizonFacts, LaneFacts, SessionFacts
+    from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.operation import Operation
 
 
@@ -114,6 +114,12 @@ class SqliteStore:
 
         return live.workers()
 
+    def held(self, limit: int) -> "Operation[list[HeldFacts]]":
+        """The jobs that workers hold."""
+        from rota.store.sqlite import live
+
+        return live.held(limit)
+
     def horizon(self) -> "Operation[HorizonFacts]":
         """How long the write-ahead log has become."""
         from rota.store.sqlite import live
@@ -146,9 +152,9 @@ class SqliteStore:
 
     get = staticmethod(lookup.get)
     list_jobs = staticmethod(lookup.list_jobs)
+    count_jobs = staticmethod(lookup.count_jobs)
     cancel = staticmethod(control.cancel)
     retry = staticmethod(control.retry)
-    retry_discarded = staticmethod(control.retry_discarded)
     delete = staticmethod(control.delete)
     queues = staticmethod(counting.queues)
     pause = staticmethod(counting.pause)

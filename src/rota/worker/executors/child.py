@@ -30,6 +30,7 @@ from rota.app.lifespan import made
 from rota.app.resources import Resources
 from rota.app.task import Task
 from rota.errors import ConfigError
+from rota.model.chosen import retries
 from rota.model.job import ClaimedJob
 from rota.model.notes import Note, Notes
 from rota.outcome import Again, Discard, Outcome, Retry, Snooze
@@ -83,7 +84,9 @@ class Order(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """What came of it. `kind` is returned, again, snooze, retry, discard, raised or unstorable.
+    """What came of it. `kind` is returned, again, snooze, retry, discard, raised, hopeless or unstorable.
+
+    `hopeless`: it raised what its task does not retry, which only the child can tell.
 
     Before that there may be answers of the kind told, with what the handler tells of its run. The
     first answer of all is of the kind ready, or broken or unfit where a lifespan could not be entered,
@@ -219,6 +222,9 @@ def serve(order: Order, notes: Notes, resources: Resources) -> Answer:
     """Run one job; what its handler tells goes to `notes`."""
     try:
         task = find(order.module, order.qualname)
+    except BaseException as error:  # noqa: BLE001 - as below
+        return _raised("raised", error)
+    try:
         args, kwargs = task.codec.decode(order.job.args)
         if task.codec.context_parameter:
             kwargs[task.codec.context_parameter] = Context(
@@ -233,7 +239,7 @@ def serve(order: Order, notes: Notes, resources: Resources) -> Answer:
     except Outcome as outcome:
         return _outcome(outcome)
     except BaseException as error:  # noqa: BLE001 - SystemExit too is an attempt that failed
-        return _raised("raised", error)
+        return _failed(task, error)
     return _returned(task, value)
 
 
@@ -250,13 +256,17 @@ def _returned(task: Task[..., Any, Any], value: object) -> Answer:
     if isinstance(value, Outcome):
         return _outcome(value)
     if (left := undone(value)) is not None:
-        return _raised("raised", left)
+        return _failed(task, left)
     if not task.store_result:
         return Answer("returned")
     try:
         return Answer("returned", result=task.result_codec.encode(value))
     except Exception as error:  # noqa: BLE001 - reported to the parent
         return _raised("unstorable", error)
+
+
+def _failed(task: Task[..., Any, Any], error: BaseException) -> Answer:
+    return _raised("raised" if retries(task.retry, error) else "hopeless", error)
 
 
 def _outcome(outcome: Outcome) -> Answer:

@@ -36,6 +36,10 @@ class UnstorableResult(RemoteError):
     """The handler ran, and what it returned cannot be stored."""
 
 
+class Hopeless(RemoteError):
+    """The handler raised what its task does not retry."""
+
+
 class Child:
     """One child process.
 
@@ -277,6 +281,8 @@ def _unpack(answer: Answer) -> str | None:
             raise Retry(answer.message, after=answer.after)
         case "discard":
             raise Discard(answer.message)
+        case "hopeless":
+            raise Hopeless(answer.exception, answer.message, answer.traceback)
         case "unstorable":
             raise UnstorableResult(answer.exception, answer.message, answer.traceback)
         case _:

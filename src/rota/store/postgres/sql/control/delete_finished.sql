@@ -1,6 +1,8 @@
 -- Remove finished jobs, and say so in the tally.
+-- `only`: if they are in this state.
 WITH job AS (
-    DELETE FROM rota.finished WHERE id = ANY (%(jobs)s::int8[])
+    DELETE FROM rota.finished
+    WHERE id = ANY (%(jobs)s::int8[]) AND (%(only)s::text IS NULL OR state = %(only)s)
     RETURNING id, queue, priority, state, keep_until
 ), gone AS (
     INSERT INTO rota.tally (slot, lane, state, expires, jobs)

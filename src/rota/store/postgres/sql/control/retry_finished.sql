@@ -2,6 +2,7 @@
 -- lanes exist, since the jobs once lay in them. Says so in the tally.
 -- A unique job takes its key again, and stays as it is where another job has it; of two with the same
 -- key the newer one comes back. Waits for an open transaction that holds the key.
+-- `only`: if they are in this state.
 WITH locked AS MATERIALIZED (
     SELECT finished.id, finished.entry, finished.task, finished.unique_key, finished.while_waiting,
            finished.iteration, finished.last_run, lane.id AS lane
@@ -11,7 +12,7 @@ WITH locked AS MATERIALIZED (
         WHERE plain.queue = finished.queue AND plain.priority = finished.priority
           AND NOT plain.of_key))
     WHERE finished.id = ANY (%(jobs)s::int8[]) AND finished.keep_until > now()
-      AND finished.unique_key IS NOT NULL
+      AND finished.unique_key IS NOT NULL AND (%(only)s::text IS NULL OR finished.state = %(only)s)
     FOR UPDATE OF finished
 ), key AS (
     INSERT INTO rota.unique_key AS held (job, lane, entry, while_waiting, state, task, key, iteration, last_run)
@@ -25,6 +26,7 @@ WITH locked AS MATERIALIZED (
 ), job AS (
     DELETE FROM rota.finished
     WHERE id = ANY (%(jobs)s::int8[]) AND keep_until > now()
+      AND (%(only)s::text IS NULL OR state = %(only)s)
       AND (unique_key IS NULL OR (id IN (SELECT job FROM key)) IS TRUE)
     RETURNING *
 ), gone AS (

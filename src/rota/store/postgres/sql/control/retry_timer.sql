@@ -1,8 +1,9 @@
 -- Make waiting jobs available now, with all their attempts; says so in the tally.
 -- Void entries stay. One that a claim has put aside counts as available, see claim.sql.
+-- `only`: if they are in this state.
 WITH job AS (
     DELETE FROM rota.timer
-    WHERE id = ANY (%(jobs)s::int8[])
+    WHERE id = ANY (%(jobs)s::int8[]) AND (%(only)s::text IS NULL OR state = %(only)s)
       AND (timer.unique_key IS NULL OR coalesce((
         SELECT true FROM rota.unique_key AS held
         WHERE held.key = timer.unique_key AND held.task = timer.task AND held.job = timer.id

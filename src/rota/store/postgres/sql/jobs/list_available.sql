@@ -1,4 +1,6 @@
--- Jobs that may be claimed, the newest of each lane first; a null filter means any. Locks nothing.
+-- Jobs that may be claimed, the last of each lane first; a null filter means any. Locks nothing. A lane has the
+-- order of the transactions, so these need not be the newest: if there are more than `size`,
+-- list_available_from.sql finds those.
 -- Void entries of unique jobs are left out.
 -- Walks log_order backwards from each lane's end, never further back than its cursor.
 SELECT job.id, job.task, job.args::text, lane.queue, lane.priority, 'available', job.attempt,

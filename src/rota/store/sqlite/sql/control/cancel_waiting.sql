@@ -1,6 +1,7 @@
 -- Cancel those of these jobs (a JSON array of ids) that have not started. They are kept as long as is set
 -- for their queue, else as `keeps` (a JSON array of [queue, seconds]) says, else a day; a minute at the
 -- least, so that the user who cancels can see them; rounded up. Gives them as they are now.
+-- `only`: if they are in this state.
 -- Locks: the database. Walks: rota_job by its primary key, and rota_unique_job.
 WITH moment (now) AS (SELECT (julianday('now') - 2440587.5) * 86400.0)
 UPDATE rota_job
@@ -19,4 +20,5 @@ SET state = 'cancelled', scheduled_at = NULL,
     )
 WHERE id IN (SELECT value FROM json_each(:jobs))
   AND +state IN ('scheduled', 'available', 'retryable')
+  AND (:only IS NULL OR +state = :only)
 RETURNING id, queue, state, keep_until;

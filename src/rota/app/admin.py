@@ -1,0 +1,139 @@
+"""The tables, the queues and the workers of a database: `rota.admin`.
+
+What concerns one queue is in `Rota.queue`, cron entries are in `Rota.cron`.
+"""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+
+from rota.app.job_filter import check_count
+from rota.database.database import Database
+from rota.model.job import QueueRecord
+from rota.model.worker_record import HeldJob, WorkerRecord
+from rota.store import migrate
+from rota.store.execute import in_thread
+from rota.store.health import HeldFacts, SessionFacts
+
+JOBS = 100
+"""Jobs that are shown of a worker, unless it is said how many."""
+
+
+class Admin:
+    """What the commands `rota migrate`, `rota queues list` and `rota workers list` do. An attribute: `rota.admin`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # The tables ------------------------------------------------------------------------------
+
+    def version(self) -> int:
+        """The version of Rota's tables in the database; 0: there are none. Creates nothing.
+
+        Raises:
+            SchemaIncomplete: There are tables, and their version is missing.
+            SchemaTooNew: A newer Rota has taken away what this Rota uses.
+        """
+        store = self._database.store
+        if store.missing_file() is not None:
+            return 0
+        with store.lent() as connection:
+            return migrate.version_of(store, connection)
+
+    async def aversion(self) -> int:
+        """`version` for async code."""
+        return await in_thread(self.version)
+
+    def pending(self) -> dict[int, str]:
+        """The migrations that the database still needs: the SQL of each, by the version it leads to.
+
+        For the database's own client: each is applied as a whole or not at all, and records its version.
+
+        Raises:
+            SchemaOutdated: The tables are so old that this Rota does not know the way any more.
+            SchemaIncomplete: There are tables, and their version is missing.
+            SchemaTooNew: A newer Rota has taken away what this Rota uses.
+        """
+        return migrate.scripts(self._database.store, self.version())
+
+    async def apending(self) -> dict[int, str]:
+        """`pending` for async code."""
+        return await in_thread(self.pending)
+
+    def migrate(
+        self, *, to: int | None = None, waiting: Callable[[], None] = lambda: None
+    ) -> list[int]:
+        """Bring Rota's tables up to date, as `rota migrate` does; the versions that were applied.
+
+        Args:
+            to: The version to stop at; without it the newest. New tables are made as they are in the newest.
+            waiting: Called once, if the tables are in use, so that it is tried again for up to a minute.
+
+        Raises:
+            StoreUnavailable: The tables were in use all the time; steps that were done before stay done.
+            ConfigError: There is no way to the version `to`.
+            SchemaOutdated: The tables are so old that this Rota does not know the way any more.
+            SchemaIncomplete: There are tables, and their version is missing.
+            SchemaTooNew: A newer Rota has taken away what this Rota uses.
+        """
+        store = self._database.store
+        with store.lent() as connection:
+            return migrate.migrate(store, connection, to=to, waiting=waiting)
+
+    async def amigrate(self, *, to: int | None = None) -> list[int]:
+        """`migrate` for async code."""
+        return await in_thread(self.migrate, to=to)
+
+    # Queues and workers ----------------------------------------------------------------------
+
+    def queues(self) -> list[QueueRecord]:
+        """All queues that ever had a job, a setting or a pause, by name, with their counts.
+
+        The counts are exact in one moment, and cost the same whatever the number of jobs.
+        """
+        return self._database.run(self._database.store.queues())
+
+    async def aqueues(self) -> list[QueueRecord]:
+        """`queues` for async code."""
+        return await self._database.arun(self._database.store.queues())
+
+    def workers(self, *, jobs: int = JOBS) -> list[WorkerRecord]:
+        """The workers that have not closed their sessions, dead ones too until they are rescued.
+
+        Args:
+            jobs: Up to so many of the jobs that each of them holds.
+
+        Raises:
+            ConfigError: `jobs` is no number of jobs.
+        """
+        check_count(jobs, "jobs")
+        database = self._database
+        sessions = database.run(database.store.workers())
+        return _workers(sessions, database.run(database.store.held(jobs)), datetime.now(UTC))
+
+    async def aworkers(self, *, jobs: int = JOBS) -> list[WorkerRecord]:
+        """`workers` for async code."""
+        return await in_thread(self.workers, jobs=jobs)
+
+
+def _workers(
+    sessions: Iterable[SessionFacts], held: Iterable[HeldFacts], now: datetime
+) -> list[WorkerRecord]:
+    def ago(seconds: float) -> datetime:
+        return now - timedelta(seconds=max(seconds, 0.0))
+
+    jobs: dict[int, list[HeldJob]] = {}
+    for one in held:
+        since = None if one.seconds is None else ago(one.seconds)
+        jobs.setdefault(one.session, []).append(
+            HeldJob(one.job, one.task, one.queue, one.attempt, since)
+        )
+    found = []
+    for session in sessions:
+        host, _, pid = session.worker.rpartition(":")
+        found.append(
+            WorkerRecord(
+                session.id, host, int(pid), session.queues, ago(session.open), session.silent,
+                session.timeout, session.leased, tuple(jobs.get(session.id, ())),
+            )
+        )  # fmt: skip
+    return found

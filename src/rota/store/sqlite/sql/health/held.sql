@@ -1,0 +1,11 @@
+-- The jobs that workers hold, up to `size` of each worker, those first that it has had the longest.
+-- Locks nothing. Walks: rota_job_running.
+SELECT session, id, task, queue, attempt
+FROM (
+    SELECT session, id, task, queue, attempt, lease,
+           row_number() OVER (PARTITION BY session ORDER BY lease, id) AS place
+    FROM rota_job INDEXED BY rota_job_running
+    WHERE session IS NOT NULL
+)
+WHERE place <= :size
+ORDER BY session, lease, id;
