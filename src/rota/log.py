@@ -8,10 +8,10 @@ import logging
 import time
 from typing import Any
 
+from rota.dispatch import Events
 from rota.events import (
     ChildReplaced,
     Event,
-    Events,
     JobDiscarded,
     JobExpired,
     JobFailed,

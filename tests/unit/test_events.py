@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 import pytest
 
 from rota.cli.logs import JsonLines
+from rota.dispatch import Events
 from rota.errors import StoreUnavailable
 from rota.events import (
     ENDINGS,
     ChildReplaced,
     Event,
-    Events,
     JobCancelled,
     JobComesRound,
     JobCompleted,

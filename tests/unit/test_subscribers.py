@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from rota import subscribers
-from rota.events import Event, Events, JobsStaged, WorkerStarted
+from rota.dispatch import Events
+from rota.events import Event, JobsStaged, WorkerStarted
 from rota.model.job import SessionId
 from tests.fixtures.workers import until
 

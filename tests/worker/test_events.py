@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import pytest
 
 from rota import ArgsError, Limit, Rota, SchemaMissing, State, StoreUnavailable, Task
+from rota.dispatch import Events
 from rota.events import (
     Event,
-    Events,
     JobCompleted,
     JobReleased,
     JobsClaimed,

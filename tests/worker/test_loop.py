@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from rota.dispatch import Events
 from rota.errors import ConfigError, PoolerUnannounced, RotaError, SchemaMissing, StoreUnavailable
-from rota.events import Events
 from rota.log import Log
 from rota.worker import loop
 

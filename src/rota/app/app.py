@@ -25,7 +25,8 @@ from rota.args.provided import PROVIDED
 from rota.config import DAY
 from rota.database.database import Database
 from rota.database.transaction_block import OwnTransaction
-from rota.events import Event, Events
+from rota.dispatch import Events
+from rota.events import Event
 from rota.log import Log
 from rota.model.backoff import Backoff, RetryPolicy, check_policy
 from rota.model.chosen import Exceptions, choosing

@@ -11,8 +11,9 @@ from rota.app.middleware import Middleware
 from rota.app.queues import Queues
 from rota.app.task import EnqueueCall
 from rota.database.database import Database
+from rota.dispatch import Events
 from rota.errors import ArgsError
-from rota.events import Events, JobsEnqueued
+from rota.events import JobsEnqueued
 from rota.model.enqueued import Enqueued
 from rota.model.job import JobSpec, Order
 

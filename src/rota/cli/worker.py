@@ -19,7 +19,7 @@ from rota.terminal.output import json_option, say_json
 
 if TYPE_CHECKING:
     from rota import Rota
-    from rota.events import Events
+    from rota.dispatch import Events
     from rota.service.endpoint import Address
     from rota.service.notify import Notifier
     from rota.worker import Worker

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from rota.events import Event, Events, SessionLost, StoreLost, StoreRecovered, WorkerStopping
+from rota.dispatch import Events
+from rota.events import Event, SessionLost, StoreLost, StoreRecovered, WorkerStopping
 from rota.service.notify import Notifier
 from rota.worker.health import Health, Phase
 

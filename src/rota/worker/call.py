@@ -20,7 +20,8 @@ from rota.app.middleware import Middleware, wrapped
 from rota.app.resources import Resources
 from rota.app.task import Task
 from rota.config import WorkerConfig
-from rota.events import Events, JobExpired, JobOverdue, JobStarted, TaskUnknown
+from rota.dispatch import Events
+from rota.events import JobExpired, JobOverdue, JobStarted, TaskUnknown
 from rota.model.headers import expired
 from rota.model.job import ClaimedJob, JobId
 from rota.model.notes import Notes, RunNotes

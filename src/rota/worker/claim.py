@@ -12,8 +12,9 @@ from collections import deque
 from collections.abc import Callable, Mapping
 
 from rota.config import WorkerConfig
+from rota.dispatch import Events
 from rota.errors import LeaseLost
-from rota.events import Events, JobsClaimed, LimitsReached
+from rota.events import JobsClaimed, LimitsReached
 from rota.model.job import ClaimedJob, SessionId
 from rota.store.connections import Waker
 from rota.store.protocol import Store

@@ -5,8 +5,9 @@ import math
 import time
 
 from rota.config import WorkerConfig
+from rota.dispatch import Events
 from rota.errors import StoreError, StoreUnavailable
-from rota.events import CronJobsMade, CronRunsMissed, Events, JobsEnqueued
+from rota.events import CronJobsMade, CronRunsMissed, JobsEnqueued
 from rota.model.job import Look
 from rota.store.connections import Connection
 from rota.store.protocol import Store

@@ -11,8 +11,8 @@ import threading
 from typing import NamedTuple
 
 from rota.app.job_transaction import Completion
+from rota.dispatch import Events
 from rota.errors import RotaError
-from rota.events import Events
 from rota.model.job import ClaimedJob
 from rota.model.settlement import Settlement
 from rota.store.connections import Connection

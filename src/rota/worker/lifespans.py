@@ -20,8 +20,9 @@ from typing import Any
 
 from rota.app.lifespan import Lifespan
 from rota.app.resources import Resources
+from rota.dispatch import Events
 from rota.errors import ConfigError, LifespanFailed
-from rota.events import Events, LifespanOverdue, LifespanRaised
+from rota.events import LifespanOverdue, LifespanRaised
 
 HURRY = 1.0
 """Seconds that each lifespan has to be left where the worker was told to end now."""

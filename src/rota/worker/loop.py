@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from rota.dispatch import Events
 from rota.errors import (
     ConfigError,
     PoolerUnannounced,
@@ -15,7 +16,7 @@ from rota.errors import (
     SchemaOutdated,
     SchemaTooNew,
 )
-from rota.events import Events, StoreLost, StoreRecovered
+from rota.events import StoreLost, StoreRecovered
 from rota.store.connections import Connection
 
 logger = logging.getLogger("rota")

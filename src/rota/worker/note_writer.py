@@ -11,8 +11,8 @@ import threading
 import time
 from collections.abc import Iterable
 
+from rota.dispatch import Events
 from rota.errors import RotaError, StoreUnavailable
-from rota.events import Events
 from rota.model.job import JobId, LeaseId
 from rota.model.notes import Note, Notes
 from rota.model.settlement import Settlement

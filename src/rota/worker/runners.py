@@ -14,7 +14,8 @@ from contextvars import copy_context
 from typing import Any
 
 from rota.app.batch import BatchTask
-from rota.events import Events, JobCompleted
+from rota.dispatch import Events
+from rota.events import JobCompleted
 from rota.model.job import ClaimedJob, JobId, SessionId
 from rota.model.settlement import Settlement, released
 from rota.model.states import Move

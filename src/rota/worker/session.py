@@ -17,8 +17,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rota.config import WorkerConfig
+from rota.dispatch import Events
 from rota.errors import RotaError
-from rota.events import Events, SessionLost
+from rota.events import SessionLost
 from rota.model.job import SessionId, SessionInfo
 from rota.model.queue_settings import QueueSettings
 from rota.store.protocol import Store

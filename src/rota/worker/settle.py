@@ -9,8 +9,9 @@ import threading
 import time
 from collections import deque
 
+from rota.dispatch import Events
 from rota.errors import StoreUnavailable
-from rota.events import Events, LeasesLost, SettlementsWritten
+from rota.events import LeasesLost, SettlementsWritten
 from rota.model.job import JobId, LeaseId, SessionId
 from rota.model.settlement import Settlement
 from rota.store.protocol import Store

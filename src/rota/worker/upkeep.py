@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 
 from rota.config import WorkerConfig
-from rota.events import Events, JobsStaged, SessionRescued, Tidied
+from rota.dispatch import Events
+from rota.events import JobsStaged, SessionRescued, Tidied
 from rota.model.job import Look
 from rota.store.protocol import Store
 from rota.worker.cron import CronWatch

@@ -20,8 +20,9 @@ from rota.app.lifespan import Lifespan
 from rota.app.resources import Resources
 from rota.app.task import Task
 from rota.config import WorkerConfig
+from rota.dispatch import Events
 from rota.errors import ConfigError, LifespanFailed
-from rota.events import ChildReplaced, Events, LifespanOverdue
+from rota.events import ChildReplaced, LifespanOverdue
 from rota.model.job import ClaimedJob
 from rota.model.notes import Note
 from rota.model.settlement import ChildDied, RemoteError
