@@ -25,7 +25,7 @@ logger = logging.getLogger("rota")
 
 
 @click.command()
-@click.argument("target", metavar="MODULE:APP")
+@click.argument("target", metavar="MODULE:APP", envvar="ROTA_APP")
 @click.option(
     "--queue",
     "queues",
@@ -98,7 +98,7 @@ def worker(
     """Run the jobs of an app's tasks until SIGTERM or Ctrl-C.
 
     MODULE:APP names the app: for `rota = Rota()` in shop/tasks.py it is shop.tasks:rota; where
-    the module has only one app, shop.tasks is enough.
+    the module has only one app, shop.tasks is enough. It may stand in the variable ROTA_APP instead.
 
     The first signal stops the worker in order: running jobs may finish, the others are given back.
     The second signal gives back everything and ends. With --json the log is JSON lines on stderr,
