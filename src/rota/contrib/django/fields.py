@@ -35,4 +35,6 @@ class JsonText(models.TextField):
     def from_db_value(self, value: Any, *rest: Any) -> str | None:
         """The text; some drivers have read it already."""
         del rest
-        return value if value is None or isinstance(value, str) else json.dumps(value)
+        if value is None or isinstance(value, str):
+            return value
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

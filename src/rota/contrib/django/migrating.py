@@ -60,7 +60,7 @@ class RotaTables(Operation):
         store = DjangoDatabase(alias).store
         if schema_editor.collect_sql:
             for script in migrate.scripts(store, 0).values():
-                schema_editor.execute(script)
+                schema_editor.execute(script, params=None)
             return
         # A name: `steps` are of the version that was found, and `migrate` asks for it, too.
         through = django(alias)
@@ -73,7 +73,7 @@ class RotaTables(Operation):
             there = step
         if store.name == "sqlite":
             # As workers need it; the first of them would have to wait until nothing uses the file.
-            schema_editor.execute("PRAGMA journal_mode = WAL")
+            schema_editor.execute("PRAGMA journal_mode = WAL", params=None)
 
     def database_backwards(self, app_label: str, schema_editor: Any, *states: Any) -> None:
         """Remove the tables, at the first migration; else leave them, since older code works with them."""
@@ -81,7 +81,7 @@ class RotaTables(Operation):
         alias = schema_editor.connection.alias
         if self.first and _meant(alias, app_label):
             for statement in removing(DjangoDatabase(alias).store):
-                schema_editor.execute(statement)
+                schema_editor.execute(statement, params=None)
 
 
 def removing(store: "Store") -> list[str]:

@@ -78,7 +78,7 @@ def ready_result(
 ) -> TaskResult:
     """The result of a job that is about to be stored, without its id."""
     return _new(
-        backend, task, "", TaskResultStatus.READY, timezone.now(), list(args), dict(kwargs), []
+        backend, task, "", TaskResultStatus.READY, datetime.now(UTC), list(args), dict(kwargs), []
     )
 
 

@@ -67,9 +67,9 @@ class DjangoTasks(Tasks):
         """
         from rota.contrib.django.running import runnable
 
-        module = sys.modules.get(task.func.__module__)
-        if task.module_path in self or hasattr(module, task.func.__qualname__):
+        if task.module_path in self:
             return
         made = runnable(self._app, task)
-        if made is not None:
+        module = sys.modules.get(task.func.__module__)
+        if made is not None and not hasattr(module, task.func.__qualname__):
             self[task.module_path] = made

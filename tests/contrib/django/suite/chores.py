@@ -53,7 +53,7 @@ def fail_once(context: Any) -> list[int]:
     return [context.attempt, len(context.task_result.errors)]
 
 
-@task
+@task(rota={"max_attempts": 1})
 def unstorable() -> object:
     return object()
 

@@ -3,6 +3,7 @@
 `manage.py rota worker` runs the project's tasks, those in modules named `tasks` of the apps among them.
 """
 
+import argparse
 import os
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -27,7 +28,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: Any) -> None:
         """For `call_command("rota", "jobs", "list")`: whatever Rota takes."""
-        parser.add_argument("args", nargs="*")
+        parser.add_argument("args", nargs=argparse.REMAINDER)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """The same as a call.
