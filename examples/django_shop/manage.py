@@ -1,4 +1,4 @@
-"""The shop's commands: `python manage.py migrate`, `python manage.py rota worker`, …"""
+"""The shop's commands: `python manage.py migrate`, `python manage.py rota worker` and so on."""
 
 import os
 import sys

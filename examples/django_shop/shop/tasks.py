@@ -25,6 +25,6 @@ def send_receipt(order: int) -> str:
 def add_up(ctx: Context) -> int:
     """Add up all orders, exactly once."""
     with ctx.transaction(connection) as tx:
-        cents = sum(Order.objects.values_list("cents", flat=True))
+        cents: int = sum(Order.objects.values_list("cents", flat=True))
         tx.result(cents)
     return cents

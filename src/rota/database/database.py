@@ -5,7 +5,6 @@ session, async or not, or the block of a transaction that Rota has begun. Async 
 threads, since Rota's own connections block.
 """
 
-from collections.abc import Callable
 from typing import TypeVar
 
 from rota.database.adapters import Awaiting, Blocking
@@ -128,8 +127,7 @@ class Database:
         """Run an operation where async code's connections of Django are: in the thread of its ORM."""
         from asgiref.sync import sync_to_async
 
-        run: Callable[[Operation[T], object], T] = self.run
-        return await sync_to_async(run, thread_sensitive=True)(operation, alias)
+        return await sync_to_async(self.run, thread_sensitive=True)(operation, alias)
 
     def _join(self, found: Blocking, operation: Operation[T]) -> T:
         self.check(found)

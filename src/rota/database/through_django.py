@@ -136,15 +136,14 @@ def _execute(connection: Any, request: Request) -> Rows:
         raise StoreError(message)
     try:
         # As the ORM does it: after an error the block of `atomic` rolls back, whoever catches it.
-        with transaction.mark_for_rollback_on_error(connection.alias):
-            with connection.cursor() as cursor:
-                if isinstance(request, Query):
-                    return _query(connection, cursor, request)
-                connection.validate_no_broken_transaction()
-                with connection.wrap_database_errors, cursor.copy(request.statement.text) as copy:
-                    for block in request.blocks:
-                        copy.write(block)
-                return ()
+        with (
+            transaction.mark_for_rollback_on_error(connection.alias),
+            connection.cursor() as cursor,
+        ):
+            if isinstance(request, Query):
+                return _query(connection, cursor, request)
+            _copy(connection, cursor, request)
+            return ()
     except Error as error:
         # Why a block is broken is the cause of Django's own refusal, too.
         lost = isinstance(error, transaction.TransactionManagementError)
@@ -161,6 +160,14 @@ def _query(connection: Any, cursor: Any, query: Query) -> Rows:
         return ()
     rows: Rows = cursor.fetchall()
     return rows if connection.vendor == "sqlite" else _aware(connection, rows)
+
+
+def _copy(connection: Any, cursor: Any, copy: Copy) -> None:
+    """Around Django's cursor, which knows no COPY."""
+    connection.validate_no_broken_transaction()
+    with connection.wrap_database_errors, cursor.copy(copy.statement.text) as stream:
+        for block in copy.blocks:
+            stream.write(block)
 
 
 def _aware(connection: Any, rows: Rows) -> Rows:

@@ -30,7 +30,9 @@ def main(arguments: list[str]) -> int:
     chosen = [f"{SUITE}.{name}" for name in arguments if not name.startswith("-")]
     chosen = chosen or sorted(f"{SUITE}.{path.stem}" for path in HERE.glob("suite/test_*.py"))
     driver = connection.Database.__name__
-    print(f"Django {django.get_version()}, {driver}, Python {sys.version.split()[0]}", file=sys.stderr)  # noqa: T201
+    print(  # noqa: T201 - which ones were tested
+        f"Django {django.get_version()}, {driver}, Python {sys.version.split()[0]}", file=sys.stderr
+    )
     return int(get_runner(settings)(verbosity=1, interactive=False).run_tests(chosen))
 
 

@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
     """Makes it."""
 
     initial = True
-    dependencies = []  # noqa: RUF012 - as Django writes it
+    dependencies: list[tuple[str, str]] = []  # noqa: RUF012 - as Django writes it
     operations = [  # noqa: RUF012
         migrations.CreateModel(
             name="Order",

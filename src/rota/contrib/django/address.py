@@ -41,6 +41,8 @@ def address(alias: str) -> str:
             return _sqlite(connection.settings_dict)
         case "postgresql":
             return _postgres(connection.settings_dict)
+        case _:
+            pass
     message = (
         f"the database {alias!r} is {connection.display_name}, and Rota keeps jobs in PostgreSQL and "
         "SQLite; name another alias in the setting ROTA_DATABASE"

@@ -15,7 +15,15 @@ from rota.contrib.django.models import Job
 class JobAdmin(admin.ModelAdmin):
     """Jobs, the newest first. A search is for an id, or for the name of a task."""
 
-    list_display: ClassVar = ["id", "task", "queue", "state", "attempt", "enqueued_at", "finished_at"]
+    list_display: ClassVar = [
+        "id",
+        "task",
+        "queue",
+        "state",
+        "attempt",
+        "enqueued_at",
+        "finished_at",
+    ]
     list_filter: ClassVar = ["state", "queue"]
     search_fields: ClassVar = ["=id", "=task"]
     search_help_text = "The id of a job, or the whole name of a task"

@@ -1,19 +1,18 @@
 """The backend of Django's tasks that keeps them as jobs of Rota.
 
-    TASKS = {"default": {"BACKEND": "rota.contrib.django.backend.RotaBackend"}}
+TASKS = {"default": {"BACKEND": "rota.contrib.django.backend.RotaBackend"}}
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core import checks
 from django.utils import timezone
 
 from rota.app.task import EnqueueCall
 from rota.contrib.django.results import ready_result, task_result
-from rota.contrib.django.running import WEEK
+from rota.contrib.django.running import WEEK, djangos
 from rota.contrib.django.tasks_api import (
     BaseTaskBackend,
     InvalidTask,
@@ -24,6 +23,9 @@ from rota.contrib.django.tasks_api import (
 )
 from rota.errors import ArgsError, ConfigError, JobNotFound
 from rota.model.enqueued import Placing
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,9 +115,8 @@ class RotaBackend(BaseTaskBackend):
             record = self.app.job(int(result_id)).record()
         except JobNotFound:
             return None
-        task = self.app.tasks.get(record.task)
-        mine = getattr(task, "django", None)
-        return None if mine is None else task_result(self, mine, record)
+        task = djangos(self.app.tasks.get(record.task))
+        return None if task is None else task_result(self, task, record)
 
     def check(self, **kwargs: Any) -> Iterable[checks.CheckMessage]:
         """What is wrong with the backend's settings."""
@@ -131,7 +132,7 @@ class RotaBackend(BaseTaskBackend):
             InvalidTask: Workers would not take it for a task of this backend.
         """
         found = self.app.tasks.get(task.module_path)
-        if found is None or getattr(found, "django", None) is None:
+        if djangos(found) is None:
             message = (
                 f"{task.module_path} is not declared as a task of the backend {self.alias!r}, so its "
                 f"workers would not run it; declare it there: @task(backend={self.alias!r})"

@@ -1,10 +1,8 @@
 """What `manage.py check` says of Rota; `--database default` looks at the tables as well."""
 
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Warning  # noqa: A004 - Django's names
 from django.db import Error as DatabaseError
 from django.db import connections, router
@@ -106,7 +104,10 @@ def _transactions(alias: str) -> Iterator[CheckMessage]:
             id="rota.I001",
         )
     sqlite = connections[alias].vendor == "sqlite"
-    if sqlite and (said.get("OPTIONS") or {}).get("transaction_mode") not in {"IMMEDIATE", "EXCLUSIVE"}:
+    if sqlite and (said.get("OPTIONS") or {}).get("transaction_mode") not in {
+        "IMMEDIATE",
+        "EXCLUSIVE",
+    }:
         yield Info(
             f"DATABASES[{alias!r}] begins transactions as readers: on SQLite one that writes later may "
             "fail with `database is locked` while workers write",

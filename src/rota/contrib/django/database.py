@@ -5,16 +5,18 @@ whatever waits, have connections of Rota's own to the same database.
 """
 
 from contextlib import closing
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from rota.contrib.django.address import IN_MEMORY, address
 from rota.database.adapters import Blocking
 from rota.database.database import Database
 from rota.errors import ConfigError, SchemaMissing, SchemaOutdated
 from rota.store import migrate
-from rota.store.connections import Connection
 from rota.store.operation import Operation
 from rota.store.protocol import Store
+
+if TYPE_CHECKING:
+    from rota.store.connections import Connection
 
 T = TypeVar("T")
 
@@ -36,7 +38,7 @@ class DjangoDatabase(Database):
         self._follows = True
 
     @property
-    def store(self) -> Store:  # type: ignore[override]
+    def store(self) -> Store:
         """Its operations."""
         self._follow()
         return self._store
@@ -46,7 +48,7 @@ class DjangoDatabase(Database):
         self._store = store
 
     @property
-    def url(self) -> str:  # type: ignore[override]
+    def url(self) -> str:
         """Which one it is."""
         self._follow()
         return self._url

@@ -7,11 +7,14 @@ a worker of this process ran to their end; a job that was cancelled before that 
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from django.db import close_old_connections
 
 from rota.events import Events, JobSettled, WorkerStopped
-from rota.model.job import JobId
+
+if TYPE_CHECKING:
+    from rota.model.job import JobId
 
 logger = logging.getLogger("rota")
 
@@ -51,11 +54,14 @@ class Finishing:
 def _send(event: JobSettled, began: datetime) -> None:
     from rota.contrib.django.app import rota
     from rota.contrib.django.results import finished_result
+    from rota.contrib.django.running import djangos
     from rota.contrib.django.tasks_api import task_finished
 
     close_old_connections()
     try:
-        task = rota.tasks[event.job.task].django
+        task = djangos(rota.tasks[event.job.task])
+        if task is None:  # only Django's tell when they begin
+            return
         backend = task.get_backend()
         result = finished_result(backend, task, event.job, event.settlement, began)
         task_finished.send_robust(type(backend), task_result=result)

@@ -18,7 +18,7 @@ class Jobs(models.Manager["Job"]):
         """The jobs, without those past their retention."""
         found = super().get_queryset()
         on_sqlite = found.model._meta.db_table == "rota_job"  # noqa: SLF001 - Django's own name
-        return found.extra(where=[NOT_EXPIRED]) if on_sqlite else found
+        return found.extra(where=[NOT_EXPIRED]) if on_sqlite else found  # noqa: S610 - a constant
 
 
 class Job(models.Model):
@@ -37,7 +37,7 @@ class Job(models.Model):
     args = JsonText()
     result = JsonText(null=True)
     errors = JsonText(null=True)
-    unique_key = models.TextField(null=True)
+    unique_key = models.TextField(null=True)  # noqa: DJ001 - as it is stored
 
     objects: ClassVar[Jobs] = Jobs()
 
@@ -63,6 +63,7 @@ class Job(models.Model):
         Raises:
             TypeError: Always.
         """
+        del args, kwargs
         message = "jobs are only looked at through this model; enqueue a task instead"
         raise TypeError(message)
 
@@ -72,5 +73,8 @@ class Job(models.Model):
         Raises:
             TypeError: Always.
         """
-        message = "jobs are only looked at through this model; use rota.contrib.django.acting.discard"
+        del args, kwargs
+        message = (
+            "jobs are only looked at through this model; use rota.contrib.django.acting.discard"
+        )
         raise TypeError(message)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,8 @@ from rota.model.job import AttemptError, ClaimedJob, JobRecord
 from rota.model.states import Move, State
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rota.app.context import Context
     from rota.contrib.django.backend import RotaBackend
     from rota.model.settlement import Settlement
@@ -53,11 +54,10 @@ def task_result(backend: RotaBackend, task: Task, record: JobRecord) -> TaskResu
     workers = {line.attempt: line.message.removeprefix(BEGUN) for line in lines}
     if record.worker is not None:
         workers.setdefault(record.attempt, record.worker)
-    given = msgspec.json.decode(record.args)
     result = _new(
-        backend, task, str(record.id), STATUS[record.state], record.enqueued_at,
-        given.get("args", []), given.get("kwargs", {}),
-        [workers.get(attempt, UNKNOWN) for attempt in range(1, record.attempt + 1)],
+        backend, task, str(record.id), STATUS[record.state], msgspec.json.decode(record.args),
+        enqueued_at=record.enqueued_at,
+        workers=[workers.get(attempt, UNKNOWN) for attempt in range(1, record.attempt + 1)],
     )  # fmt: skip
     if lines:
         _set(result, started_at=_shown(lines[0].at), last_attempted_at=_shown(lines[-1].at))
@@ -77,23 +77,18 @@ def ready_result(
     backend: RotaBackend, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> TaskResult:
     """The result of a job that is about to be stored, without its id."""
+    given = {"args": args, "kwargs": kwargs}
     return _new(
-        backend, task, "", TaskResultStatus.READY, datetime.now(UTC), list(args), dict(kwargs), []
+        backend, task, "", TaskResultStatus.READY, given, enqueued_at=datetime.now(UTC), workers=[]
     )
 
 
-def running_result(
-    backend: RotaBackend,
-    task: Task,
-    context: Context,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> TaskResult:
+def running_result(backend: RotaBackend, task: Task, context: Context) -> TaskResult:
     """The result of the job that runs here and now, with its earlier attempts."""
     now = datetime.now(UTC)
     result = _new(
-        backend, task, str(context.job_id), TaskResultStatus.RUNNING, context.enqueued_at,
-        list(args), dict(kwargs), [worker_id()],
+        backend, task, str(context.job_id), TaskResultStatus.RUNNING, context.args,
+        enqueued_at=context.enqueued_at, workers=[worker_id()],
     )  # fmt: skip
     _set(result, started_at=_shown(now), last_attempted_at=_shown(now))
     backend.app.finishing.begun[context.job_id] = now
@@ -106,11 +101,9 @@ def finished_result(
     backend: RotaBackend, task: Task, job: ClaimedJob, settlement: Settlement, began: datetime
 ) -> TaskResult:
     """The result of a job that a worker of this process has just finished, of a run since then."""
-    given = msgspec.json.decode(job.args)
     result = _new(
-        backend, task, str(job.id), FINISHED[settlement.move],
-        datetime.fromtimestamp(job.enqueued_at, UTC), given.get("args", []),
-        given.get("kwargs", {}), [worker_id()],
+        backend, task, str(job.id), FINISHED[settlement.move], msgspec.json.decode(job.args),
+        enqueued_at=datetime.fromtimestamp(job.enqueued_at, UTC), workers=[worker_id()],
     )  # fmt: skip
     _set(result, started_at=_shown(began), last_attempted_at=_shown(began))
     _set(result, finished_at=_shown(datetime.now(UTC)))
@@ -128,9 +121,9 @@ def _new(
     task: Task,
     number: str,
     status: TaskResultStatus,
+    given: Mapping[str, Any],
+    *,
     enqueued_at: datetime,
-    args: list[Any],
-    kwargs: dict[str, Any],
     workers: list[str],
 ) -> TaskResult:
     return TaskResult(
@@ -141,8 +134,8 @@ def _new(
         started_at=None,
         finished_at=None,
         last_attempted_at=None,
-        args=args,
-        kwargs=kwargs,
+        args=list(given.get("args", ())),
+        kwargs=dict(given.get("kwargs", {})),
         backend=backend.alias,
         errors=[],
         worker_ids=workers,

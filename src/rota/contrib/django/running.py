@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from asgiref.sync import sync_to_async
 
 from rota.app.context import Context
 from rota.app.task import Enqueuing
@@ -26,7 +27,6 @@ from rota.model.options import JobOptions
 
 if TYPE_CHECKING:
     from rota.app.app import Rota
-    from rota.contrib.django.backend import RotaBackend
 
 OF_JOBS = {"max_attempts", "timeout", "unique", "limit", "fair", "wake"}
 """Rota's options of single jobs that a task of Django may have."""
@@ -73,6 +73,11 @@ def options_of(task: Task) -> Mapping[str, Any]:
         )
         raise ConfigError(message)
     return given
+
+
+def djangos(task: AppTask[..., Any, Any] | None) -> Task | None:
+    """The task of Django that this one runs; `None` for a task of Rota's own."""
+    return task.django if isinstance(task, Runnable) else None
 
 
 class Runnable(AppTask[..., Any, Any]):
@@ -141,21 +146,21 @@ def _handler(task: Task) -> Callable[..., Any]:
     """What a worker calls: it tells of the beginning, and normalizes what the function returns."""
     function = task.func
 
-    def begin(context: Context, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        backend: RotaBackend = task.get_backend()
+    def begin(context: Context) -> Any:
         context.log(f"{BEGUN}{worker_id()}")
-        return running_result(backend, task, context, args, kwargs)
+        return running_result(task.get_backend(), task, context)
 
     def given(result: Any, args: Sequence[Any]) -> Sequence[Any]:
         return (TaskContext(task_result=result), *args) if task.takes_context else args
 
     def call(*args: Any, rota_context: Context, **kwargs: Any) -> Any:
-        result = begin(rota_context, args, kwargs)
+        result = begin(rota_context)
         task_started.send(sender=type(task.get_backend()), task_result=result)
         return normalize_json(function(*given(result, args), **kwargs))
 
     async def acall(*args: Any, rota_context: Context, **kwargs: Any) -> Any:
-        result = begin(rota_context, args, kwargs)
+        # It may look at earlier attempts, through Django's connection.
+        result = await sync_to_async(begin, thread_sensitive=True)(rota_context)
         await task_started.asend(sender=type(task.get_backend()), task_result=result)
         return normalize_json(await function(*given(result, args), **kwargs))
 

@@ -10,14 +10,11 @@ from rota import Context
 from rota.contrib.django import rota
 
 try:
-    from django.tasks import task
+    from django.tasks import task as task  # noqa: PLC0414 - for others, too
 except ImportError:
-    from django_tasks import task
+    from django_tasks import task as task  # noqa: PLC0414
 
 NOT_A_TASK = "a text"
-
-open_at_the_end: list[bool] = []
-"""Whether earlier handlers in this thread have left a connection behind."""
 
 
 @task
@@ -37,7 +34,8 @@ def tell_context(context: Any, *words: str, **named: str) -> dict[str, Any]:
 
 @task
 async def wait_and_count() -> int:
-    return await Order.objects.acount()
+    found: int = await Order.objects.acount()
+    return found
 
 
 @task(rota={"max_attempts": 2, "retry": lambda attempt, error: 0})
@@ -47,6 +45,15 @@ def fail(text: str = "no luck") -> None:
 
 @task(rota={"max_attempts": 2, "retry": lambda attempt, error: 0}, takes_context=True)
 def fail_once(context: Any) -> list[int]:
+    if context.attempt == 1:
+        message = "the first time"
+        raise KeyError(message)
+    return [context.attempt, len(context.task_result.errors)]
+
+
+@task(rota={"max_attempts": 2, "retry": lambda attempt, error: 0}, takes_context=True)
+async def fail_once_async(context: Any) -> list[int]:
+    await Order.objects.acount()
     if context.attempt == 1:
         message = "the first time"
         raise KeyError(message)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.contrib.django.suite.chores import task
+from tests.contrib.django.suite import chores
 
 
 def without_context(other: int) -> None: ...
@@ -16,9 +16,9 @@ stranger: Any = None
 
 def declare(options: dict[str, Any]) -> Any:
     """Declare a task with these options of Rota's."""
-    return task(rota=options)(of_order)
+    return chores.task(rota=options)(of_order)
 
 
 def of_another_backend() -> Any:
     """A task that belongs to the backend `other`."""
-    return task(backend="other")(without_context)
+    return chores.task(backend="other")(without_context)

@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+from typing import Any
 from unittest import SkipTest, skipUnless
 
 from asgiref.sync import async_to_sync
@@ -29,7 +30,7 @@ class Enqueueing(TransactionTestCase):
 
     def setUp(self) -> None:
         self.queue = f"enqueue-{next(numbers)}"
-        self.note = note.using(queue=self.queue)
+        self.note: Any = note.using(queue=self.queue)
 
     def test_rolls_back_with_atomic(self) -> None:
         """A job is gone with the row that was written before it."""
@@ -157,7 +158,7 @@ class Connections(TestCase):
 
     def setUp(self) -> None:
         self.queue = f"connections-{next(numbers)}"
-        self.note = note.using(queue=self.queue)
+        self.note: Any = note.using(queue=self.queue)
 
     def test_queries_are_counted(self) -> None:
         """Statements go through Django's cursors: one for a job, once the lane is known."""
@@ -181,7 +182,7 @@ class Connections(TestCase):
         if rota.url == IN_MEMORY:
             self.skipTest("an app of its own does not reach a database in memory")
         with Rota(rota.url) as plain:
-            send = plain.task(name="plain", queue=self.queue)(_plain)
+            send: Any = plain.task(name="plain", queue=self.queue)(_plain)
             send.enqueue(1, conn="default")
             self.assertEqual([job.task for job in jobs(self.queue)], ["plain"])
 

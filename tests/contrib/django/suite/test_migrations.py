@@ -79,7 +79,9 @@ def last_tables() -> RotaTables:
     found = [
         operation
         for name in names
-        for operation in import_module(f"rota.contrib.django.migrations.{name}").Migration.operations
+        for operation in import_module(
+            f"rota.contrib.django.migrations.{name}"
+        ).Migration.operations
         if isinstance(operation, RotaTables)
     ]
     return found[-1]

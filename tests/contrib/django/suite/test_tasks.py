@@ -97,7 +97,7 @@ class Declaring(TestCase):
             with self.assertRaises(InvalidTask):
                 chores.add.using(priority=priority)
         with self.assertRaises(InvalidTask):
-            chores.add.using(run_after=datetime(2030, 1, 1))  # noqa: DTZ001 - that is the test
+            chores.add.using(run_after=datetime(2030, 1, 1))
 
     @override_settings(TASKS={"default": {"BACKEND": "rota.contrib.django.backend.RotaBackend"}})
     def test_queues(self) -> None:
@@ -110,7 +110,9 @@ class Declaring(TestCase):
         """A task of another backend is refused: this one's workers would not run it."""
         tasks = {
             "default": {"BACKEND": "rota.contrib.django.backend.RotaBackend"},
-            "other": {"BACKEND": f"{task_backends.__class__.__module__}.backends.dummy.DummyBackend"},
+            "other": {
+                "BACKEND": f"{task_backends.__class__.__module__}.backends.dummy.DummyBackend"
+            },
         }
         with override_settings(TASKS=tasks):
             stranger = others.of_another_backend()
@@ -180,7 +182,15 @@ class Enqueueing(TestCase):
             chores.urgent.get_result(result.id)
         self.assertEqual(type(raised.exception).__name__, "TaskResultMismatch")
         note = chores.note.enqueue(1)
-        for missing in ("0", "999999999999", "123456789012345678901234567890", "no number", "²", "", str(note.id)):
+        for missing in (
+            "0",
+            "999999999999",
+            "123456789012345678901234567890",
+            "no number",
+            "²",
+            "",
+            str(note.id),
+        ):
             with self.assertRaises(TaskResultDoesNotExist):
                 task_backends["default"].get_result(missing)
 
@@ -205,13 +215,16 @@ class Enqueueing(TestCase):
     def test_naive_times(self) -> None:
         """Without USE_TZ times are naive, and mean the project's time zone."""
         with self.settings(USE_TZ=False):
-            at = datetime.now() + timedelta(hours=2)  # noqa: DTZ005 - that is the test
+            at = datetime.now() + timedelta(hours=2)
             result = chores.add.using(run_after=at).enqueue(1)
             result.refresh()
             self.assertIsNone(result.enqueued_at.tzinfo)
             record = rota.job(int(result.id)).record()
         assert record.scheduled_at is not None
-        self.assertEqual(record.scheduled_at.replace(microsecond=0), timezone.make_aware(at).replace(microsecond=0))
+        self.assertEqual(
+            record.scheduled_at.replace(microsecond=0),
+            timezone.make_aware(at).replace(microsecond=0),
+        )
 
     def test_rolls_back(self) -> None:
         """A task is gone with the block in which it was enqueued."""
@@ -263,4 +276,6 @@ class Enqueueing(TestCase):
         name = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
         with self.assertLogs(name, "DEBUG") as logged:
             result = chores.add.enqueue(1)
-        self.assertIn(f"id={result.id} path=tests.contrib.django.suite.chores.add", logged.output[0])
+        self.assertIn(
+            f"id={result.id} path=tests.contrib.django.suite.chores.add", logged.output[0]
+        )

@@ -13,7 +13,8 @@ from rota.contrib.django import rota
 from rota.contrib.django.backend import RotaBackend
 from rota.contrib.django.results import worker_id
 from rota.contrib.django.tasks_api import TaskResultStatus, task_finished, task_started
-from rota.model.job import JobId, JobSpec, Order as JobOrder
+from rota.model.job import JobId, JobSpec
+from rota.model.job import Order as JobOrder
 from tests.contrib.django.suite import chores
 from tests.contrib.django.suite.running import WorkerTestCase, jobs
 
@@ -33,7 +34,9 @@ class Results(WorkerTestCase):
         self.assertEqual(result.status, TaskResultStatus.SUCCESSFUL)
         self.assertTrue(result.is_finished)
         self.assertEqual(result.return_value, 3)
-        self.assertEqual((result.attempts, result.worker_ids, result.errors), (1, [worker_id()], []))
+        self.assertEqual(
+            (result.attempts, result.worker_ids, result.errors), (1, [worker_id()], [])
+        )
         self.assertLessEqual(result.enqueued_at, result.started_at + timedelta(seconds=1))
         self.assertEqual(result.started_at, result.last_attempted_at)
         self.assertLessEqual(result.started_at, result.finished_at + timedelta(seconds=1))
@@ -60,11 +63,12 @@ class Results(WorkerTestCase):
 
     def test_second_attempt(self) -> None:
         """A task that fails once keeps that error, and its context tells of it."""
-        result = self.run_task(chores.fail_once)
-        self.assertEqual(result.status, TaskResultStatus.SUCCESSFUL)
-        self.assertEqual(result.return_value, [2, 1])
-        self.assertEqual([error.exception_class for error in result.errors], [KeyError])
-        self.assertEqual(result.attempts, 2)
+        for task in (chores.fail_once, chores.fail_once_async):
+            result = self.run_task(task)
+            self.assertEqual(result.status, TaskResultStatus.SUCCESSFUL)
+            self.assertEqual(result.return_value, [2, 1])
+            self.assertEqual([error.exception_class for error in result.errors], [KeyError])
+            self.assertEqual(result.attempts, 2)
 
     def test_value_that_is_no_json(self) -> None:
         """A value that JSON cannot hold is a failure that says so."""
@@ -76,7 +80,9 @@ class Results(WorkerTestCase):
         """A task that takes the context gets its own result, and any names."""
         result = self.run_task(chores.tell_context, "a", conn=1)
         value = result.return_value
-        self.assertEqual(value, {"attempt": 1, "id": result.id, "words": ["a"], "named": {"conn": 1}})
+        self.assertEqual(
+            value, {"attempt": 1, "id": result.id, "words": ["a"], "named": {"conn": 1}}
+        )
 
     def test_async(self) -> None:
         """A coroutine runs on the loop, and its ORM in Django's thread."""

@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
 
     initial = True
     atomic = False
-    dependencies: ClassVar = []
+    dependencies: ClassVar[list[tuple[str, str]]] = []
     operations: ClassVar = [
         RotaTables(postgres=21, sqlite=12, first=True),
         migrations.CreateModel(
