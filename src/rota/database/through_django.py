@@ -163,8 +163,10 @@ def _query(connection: Any, cursor: Any, query: Query) -> Rows:
 
 
 def _copy(connection: Any, cursor: Any, copy: Copy) -> None:
-    """Around Django's cursor, which knows no COPY."""
-    connection.validate_no_broken_transaction()
+    """Around Django's cursor, which knows no COPY.
+
+    The statement before it, which prepares it, has met a broken block already.
+    """
     with connection.wrap_database_errors, cursor.copy(copy.statement.text) as stream:
         for block in copy.blocks:
             stream.write(block)

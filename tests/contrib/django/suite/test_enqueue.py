@@ -93,6 +93,21 @@ class Enqueueing(TransactionTestCase):
         self.assertEqual(len(jobs(self.queue)), 2000)
 
     @skipUnless(COPIES, "no COPY here")
+    def test_copy(self) -> None:
+        """With psycopg 3 the args of many jobs are no parameters of a statement."""
+        seen: list[Any] = []
+
+        def see(execute, sql, params, many, context):  # type: ignore[no-untyped-def]
+            seen.append(params)
+            return execute(sql, params, many, context)
+
+        self.note.enqueue(1)
+        with connection.execute_wrapper(see):
+            self.note.enqueue_many([(number,) for number in range(2000)])
+        self.assertGreater(len(seen), 0)
+        self.assertEqual([params for params in seen if "args" in (params or ())], [])
+
+    @skipUnless(COPIES, "no COPY here")
     def test_copy_in_a_broken_block(self) -> None:
         """COPY goes round Django's cursor, and is refused like any statement once the block is lost."""
         self.note.enqueue(1)
