@@ -1,18 +1,20 @@
 """What `manage.py check` says of Rota; `--database default` looks at the tables as well."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django.core.checks import CheckMessage, Error, Info, Warning  # noqa: A004 - Django's names
 from django.db import Error as DatabaseError
 from django.db import connections, router
 
 from rota.contrib.django.address import address, default_alias
-from rota.errors import ConfigError, RotaError
+from rota.contrib.django.database import by_migrating
+from rota.errors import ConfigError, RotaError, SchemaMissing, SchemaOutdated
 from rota.model.durations import seconds
 
 if TYPE_CHECKING:
     from rota.contrib.django.backend import RotaBackend
+    from rota.store.connections import Connection
 
 PRIORITIES = 8
 """Distinct priorities of tasks from which on each claim has many lanes to look at."""
@@ -50,10 +52,12 @@ def check_database(databases: Sequence[str] | None = None, **kwargs: Any) -> lis
     from rota.store import migrate
 
     try:
-        migrate.check(rota.database.store, django(alias))  # type: ignore[arg-type]  # only runs
-    except (RotaError, DatabaseError) as error:
+        migrate.check(rota.database.store, cast("Connection", django(alias)))
+    except (SchemaMissing, SchemaOutdated) as error:
         hint = f"Run `manage.py migrate --database {alias}`."
-        return [Warning(f"Rota's tables: {error}", hint=hint, id="rota.W004")]
+        return [Warning(f"Rota's tables: {by_migrating(error)}", hint=hint, id="rota.W004")]
+    except (RotaError, DatabaseError) as error:
+        return [Warning(f"Rota's tables: {error}", id="rota.W004")]
     return []
 
 
@@ -63,12 +67,12 @@ def check_backend(backend: "RotaBackend") -> Iterator[CheckMessage]:
         yield Error(
             f"TASKS[{backend.alias!r}]: OPTIONS has unknown {', '.join(sorted(unknown))}",
             hint="There is retention: seconds, or a timedelta, that results are kept.",
-            id="rota.E003",
+            id="rota.E002",
         )
     try:
         seconds(backend.retention, "retention")
     except ConfigError as error:
-        yield Error(f"TASKS[{backend.alias!r}]: {error}", id="rota.E004")
+        yield Error(f"TASKS[{backend.alias!r}]: {error}", id="rota.E003")
     priorities = {task.options.priority for task in backend.app.tasks.values()}
     if len(priorities) > PRIORITIES:
         yield Warning(

@@ -93,7 +93,7 @@ class DjangoDatabase(Database):
         try:
             super().ready(make=False)
         except (SchemaMissing, SchemaOutdated) as error:
-            raise _by_migrating(error) from error
+            raise by_migrating(error) from error
 
     def run(self, operation: Operation[T], conn: object = None) -> T:
         """Run an operation: in the transaction of `conn`, else as Django's connection has it."""
@@ -115,7 +115,7 @@ class DjangoDatabase(Database):
                 # Only `run` is asked of it.
                 migrate.check(self.store, cast("Connection", found))
             except (SchemaMissing, SchemaOutdated) as error:
-                raise _by_migrating(error) from error
+                raise by_migrating(error) from error
             self._ready = True
         return found.run(operation, apart=self._apart)
 
@@ -128,6 +128,7 @@ class DjangoDatabase(Database):
             return connection.run(operation)
 
 
-def _by_migrating(error: SchemaMissing | SchemaOutdated) -> SchemaMissing | SchemaOutdated:
+def by_migrating(error: SchemaMissing | SchemaOutdated) -> SchemaMissing | SchemaOutdated:
+    """The same error with Django's command."""
     message = str(error).replace("rota migrate", "manage.py migrate")
     return type(error)(message)

@@ -43,7 +43,7 @@ class Checks(TransactionTestCase):
 
     def test_options(self) -> None:
         """Options of a backend that cannot be used are errors."""
-        for options, error in (({"retension": 1}, "rota.E003"), ({"retention": -1}, "rota.E004")):
+        for options, error in (({"retension": 1}, "rota.E002"), ({"retention": -1}, "rota.E003")):
             backend = {"BACKEND": "rota.contrib.django.backend.RotaBackend", "OPTIONS": options}
             with override_settings(TASKS={"default": backend}):
                 self.assertIn(error, found())

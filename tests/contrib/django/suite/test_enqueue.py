@@ -8,9 +8,10 @@ from unittest import SkipTest, skipUnless
 from asgiref.sync import async_to_sync
 from django.db import DatabaseError, connection, connections, transaction
 from django.test import TestCase, TransactionTestCase
+from django.test.utils import CaptureQueriesContext
 from shop.models import Order
 
-from rota import ConfigError, Placing, Rota, StoreError
+from rota import ConfigError, JobExists, Placing, Rota, StoreError, Unique
 from rota.contrib.django import rota
 from rota.contrib.django.address import IN_MEMORY
 from tests.contrib.django.suite.chores import note
@@ -138,6 +139,16 @@ class Enqueueing(TransactionTestCase):
             self.note.enqueue(1)
         self.assertEqual(len(jobs(self.queue)), 1)
 
+    def test_a_taken_key_breaks_nothing(self) -> None:
+        """A key that is taken is no error of the database: the block goes on."""
+        strict = self.note.using(unique=Unique(key="strict:{number}", on_conflict="raise"))
+        with transaction.atomic():
+            strict.enqueue(1)
+            with self.assertRaises(JobExists):
+                strict.enqueue(1)
+            strict.enqueue(2)
+        self.assertEqual(len(jobs(self.queue)), 2)
+
     def test_other_thread(self) -> None:
         """A connection of another thread is refused with the way out: its alias."""
         found: list[BaseException] = []
@@ -180,6 +191,9 @@ class Connections(TestCase):
         self.note.enqueue(1)
         with self.assertNumQueries(1 if POSTGRES else 2):
             self.note.enqueue(2)
+        with CaptureQueriesContext(connection) as seen:
+            self.note.enqueue_many([(number,) for number in range(2000)])
+        self.assertGreater(len(seen), 0)
 
     def test_every_way_to_name_it(self) -> None:
         """A connection, its proxy and its alias are the same."""
