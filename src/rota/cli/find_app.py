@@ -10,10 +10,6 @@ from rota import Rota
 from rota.errors import RotaError
 from rota.terminal.exits import USAGE, Failure
 
-APP_VARIABLE = "ROTA_APP"
-"""The environment variable that names the app, where the command line does not."""
-
-
 def find_app(target: str) -> Rota:
     """Import MODULE and take APP from it; without APP the module's only app.
 

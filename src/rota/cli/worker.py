@@ -18,6 +18,9 @@ from rota.terminal.output import json_option, say_json
 if TYPE_CHECKING:
     from rota import Rota
 
+APP_VARIABLE = "ROTA_APP"
+"""The environment variable that names the app, where the command line does not."""
+
 STUCK_PATIENCE = 1.0
 """Seconds that left-over threads have to end, once the worker has stopped."""
 
@@ -25,7 +28,7 @@ logger = logging.getLogger("rota")
 
 
 @click.command()
-@click.argument("target", metavar="MODULE:APP", envvar="ROTA_APP")
+@click.argument("target", metavar="MODULE:APP", envvar=APP_VARIABLE)
 @click.option(
     "--queue",
     "queues",

@@ -50,8 +50,8 @@ class Command(BaseCommand):
 
 
 def _forward(arguments: list[str]) -> None:
-    from rota.cli.find_app import APP_VARIABLE
     from rota.cli.main import cli
+    from rota.cli.worker import APP_VARIABLE
     from rota.contrib.django.app import rota
     from rota.store.opening import VARIABLE
 
