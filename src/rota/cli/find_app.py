@@ -10,6 +10,7 @@ from rota import Rota
 from rota.errors import RotaError
 from rota.terminal.exits import USAGE, Failure
 
+
 def find_app(target: str) -> Rota:
     """Import MODULE and take APP from it; without APP the module's only app.
 

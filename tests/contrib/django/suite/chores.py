@@ -1,9 +1,8 @@
 """Tasks for the tests, as Django has them and of Rota's own."""
 
-import threading
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 from shop.models import Order
 
 from rota import Context
@@ -91,6 +90,22 @@ def charge(ctx: Context, email: str, *, fails: bool = False) -> None:
             raise RuntimeError(message)
 
 
-@rota.task(name="thread_of")
-def thread_of() -> str:
-    return threading.current_thread().name
+@rota.task(name="charge inside", retry=lambda attempt, error: None)
+def charge_inside(ctx: Context, email: str, *, commit: bool) -> None:
+    """In a block of the handler's own, which Rota can only leave alone."""
+    with transaction.atomic():
+        Order.objects.create(email=email, cents=1)
+        with ctx.transaction("default", commit=commit):
+            Order.objects.create(email=email, cents=2)
+
+
+@rota.task(name="charge outside", retry=lambda attempt, error: None)
+def charge_outside(ctx: Context) -> None:
+    with ctx.transaction(connection, commit=False):
+        Order.objects.create(email="c@example.org", cents=1)
+
+
+@rota.task(name="charge async", retry=lambda attempt, error: None)
+async def charge_async(ctx: Context) -> None:
+    async with ctx.transaction("default"):
+        pass

@@ -215,3 +215,23 @@ class Connections(WorkerTestCase):
         self.assertEqual(lost.status, State.DISCARDED)
         self.assertEqual(list(Order.objects.values_list("email", flat=True)), ["a@example.org"])
         self.assertFalse(connection.needs_rollback)
+
+    def test_exactly_once_inside_a_block(self) -> None:
+        """With commit=False the job is completed by the handler's own block; without, that is refused."""
+        inside = chores.charge_inside.using(queue=self.queue)
+        job = inside.enqueue("a@example.org", commit=False)
+        refused = inside.enqueue("b@example.org", commit=True)
+        self.drain()
+        self.assertEqual(job.status, State.COMPLETED)
+        self.assertIn("leave atomic() to ctx.transaction", refused.record().errors[0].message)
+        self.assertEqual(set(Order.objects.values_list("email", flat=True)), {"a@example.org"})
+        self.assertEqual(Order.objects.count(), 2)
+
+    def test_exactly_once_refused(self) -> None:
+        """commit=False outside of a block, and async code, are told what to do."""
+        outside = chores.charge_outside.using(queue=self.queue).enqueue()
+        awaited = chores.charge_async.using(queue=self.queue).enqueue()
+        self.drain()
+        self.assertIn("django.db.transaction.atomic()", outside.record().errors[0].message)
+        self.assertIn("write a def", awaited.record().errors[0].message)
+        self.assertEqual(Order.objects.count(), 0)
