@@ -61,6 +61,16 @@ def test_draining(shop: Shop) -> None:
     assert "worker stopped" in run.stderr
 
 
+def test_the_app_in_the_environment(shop: Shop) -> None:
+    """The app may stand in ROTA_APP; the command line comes first."""
+    [job] = shop.enqueue("double", "default", ONE)
+    named = finished("worker", "nothing:app", url=shop.url, cwd=shop.folder, ROTA_APP="shop:rota")
+    assert named.returncode == 1
+    run = finished("worker", "--drain", url=shop.url, cwd=shop.folder, ROTA_APP="shop:rota")
+    assert run.returncode == 0, run.stderr
+    assert shop.state(job) is State.COMPLETED
+
+
 def test_json_and_verbose(shop: Shop) -> None:
     """With `--json` the log is JSON, the counts come last; with `-v` each job has a line."""
     [good, _] = shop.enqueue("double", "default", '{"number":1}', '{"number":2}')

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tests.mutants.mutant import ROOT, Mutant
 
-COPIED = ("src", "lab/src", "tests", "pyproject.toml")
+COPIED = ("src", "lab/src", "tests", "examples", "pyproject.toml")
 
 FAILED = 1
 """The exit status of pytest where tests ran and failed."""

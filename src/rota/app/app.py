@@ -80,8 +80,8 @@ class Rota:
         max_args_bytes: int | None = MAX_ARGS_BYTES,
         connections: int | None = None,
     ) -> None:
-        self.database = Database(default_url() if url is None else url, connections)
-        self.tasks = Tasks()
+        self.database = self._open(url, connections)
+        self.tasks = self._find_tasks()
         self.queues = Queues(seconds(retention, "retention"))
         self.middleware = Middleware()
         self.lifespan = Lifespans()
@@ -91,6 +91,12 @@ class Rota:
             self.database, self.queues, self.middleware, self.events, max_args_bytes
         )
         self.cron = Crontab(self._enqueuer, self.tasks)
+
+    def _open(self, url: str | None, connections: int | None) -> Database:
+        return Database(default_url() if url is None else url, connections)
+
+    def _find_tasks(self) -> Tasks:
+        return Tasks()
 
     # Tasks -----------------------------------------------------------------------------------
 

@@ -143,9 +143,7 @@ class Task(Generic[P, R, T]):
         self.executor = Executor.fitting(function, executor, name)
         self.keeps = enqueuing.queues.keeps(retention)
         self.codec = self._args_codec()
-        self.keying = (
-            Keying(options, function, name, self.codec.context_parameter) if options.keyed else None
-        )
+        self.keying = self._keying(options) if options.keyed else None
         parameters = inspect.signature(function).parameters
         self._first = next(iter(parameters), None)
         if "conn" in parameters:
@@ -267,9 +265,7 @@ class Task(Generic[P, R, T]):
         other.options = self.options.using(changes)
         other.spec = other.options.spec(self.name)
         if other.options.keyed and changes:
-            other.keying = Keying(
-                other.options, self.function, self.name, self.codec.context_parameter
-            )
+            other.keying = self._keying(other.options)
         other.conn = _connection(conn, self.conn)
         return other
 
@@ -332,6 +328,10 @@ class Task(Generic[P, R, T]):
 
     def _check_changes(self, changes: Mapping[str, object]) -> None:
         """Refuse options that one job of this kind of task cannot have."""
+
+    def _keying(self, options: JobOptions) -> Keying:
+        """What makes the keys of jobs with these options."""
+        return Keying(options, self.function, self.name, self.codec.context_parameter)
 
     def _args_codec(self) -> ArgsCodec:
         return ArgsCodec(self.function, self.name, context=Context)

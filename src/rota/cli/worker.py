@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from rota.service.notify import Notifier
     from rota.worker import Worker
 
+APP_VARIABLE = "ROTA_APP"
+"""The environment variable that names the app, where the command line does not."""
+
 STUCK_PATIENCE = 1.0
 """Seconds that left-over threads have to end, once the worker has stopped."""
 
@@ -31,7 +34,7 @@ logger = logging.getLogger("rota")
 
 
 @click.command()
-@click.argument("target", metavar="MODULE:APP")
+@click.argument("target", metavar="MODULE:APP", envvar=APP_VARIABLE)
 @click.option(
     "--queue",
     "queues",
@@ -126,7 +129,7 @@ def worker(
     """Run the jobs of an app's tasks until SIGTERM or Ctrl-C.
 
     MODULE:APP names the app: for `rota = Rota()` in shop/tasks.py it is shop.tasks:rota; where
-    the module has only one app, shop.tasks is enough.
+    the module has only one app, shop.tasks is enough. It may stand in the variable ROTA_APP instead.
 
     The first signal stops the worker in order: running jobs may finish, the others are given back.
     The second signal gives back everything and ends. With --json the log is JSON lines on stderr,

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from rota.database.adapters import Awaiting, Blocking
+from rota.database.atomic import Atomic
 from rota.database.recognise import blocking_caller, caller, family
+from rota.database.through_django import alias_of
 from rota.errors import ConfigError, TransactionEnded
 from rota.store.operation import Operation
 
@@ -243,6 +245,8 @@ def join(connection: Any, check: Callable[[Blocking | Awaiting], None], *, commi
         ConfigError: It is an async one, or none that Rota knows how to use.
     """
     check(blocking_caller(connection))
+    if alias_of(connection) is not None:
+        return Atomic(connection, commit=commit)
     return CallersOwn(connection, commit=commit)
 
 
@@ -254,6 +258,12 @@ async def ajoin(
     Raises:
         ConfigError: It is no connection that Rota knows how to use.
     """
+    if alias_of(connection) is not None:
+        message = (
+            "conn is a connection of Django, whose transactions async code does not have; write a def, "
+            "which runs in a thread"
+        )
+        raise ConfigError(message)
     found = await caller(connection)
     check(found)
     if isinstance(found, Blocking):

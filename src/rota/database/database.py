@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from rota.database.adapters import Awaiting, Blocking
 from rota.database.recognise import blocking_caller, caller
+from rota.database.through_django import alias_of
 from rota.database.transaction_block import OwnTransaction, TransactionBlock
 from rota.database.waiting import Waiting
 from rota.errors import ConfigError, SchemaMissing
@@ -114,6 +115,8 @@ class Database:
         """`run` for async code; `conn` may be async or not."""
         if conn is None or _own(conn):
             return await in_thread(self.run, operation, conn)
+        if (alias := alias_of(_connection(conn))) is not None:
+            return await self._in_djangos_thread(operation, alias)
         found = await caller(_connection(conn))
         if isinstance(found, Blocking):
             return self._join(found, operation)
@@ -122,6 +125,12 @@ class Database:
         if not self._ready:
             await in_thread(self.ready, make=False)
         return await found.run(operation, apart=self.arun)
+
+    async def _in_djangos_thread(self, operation: Operation[T], alias: str) -> T:
+        """Run an operation where async code's connections of Django are: in the thread of its ORM."""
+        from asgiref.sync import sync_to_async
+
+        return await sync_to_async(self.run, thread_sensitive=True)(operation, alias)
 
     def _join(self, found: Blocking, operation: Operation[T], *, own: bool = False) -> T:
         self.check(found)

@@ -8,6 +8,7 @@ from typing import Any
 
 from rota.database import adapters
 from rota.database.adapters import Awaiting, Blocking
+from rota.database.through_django import alias_of, django
 from rota.errors import ConfigError
 
 
@@ -60,6 +61,8 @@ def blocking_caller(connection: Any) -> Blocking:
             except Exception as error:
                 raise adapters.translated(error) from error
             return adapters.sqlalchemy(own)
+        case ("", "") if alias_of(connection) is not None:
+            return django(connection)
         case (("psycopg" | "asyncpg" | "aiosqlite" | "sqlalchemy"), kind):
             message = (
                 f"conn is an async {kind}, for async code: `await aenqueue(...)`, `async with`"
@@ -72,8 +75,8 @@ def blocking_caller(connection: Any) -> Blocking:
                 raise ConfigError(message)
             message = (
                 f"conn is a {kind}, which Rota cannot use; it takes connections of psycopg, "
-                "asyncpg, sqlite3 and aiosqlite, and SQLAlchemy's Connection, Session and their "
-                "async twins"
+                "asyncpg, sqlite3 and aiosqlite, SQLAlchemy's Connection, Session and their "
+                "async twins, and Django's connections and their aliases"
             )
             raise ConfigError(message)
 

@@ -1,0 +1,1 @@
+"""Rota's tables, as Django's migrations make them."""

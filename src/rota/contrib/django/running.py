@@ -1,0 +1,170 @@
+"""A task of Django as a task of Rota: how its jobs are stored and run.
+
+Its args are what Django was given, by place and by name, as JSON. The begin of each run is a line of
+the job's log, which the settler writes before the run is settled: from these lines a `TaskResult` has
+its times and its workers.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from asgiref.sync import sync_to_async
+
+from rota.app.context import Context
+from rota.app.task import Enqueuing
+from rota.app.task import Task as AppTask
+from rota.contrib.django.results import BEGUN, running_result, worker_id
+from rota.contrib.django.tasks_api import Task, TaskContext, normalize_json, task_started
+from rota.errors import ArgsError, ConfigError
+from rota.model.backoff import Backoff, RetryPolicy, check_policy
+from rota.model.durations import seconds
+from rota.model.job import Keys
+from rota.model.keys import Keying
+from rota.model.options import JobOptions
+
+if TYPE_CHECKING:
+    from rota.app.app import Rota
+
+OF_JOBS = {"max_attempts", "timeout", "unique", "limit", "fair", "wake"}
+"""Rota's options of single jobs that a task of Django may have."""
+
+OF_TASKS = {"retry", "retention"}
+"""The same of all jobs of the task."""
+
+WEEK = timedelta(days=7)
+
+
+def runnable(app: "Rota", task: Task) -> "Runnable | None":
+    """A task of Django as one of this app's; `None` if its backend is none of this app.
+
+    Raises:
+        ConfigError: One of its options cannot be used.
+    """
+    backend = task.get_backend()
+    if getattr(backend, "app", None) is not app:
+        return None
+    given = options_of(task)
+    policy = check_policy(given.get("retry"))
+    attempts = policy.attempts if isinstance(policy, Backoff) else None
+    chosen = {"max_attempts": attempts} | {n: v for n, v in given.items() if n in OF_JOBS}
+    return Runnable(
+        app._enqueuer,  # noqa: SLF001 - as Rota.task
+        task,
+        options=JobOptions(queue=task.queue_name, priority=-task.priority, **chosen),
+        retry=policy,
+        retention=seconds(given.get("retention", backend.retention), "retention"),
+    )
+
+
+def options_of(task: Task) -> Mapping[str, Any]:
+    """Rota's own options of a task of Django.
+
+    Raises:
+        ConfigError: One of them is not known.
+    """
+    given: Mapping[str, Any] = getattr(task, "rota", {})
+    if unknown := given.keys() - OF_JOBS - OF_TASKS:
+        message = (
+            f"rota={{…}}: unknown option {', '.join(sorted(unknown))}; "
+            f"there are {', '.join(sorted(OF_JOBS | OF_TASKS))}"
+        )
+        raise ConfigError(message)
+    return given
+
+
+def djangos(task: AppTask[..., Any, Any] | None) -> Task | None:
+    """The task of Django that this one runs; `None` for a task of Rota's own."""
+    return task.django if isinstance(task, Runnable) else None
+
+
+class Runnable(AppTask[..., Any, Any]):
+    """The task of Rota that runs a task of Django.
+
+    Attributes:
+        django: That task.
+    """
+
+    def __init__(
+        self,
+        enqueuing: Enqueuing,
+        task: Task,
+        *,
+        options: JobOptions,
+        retry: RetryPolicy,
+        retention: float,
+    ) -> None:
+        self.django = task
+        super().__init__(
+            enqueuing,
+            _handler(task),
+            name=task.module_path,
+            options=options,
+            retry=retry,
+            executor=None,
+            retention=retention,
+            store_result=True,
+        )
+
+    def _keying(self, options: JobOptions) -> Keying:
+        return NamedKeys(options, self.django)
+
+
+class NamedKeys(Keying):
+    """Makes the keys of jobs whose args are by place and by name, from the parameters' names."""
+
+    __slots__ = ("_context", "_signature", "_task")
+
+    def __init__(self, options: JobOptions, task: Task) -> None:
+        self._context = "context" if task.takes_context else None
+        super().__init__(options, task.func, task.module_path, self._context)
+        self._signature = inspect.signature(task.func)
+        self._task = task.module_path
+
+    def keys(self, args: Sequence[str]) -> Keys:
+        """The keys of jobs with these args (JSON texts).
+
+        Raises:
+            ArgsError: Some do not fit the function, or no key can be made of them.
+        """
+        return super().keys([self._named(text) for text in args])
+
+    def _named(self, text: str) -> str:
+        given = msgspec.json.decode(text)
+        first = () if self._context is None else (None,)
+        try:
+            bound = self._signature.bind(*first, *given.get("args", ()), **given.get("kwargs", {}))
+        except TypeError as error:
+            raise ArgsError(f"args of task {self._task!r}: {error}") from error
+        named = {name: value for name, value in bound.arguments.items() if name != self._context}
+        return msgspec.json.encode(named).decode()
+
+
+def _handler(task: Task) -> Callable[..., Any]:
+    """What a worker calls: it tells of the beginning, and normalizes what the function returns."""
+    function = task.func
+
+    def begin(context: Context) -> Any:
+        context.log(f"{BEGUN}{worker_id()}")
+        return running_result(task.get_backend(), task, context)
+
+    def given(result: Any, args: Sequence[Any]) -> Sequence[Any]:
+        return (TaskContext(task_result=result), *args) if task.takes_context else args
+
+    def call(*args: Any, rota_context: Context, **kwargs: Any) -> Any:
+        result = begin(rota_context)
+        task_started.send(sender=type(task.get_backend()), task_result=result)
+        return normalize_json(function(*given(result, args), **kwargs))
+
+    async def acall(*args: Any, rota_context: Context, **kwargs: Any) -> Any:
+        # It may look at earlier attempts, through Django's connection.
+        result = await sync_to_async(begin, thread_sensitive=True)(rota_context)
+        await task_started.asend(sender=type(task.get_backend()), task_result=result)
+        return normalize_json(await function(*given(result, args), **kwargs))
+
+    handler = acall if inspect.iscoroutinefunction(function) else call
+    handler.__name__, handler.__qualname__ = function.__name__, function.__qualname__
+    handler.__doc__, handler.__module__ = function.__doc__, function.__module__
+    return handler
