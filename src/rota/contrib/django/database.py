@@ -108,7 +108,8 @@ class DjangoDatabase(Database):
             return self.alias
         return conn
 
-    def _join(self, found: Blocking, operation: Operation[T]) -> T:
+    def _join(self, found: Blocking, operation: Operation[T], *, own: bool = False) -> T:
+        del own  # an alias says which database it means, at no cost of a query
         self.check(found)
         if not self._ready:
             try:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from django.db import close_old_connections
 
-from rota.events import Events, JobSettled, WorkerStopped
+from rota.dispatch import Events
+from rota.events import JobSettled, WorkerStopped
 
 if TYPE_CHECKING:
     from rota.model.job import JobId
