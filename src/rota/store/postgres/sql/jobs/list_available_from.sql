@@ -3,7 +3,8 @@
 -- Walks: log_job backwards, past what was claimed and is still in the segments.
 SELECT job.id, job.task, job.args::text, lane.queue, lane.priority, 'available', job.attempt,
        job.max_attempts, job.timeout, job.enqueued_at, NULL::timestamptz, NULL::timestamptz,
-       NULL::text, job.errors::text, NULL::text, false, job.unique_key, job.iteration, job.last_run
+       NULL::text, job.errors::text, NULL::text, false, job.unique_key, job.iteration, job.last_run,
+       job.headers::text
 FROM rota.log AS job
 JOIN rota.lane ON lane.id = job.lane
 CROSS JOIN LATERAL (
