@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
+from weakref import WeakSet
 
 from rota.app.batch import BatchDecorator, BatchTask, batching
 from rota.app.context import Context
@@ -39,6 +40,9 @@ R = TypeVar("R")
 T = TypeVar("T")
 E = TypeVar("E", bound=Event)
 F = TypeVar("F", bound=Callable[..., Any])
+
+APPS: "WeakSet[Rota]" = WeakSet()
+"""Those of this process: a test's transaction is the database of all of them that it can be."""
 
 
 class Rota:
@@ -77,6 +81,7 @@ class Rota:
             self.database, self.queues, self.middleware, self.events, max_args_bytes
         )
         self.cron = Crontab(self._enqueuer, self.tasks)
+        APPS.add(self)
 
     # Tasks -----------------------------------------------------------------------------------
 
