@@ -74,7 +74,6 @@ class Confinement:
         self._driver: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.get_ident()
-        self._depth = 0
 
     # Operations --------------------------------------------------------------------------------
 
@@ -136,7 +135,7 @@ class Confinement:
                 "use `async with`, or a blocking connection"
             )
             raise ConfigError(message)
-        return savepoint(self._meant(conn), self._name(), outer=outer)
+        return savepoint(self._meant(conn), own=conn is None, outer=outer)
 
     async def ajoined(
         self, conn: object = None, *, commit: bool = True, outer: bool = False
@@ -145,11 +144,7 @@ class Confinement:
         if not self.awaits:
             return Unthreaded(cast("Savepoint", self.joined(conn, commit=commit, outer=outer)))
         self._loop = asyncio.get_running_loop()
-        return awaited_savepoint(await self._ameant(conn), self._name(), outer=outer)
-
-    def _name(self) -> str:
-        # One name would do: the newest savepoint of a name hides the others.
-        return "rota_test"
+        return awaited_savepoint(await self._ameant(conn), own=conn is None, outer=outer)
 
     # The connection ------------------------------------------------------------------------------
 

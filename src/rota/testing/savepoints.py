@@ -21,25 +21,25 @@ ENDED = (
 )
 
 
-def _statement(text: str, name: str) -> Query:
-    return Query(Statement("savepoint", text.format(name=name)), {})
+def _statement(text: str) -> Query:
+    return Query(Statement("savepoint", text), {})
 
 
 class Savepoint:
     """A savepoint on a blocking connection; see `rota.database.callers_transaction.Joined`."""
 
-    def __init__(self, connection: Any, name: str) -> None:
+    def __init__(self, connection: Any, *, own: bool) -> None:
         self._given = connection
-        self._name = name
+        self._own = own
 
     @property
     def connection(self) -> Any:
-        """The driver's connection."""
-        return driver(self._given)
+        """What was given; the driver's connection, where Rota's own would be used."""
+        return driver(self._given) if self._own else self._given
 
     def begin(self) -> None:
         """Set it."""
-        self._run("SAVEPOINT {name}")
+        self._run("SAVEPOINT rota_test")
 
     def tag(self, operation: Operation[int | None]) -> int | None:
         """Tag the transaction that it stands for."""
@@ -57,7 +57,7 @@ class Savepoint:
         Raises:
             ConfigError: The test's transaction has ended.
         """
-        self._end("RELEASE SAVEPOINT {name}")
+        self._end("RELEASE SAVEPOINT rota_test")
 
     def rollback(self) -> None:
         """Undo what came after it.
@@ -65,8 +65,8 @@ class Savepoint:
         Raises:
             ConfigError: The test's transaction has ended.
         """
-        self._end("ROLLBACK TO SAVEPOINT {name}")
-        self._end("RELEASE SAVEPOINT {name}")
+        self._end("ROLLBACK TO SAVEPOINT rota_test")
+        self._end("RELEASE SAVEPOINT rota_test")
 
     def _end(self, text: str) -> None:
         try:
@@ -75,7 +75,7 @@ class Savepoint:
             raise _told(error) from error
 
     def _run(self, text: str) -> None:
-        self._blocking().execute(_statement(text, self._name))
+        self._blocking().execute(_statement(text))
 
     def _blocking(self) -> Blocking:
         return blocking_caller(self._given)
@@ -130,15 +130,15 @@ class OuterSavepoint(Savepoint):
 class AwaitedSavepoint:
     """A savepoint on an async connection; see `rota.database.callers_transaction.AwaitedJoined`."""
 
-    def __init__(self, connection: Any, name: str) -> None:
+    def __init__(self, connection: Any, *, own: bool) -> None:
         self._given = connection
-        self._name = name
-        self.connection: Any = None
+        self._own = own
+        self.connection = connection
 
     async def begin(self) -> None:
         """Set it."""
-        self.connection = await adriver(self._given)
-        await self._run("SAVEPOINT {name}")
+        await self._show(self._given)
+        await self._run("SAVEPOINT rota_test")
 
     async def tag(self, operation: Operation[int | None]) -> int | None:
         """Tag the transaction that it stands for."""
@@ -158,7 +158,7 @@ class AwaitedSavepoint:
         Raises:
             ConfigError: The test's transaction has ended.
         """
-        await self._end("RELEASE SAVEPOINT {name}")
+        await self._end("RELEASE SAVEPOINT rota_test")
 
     async def rollback(self) -> None:
         """Undo what came after it.
@@ -166,8 +166,8 @@ class AwaitedSavepoint:
         Raises:
             ConfigError: The test's transaction has ended.
         """
-        await self._end("ROLLBACK TO SAVEPOINT {name}")
-        await self._end("RELEASE SAVEPOINT {name}")
+        await self._end("ROLLBACK TO SAVEPOINT rota_test")
+        await self._end("RELEASE SAVEPOINT rota_test")
 
     async def _end(self, text: str) -> None:
         try:
@@ -175,8 +175,12 @@ class AwaitedSavepoint:
         except StoreError as error:
             raise _told(error) from error
 
+    async def _show(self, connection: Any) -> None:
+        if self._own:
+            self.connection = await adriver(connection)
+
     async def _run(self, text: str) -> None:
-        await (await self._awaiting()).execute(_statement(text, self._name))
+        await (await self._awaiting()).execute(_statement(text))
 
     async def _awaiting(self) -> Awaiting:
         found: Any = await caller(self._given)
@@ -190,7 +194,7 @@ class AwaitedSessionSavepoint(AwaitedSavepoint):
 
     async def begin(self) -> None:
         """Set it."""
-        self.connection = await adriver(self._given)
+        await self._show(self._given)
         self._nested = await self._given.begin_nested()
 
     async def commit(self) -> None:
@@ -214,7 +218,9 @@ class AwaitedOuterSavepoint(AwaitedSavepoint):
     async def begin(self) -> None:
         """Set it."""
         await self._given.commit()
-        await super().begin()
+        # Not by the session, which would begin a savepoint of its own before this one.
+        await self._show(_bind(self._given))
+        await self._run("SAVEPOINT rota_test")
 
     async def commit(self) -> None:
         """Keep what came after it."""
@@ -231,24 +237,28 @@ class AwaitedOuterSavepoint(AwaitedSavepoint):
         return found  # type: ignore[no-any-return]
 
 
-def savepoint(connection: Any, name: str, *, outer: bool = False) -> Savepoint:
-    """A savepoint on a blocking connection; `outer`: the code after it may end a Session's transaction."""
+def savepoint(connection: Any, *, own: bool, outer: bool) -> Savepoint:
+    """A savepoint on a blocking connection.
+
+    One name does for all: the newest savepoint hides the others. `own`: it stands for a transaction on a connection of
+    Rota's own; `outer`: the code after it may end a Session's transaction.
+    """
     package, kind = family(connection)
     if package == "sqlalchemy" and kind != "Connection":
         if outer and _joined(connection):
-            return OuterSavepoint(connection, name)
-        return SessionSavepoint(connection, name)
-    return Savepoint(connection, name)
+            return OuterSavepoint(connection, own=own)
+        return SessionSavepoint(connection, own=own)
+    return Savepoint(connection, own=own)
 
 
-def awaited_savepoint(connection: Any, name: str, *, outer: bool = False) -> AwaitedSavepoint:
+def awaited_savepoint(connection: Any, *, own: bool, outer: bool) -> AwaitedSavepoint:
     """`savepoint` on an async connection."""
     package, kind = family(connection)
     if package == "sqlalchemy" and kind != "AsyncConnection":
         if outer and _joined(connection):
-            return AwaitedOuterSavepoint(connection, name)
-        return AwaitedSessionSavepoint(connection, name)
-    return AwaitedSavepoint(connection, name)
+            return AwaitedOuterSavepoint(connection, own=own)
+        return AwaitedSessionSavepoint(connection, own=own)
+    return AwaitedSavepoint(connection, own=own)
 
 
 def _joined(session: Any) -> bool:
