@@ -31,6 +31,7 @@ class Test:
         self.store = store
         self.transaction = transaction
         self.after = after
+        self.run(store.testing.enter())
         self.session: SessionId = self.run(store.testing.begin())
 
     def run(self, operation: Operation[T]) -> T:

@@ -1,5 +1,6 @@
 """Every connection and session that `conn=` takes can be a test's, from blocking and from async tests."""
 
+import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
@@ -311,6 +312,11 @@ async def test_a_blocking_handler_enqueues(kit_url: str, opened: Opener, app: Ro
         with Kit(conn, app=app) as kit:
             await ship.aenqueue()
             assert (await kit.adrain()).completed == 2
+            if not isinstance(conn, psycopg.Connection | sqlite3.Connection):
+                # In its thread a blocking handler may also run jobs in place.
+                with kit.inline():
+                    await ship.aenqueue()
+                assert len(await kit.ajobs(child, state="completed")) == 2
     assert stored(kit_url) == 0
 
 

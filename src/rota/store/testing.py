@@ -54,6 +54,10 @@ class Testing(Protocol):
         """Which transaction is open, where that can be told."""
         ...
 
+    def enter(self) -> Operation[None]:
+        """Begin the transaction, where the driver would do so only with the first change."""
+        ...
+
     def prepare(self, lanes: Sequence[tuple[str, int]]) -> Operation[None]:
         """Make the lanes of these queues and priorities: apart from any test, and committed.
 
@@ -62,7 +66,7 @@ class Testing(Protocol):
         ...
 
     def begin(self) -> Operation[SessionId]:
-        """Begin a session that only this transaction sees; on SQLite, also the transaction."""
+        """Begin a session that only this transaction sees."""
         ...
 
     def own(self, after: JobId) -> Operation[list[JobId]]:

@@ -16,11 +16,11 @@ from rota.app.context import BatchContext, Context
 from rota.app.executor import Executor
 from rota.app.job_transaction import Completion, JobTransaction
 from rota.app.task import Task
-from rota.errors import TaskNotFound
+from rota.errors import ConfigError, TaskNotFound
 from rota.events import JobStarted
 from rota.model.job import ClaimedJob, LeaseId, SessionId
 from rota.model.notes import Notes
-from rota.model.settlement import cancelled, passed_on, released
+from rota.model.settlement import cancelled, released
 from rota.model.states import Move
 from rota.outcome import Outcome
 from rota.store.protocol import Store
@@ -83,22 +83,28 @@ class Attempts:
         """Call the handler in a savepoint; how each job ended."""
         task = self._app.tasks.get(jobs[0].task)
         if task is None:
-            yield partial(side.run, self._store.settle(session, [passed_on(job) for job in jobs]))
+            yield partial(side.run, self._store.settle(session, list(map(released, jobs))))
             message = (
                 f"job {jobs[0].id} is of task {jobs[0].task!r}, which this app does not have; import the module "
                 "that defines it"
             )
             raise TaskNotFound(message)
+        call = _Call(self._app, task, session, jobs, self._notes)
+        handler = call.handler(self._app)
+        try:
+            yield partial(side.check, handler)
+        except ConfigError:
+            yield partial(side.run, self._store.settle(session, list(map(released, jobs))))
+            raise
         if self._app.events.wanted(JobStarted):
             for job in jobs:
                 self._app.events.emit(JobStarted(job))
-        call = _Call(self._app, task, session, jobs, self._notes)
         savepoint = yield side.joined
         yield savepoint.begin
         value, error = None, None
         try:
             if call.wanted:
-                value = yield partial(side.call, call.handler(self._app))
+                value = yield partial(side.call, handler)
         except Exception as raised:  # noqa: BLE001 - whatever a handler raises is an outcome
             error = raised
         except BaseException:

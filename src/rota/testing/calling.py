@@ -5,7 +5,6 @@ calls of `Now` one after the other; an async test awaits those of `Later`.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import copy_context
 from functools import partial
@@ -94,6 +93,10 @@ class Side(Protocol):
         """A savepoint for an attempt, that is still to begin."""
         ...
 
+    def check(self, handler: Handler) -> Any:
+        """Refuse a handler that cannot run here."""
+        ...
+
     def call(self, handler: Handler) -> Any:
         """Call a handler."""
         ...
@@ -126,17 +129,23 @@ class Now:
         """A savepoint for an attempt."""
         return self._confinement.joined(outer=True)
 
+    def check(self, handler: Handler) -> None:
+        """Refuse an async handler inside of an event loop, which cannot wait for it.
+
+        Raises:
+            ConfigError: It is one.
+        """
+        if handler.awaits and _in_loop():
+            message = (
+                "an async handler (or middleware) cannot run inside this call: the event loop is running "
+                "already; use the async twin (await rota_test.adrain(), arun, aenqueue)"
+            )
+            raise ConfigError(message)
+
     def call(self, handler: Handler) -> Any:
         """Call a handler."""
         if not handler.awaits:
             return handler.now()
-        with contextlib.suppress(RuntimeError):
-            asyncio.get_running_loop()
-            message = (
-                "an async handler cannot run inside this call: the event loop is running already; use the "
-                "async twin (await rota_test.adrain(), arun, aenqueue)"
-            )
-            raise ConfigError(message)
         if self._runner is None:
             self._runner = asyncio.Runner()
         return self._runner.run(handler.later(threads=False))
@@ -174,6 +183,9 @@ class Later:
         """A savepoint for an attempt."""
         return await self._confinement.ajoined(outer=True)
 
+    async def check(self, handler: Handler) -> None:
+        """Any handler can run."""
+
     async def call(self, handler: Handler) -> Any:
         """Call a handler; a blocking one in a thread, if the test's connection needs the event loop."""
         return await handler.later(threads=self._confinement.awaits)
@@ -192,6 +204,14 @@ class Later:
         """The driver's connection."""
         connection = self._confinement.connection
         return await adriver(connection) if self._confinement.awaits else driver(connection)
+
+
+def _in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def now(call: Callable[[], T]) -> T:

@@ -7,7 +7,7 @@ behind the test's back. What has to be done outside of any caller's transaction,
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn, TypeVar, cast
 
 from rota.database.adapters import Blocking
@@ -80,7 +80,7 @@ class Confinement:
     def run(self, operation: Operation[T], conn: object = None) -> T:
         """Run an operation in the test's transaction."""
         if self.awaits:
-            return self._from_thread(operation, conn)
+            return self.from_thread(lambda: self.arun(operation, conn))
         return blocking_caller(self._meant(conn)).run(
             operation, apart=self._apart, notify=False
         )
@@ -113,8 +113,12 @@ class Confinement:
         """Make a blocking call that uses the database."""
         return await to_its_end(call) if self.awaits else call()
 
-    def _from_thread(self, operation: Operation[T], conn: object) -> T:
-        """Let the test's event loop run it, while a handler in a thread waits."""
+    def from_thread(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Let the test's event loop do something, while a handler in a thread waits.
+
+        Raises:
+            ConfigError: This is no such thread.
+        """
         if self._loop is None or threading.get_ident() == self._thread:
             message = (
                 "the test's connection is async, and this is a blocking call: use the async twin "
@@ -122,7 +126,7 @@ class Confinement:
                 "connection"
             )
             raise ConfigError(message)
-        return asyncio.run_coroutine_threadsafe(self.arun(operation, conn), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(make(), self._loop).result()
 
     # Transactions --------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from rota.model.settlement import released
 from rota.model.states import Move
 from rota.outcome import Outcome
 from rota.store.testing import Here, Wanted
+from rota.store.url import shown
 from rota.testing.attempts import Attempts, Flow
 from rota.testing.calling import Side
 from rota.testing.confinement import Confinement
@@ -78,6 +79,7 @@ class Drain:
             return
         if alone((yield side.driver)):
             raise ConfigError(NO_TRANSACTION)
+        yield partial(side.run, self._testing.enter())
         here = yield partial(side.run, self._testing.here())
         yield from self._same_database(side, here)
         if self._store.name == "sqlite":
@@ -101,7 +103,7 @@ class Drain:
         else:
             own = _databases[url] = (yield partial(side.outside, self._testing.here())).database
         if here.database != own:
-            raise ConfigError(_other(here.database, url))
+            raise ConfigError(_other(self._store.name, here.database, url))
         if self._store.name == "sqlite" and file is None:
             yield from self._after_committed(side)
 
@@ -252,9 +254,10 @@ def _raise(runs: Sequence[Run], *, raises: bool) -> None:
             raise run.error
 
 
-def _other(found: str, url: str) -> str:
-    from rota.store.url import shown
-
+def _other(backend: str, found: str, url: str) -> str:
+    if backend == "postgres":
+        # Its server has a number, which says little.
+        found = found.partition("/")[2]
     return (
         f"the test's connection leads to the database {found!r}, and the app keeps its jobs in {shown(url)!r}: "
         "let the app use the tests' database, app.use(url) in conftest.py, or the test another connection"

@@ -398,8 +398,11 @@ class Kit:
         return self._app
 
     def _do(self, flow: Any) -> Any:
-        side = self._now
+        side, confinement = self._now, self._confinement
         assert side is not None  # noqa: S101 - there is a drain
+        assert confinement is not None  # noqa: S101 - and so there is this
+        if confinement.awaits:
+            return confinement.from_thread(partial(self._ado, flow))
         return drive(self._flow(flow, side), now)
 
     async def _ado(self, flow: Any) -> Any:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 
 from rota.model.job import ClaimedJob, JobId, SessionId
-from rota.store.operation import Begin, Steps, operation
+from rota.store.operation import Begin, Steps, operation, surroundings
 from rota.store.postgres.lanes import ensure_lane
 from rota.store.postgres.statements import sql
 from rota.store.testing import Here, Wanted
@@ -43,6 +43,12 @@ class PostgresTesting:
         """Which transaction is open."""
         [(transaction,)] = yield TRANSACTION()
         return str(transaction)
+
+    @staticmethod
+    @operation(Begin.NOTHING)
+    def enter() -> Steps[None]:
+        """Nothing: its drivers begin with whatever comes first."""
+        yield from surroundings()
 
     @staticmethod
     @operation(Begin.DURABLE)

@@ -47,6 +47,13 @@ class SqliteTesting:
 
     @staticmethod
     @operation(Begin.NOTHING)
+    def enter() -> Steps[None]:
+        """Begin the transaction, where the driver has not."""
+        if not (yield from surroundings()).begun:
+            yield BEGIN()
+
+    @staticmethod
+    @operation(Begin.NOTHING)
     def prepare(lanes: Sequence[tuple[str, int]]) -> Steps[None]:
         """Nothing: plain lanes need no rows, and no other test writes."""
         del lanes
@@ -55,9 +62,7 @@ class SqliteTesting:
     @staticmethod
     @operation(Begin.NOTHING)
     def begin() -> Steps[SessionId]:
-        """Begin the transaction, where the driver has not, and a session."""
-        if not (yield from surroundings()).begun:
-            yield BEGIN()
+        """Begin a session."""
         info = SessionInfo(host="test", pid=os.getpid(), queues=(), timeout=86400.0)
         return (yield from open_session(info).steps)
 
