@@ -73,6 +73,10 @@ class Testing(Protocol):
         """The jobs that this transaction has enqueued, in their order; those deleted are missing."""
         ...
 
+    def waiting(self, wanted: Wanted, *, due: bool) -> Operation[bool]:
+        """Whether there may be something to claim or to stage; a quick look, which may say yes in vain."""
+        ...
+
     def stage(self, wanted: Wanted, *, due: bool) -> Operation[list[JobId]]:
         """Make waiting jobs of this transaction available; `due`: only those whose time has come."""
         ...

@@ -5,6 +5,7 @@ Each process makes the copied database once, so that tests in many processes nev
 """
 
 import atexit
+import contextlib
 import os
 import re
 import shutil
@@ -91,7 +92,7 @@ def _own_template(url: str) -> str:
     if server not in _templates:
         name = f"rota_template_{os.getpid()}_{token_hex(4)}"
         _copy(url, name, "template0")
-        atexit.register(_remove, _beside(url, name))
+        atexit.register(_forget, _beside(url, name))
         store = open_store(_beside(url, name))
         try:
             with store.lent() as connection:
@@ -127,6 +128,14 @@ def _remove(url: str) -> None:
     name = _name(url)
     with _admin(url) as admin:
         admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def _forget(url: str) -> None:
+    """Remove a database at the end of the process, if its server is still there."""
+    from psycopg import Error
+
+    with contextlib.suppress(Error):
+        _remove(url)
 
 
 def _admin(url: str) -> Any:

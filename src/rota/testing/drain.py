@@ -209,7 +209,11 @@ class Drain:
         runs: list[Run] = []
         now = part.due == "now"
         while True:
-            wanted = Wanted(self._after, jobs, frozenset(resting), part.queues, limits=now and self._limited)
+            wanted = Wanted(
+                self._after, jobs, frozenset(resting), part.queues, limits=now and self._limited
+            )
+            if not (yield partial(side.run, self._testing.waiting(wanted, due=now))):
+                return runs
             claimed = yield partial(side.run, self._testing.claim(self._session, wanted))
             if not claimed:
                 if (yield partial(side.run, self._testing.stage(wanted, due=now))):

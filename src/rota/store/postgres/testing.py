@@ -20,6 +20,7 @@ LANES_MISSING = sql("testing/lanes_missing")
 OWN_SESSION = sql("testing/own_session")
 OWN_JOBS = sql("testing/own_jobs")
 OWN_SHUT = sql("testing/own_shut")
+OWN_WAITING = sql("testing/own_waiting")
 OWN_STAGE = sql("testing/own_stage")
 OWN_CLAIM = sql("testing/own_claim")
 TRAVEL_JOBS = sql("testing/travel_jobs")
@@ -71,6 +72,13 @@ class PostgresTesting:
         """The transaction's jobs."""
         del after  # the rows say whose they are
         return [JobId(job) for (job,) in (yield OWN_JOBS())]
+
+    @staticmethod
+    @operation(Begin.NOTHING)
+    def waiting(wanted: Wanted, *, due: bool) -> Steps[bool]:
+        """Whether there may be something to do."""
+        [(waits,)] = yield OWN_WAITING(due=due, but=list(wanted.but))
+        return bool(waits)
 
     @staticmethod
     @operation(Begin.NOTHING)

@@ -22,6 +22,7 @@ from rota.store.testing import Here, Wanted
 HERE = sql("testing/here")
 BEGIN = sql("testing/begin")
 OWN_JOBS = sql("testing/own_jobs")
+OWN_WAITING = sql("testing/own_waiting")
 OWN_NEXT = sql("testing/own_next")
 OWN_DUE = sql("testing/own_due")
 TRAVEL_JOBS = sql("testing/travel_jobs")
@@ -71,6 +72,14 @@ class SqliteTesting:
     def own(after: JobId) -> Steps[list[JobId]]:
         """The transaction's jobs."""
         return [JobId(job) for (job,) in (yield OWN_JOBS(after=after))]
+
+    @staticmethod
+    @operation(Begin.NOTHING)
+    def waiting(wanted: Wanted, *, due: bool) -> Steps[bool]:
+        """Whether there may be something to do."""
+        but = json_list(list(wanted.but))
+        [(waits,)] = yield OWN_WAITING(due=due, after=wanted.after, but=but)
+        return bool(waits)
 
     @staticmethod
     @operation(Begin.NOTHING)
