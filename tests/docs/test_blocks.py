@@ -29,7 +29,10 @@ def run_page(page: Path, database: str, folder: Path, **environment: str) -> Non
     done = subprocess.run(
         [sys.executable, "-m", "tests.docs.run_page", str(page), database],
         cwd=folder,
-        env={**inherited, "PATH": path, "PYTHONPATH": str(ROOT), **environment},
+        # As if the plugin's entry point was installed, also where it is not yet.
+        env={
+            **inherited, "PATH": path, "PYTHONPATH": str(ROOT), "PYTEST_PLUGINS": "pytest_rota", **environment
+        },  # fmt: skip
         capture_output=True,
         text=True,
         timeout=60,

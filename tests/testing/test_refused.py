@@ -12,7 +12,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
-from rota import ConfigError, Rota, SchemaMissing
+from rota import ConfigError, Rota, SchemaMissing, State
 from rota.app.app import APPS
 from rota.testing import Kit
 from tests.testing.conftest import alchemy, connect
@@ -113,17 +113,44 @@ def test_no_tables(postgres_url: str) -> None:
     app.close()
 
 
-@only_sqlite
-def test_a_database_in_memory_gets_tables(app: Rota, ship: Any) -> None:
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("name", [":memory:", "new.db"])
+def test_a_database_without_tables_gets_them(tmp_path: Path, name: str, begun: bool) -> None:  # noqa: FBT001
     """SQLite's tables are made in the transaction, and go with it."""
-    conn = sqlite3.connect(":memory:")
+    file = tmp_path / name
+    app = Rota(f"sqlite:///{tmp_path}/new.db")
+
+    @app.task(name="ship")
+    def ship() -> None: ...
+
+    conn = sqlite3.connect(name if name == ":memory:" else file)
     for _ in range(2):
+        if begun:
+            conn.execute("BEGIN IMMEDIATE")
         with Kit(conn, app=app) as kit:
             ship.enqueue()
             assert kit.drain().completed == 1
         conn.rollback()
         assert conn.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
     conn.close()
+    app.close()
+
+
+@only_sqlite
+def test_jobs_that_were_there_before(app: Rota, ship: Any, kit_url: str) -> None:
+    """What is committed is not the test's, whether its transaction has begun before the kit or not."""
+    committed = ship.enqueue()
+    conn = connect(kit_url)
+    for begun in (False, True):
+        if begun:
+            ship.enqueue(conn=conn)
+        with Kit(conn, app=app) as kit:
+            ship.enqueue()
+            assert len(kit.jobs()) == 1 + begun
+            assert kit.drain().completed == 1 + begun
+        conn.rollback()
+    conn.close()
+    assert committed.cancel() is State.CANCELLED
 
 
 @pytest.mark.asyncio

@@ -46,6 +46,9 @@ class Wanted:
 class Testing(Protocol):
     """The operations on the jobs of one open transaction."""
 
+    home: str
+    """The database of the store's own connections; "" where they have to be asked."""
+
     def here(self) -> Operation[Here]:
         """Where the connection leads."""
         ...
@@ -56,6 +59,10 @@ class Testing(Protocol):
 
     def enter(self) -> Operation[None]:
         """Begin the transaction, where the driver would do so only with the first change."""
+        ...
+
+    def shared(self) -> Operation[bool]:
+        """Whether another connection can read while this transaction goes on."""
         ...
 
     def prepare(self, lanes: Sequence[tuple[str, int]]) -> Operation[None]:

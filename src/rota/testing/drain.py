@@ -79,11 +79,10 @@ class Drain:
             return
         if alone((yield side.driver)):
             raise ConfigError(NO_TRANSACTION)
-        yield partial(side.run, self._testing.enter())
         here = yield partial(side.run, self._testing.here())
         yield from self._same_database(side, here)
         if self._store.name == "sqlite":
-            yield from self._tables(side)
+            yield from self._file(side, begun=bool(here.transaction))
         elif not here.transaction:
             raise ConfigError(NO_TRANSACTION)
         else:
@@ -95,28 +94,26 @@ class Drain:
         if not here.database:
             # In memory, and so the connection's alone.
             return
-        url, file = self._app.url, self._store.missing_file()
-        if file is not None:
-            own = str(file)
-        elif url in _databases:
-            own = _databases[url]
-        else:
-            own = _databases[url] = (yield partial(side.outside, self._testing.here())).database
-        if here.database != own:
+        url = self._app.url
+        home = self._testing.home or _databases.get(url)
+        if not home:
+            home = _databases[url] = (yield partial(side.outside, self._testing.here())).database
+        if here.database != home:
             raise ConfigError(_other(self._store.name, here.database, url))
-        if self._store.name == "sqlite" and file is None:
-            yield from self._after_committed(side)
 
-    def _after_committed(self, side: Side) -> Flow:
-        """SQLite's rows do not say whose they are: what is committed is not the test's."""
-        if (yield partial(side.outside, self._store.schema_version())):
-            self._after = yield partial(side.outside, self._store.last_job())
+    def _file(self, side: Side, *, begun: bool) -> Flow:
+        """Begin the transaction of a SQLite file, and learn which jobs were there before.
 
-    def _tables(self, side: Side) -> Flow:
-        """Make the tables of a file, or of a database in memory, that has none: they go with the rollback."""
+        Its rows do not say whose they are. Tables that are missing are made, and go with the rollback.
+        """
+        yield partial(side.run, self._testing.enter())
         if not (yield partial(side.run, self._store.schema_version())):
             for version, sql in self._store.migrations().items():
                 yield partial(side.run, self._store.migrate(version, sql, after=0))
+        elif not begun:
+            self._after = yield partial(side.run, self._store.last_job())
+        elif (yield partial(side.run, self._testing.shared())):
+            self._after = yield partial(side.outside, self._store.last_job())
 
     def _lanes(self, side: Side) -> Flow:
         url = self._app.url

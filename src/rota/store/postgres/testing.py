@@ -30,6 +30,8 @@ TRAVEL_LIMITS = sql("testing/travel_limits")
 class PostgresTesting:
     """See `rota.store.testing.Testing`."""
 
+    home = ""
+
     @staticmethod
     @operation(Begin.NOTHING)
     def here() -> Steps[Here]:
@@ -50,6 +52,13 @@ class PostgresTesting:
     def enter() -> Steps[None]:
         """Nothing: its drivers begin with whatever comes first."""
         yield from surroundings()
+
+    @staticmethod
+    @operation(Begin.NOTHING)
+    def shared() -> Steps[bool]:
+        """Always."""
+        yield from surroundings()
+        return True
 
     @staticmethod
     @operation(Begin.DURABLE)

@@ -95,7 +95,7 @@ class SqliteStore:
         """The operations on the jobs of one open transaction."""
         from rota.store.sqlite import testing
 
-        return testing.SqliteTesting()
+        return testing.SqliteTesting(self.path)
 
     @property
     def supervision(self) -> None:

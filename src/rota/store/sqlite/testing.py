@@ -21,6 +21,7 @@ from rota.store.testing import Here, Wanted
 
 HERE = sql("testing/here")
 BEGIN = sql("testing/begin")
+JOURNAL = sql("testing/journal")
 OWN_JOBS = sql("testing/own_jobs")
 OWN_WAITING = sql("testing/own_waiting")
 OWN_NEXT = sql("testing/own_next")
@@ -32,6 +33,9 @@ TRAVEL_LIMITS = sql("testing/travel_limits")
 
 class SqliteTesting:
     """See `rota.store.testing.Testing`."""
+
+    def __init__(self, path: str) -> None:
+        self.home = path
 
     @staticmethod
     @operation(Begin.NOTHING)
@@ -52,6 +56,13 @@ class SqliteTesting:
         """Begin the transaction, where the driver has not."""
         if not (yield from surroundings()).begun:
             yield BEGIN()
+
+    @staticmethod
+    @operation(Begin.NOTHING)
+    def shared() -> Steps[bool]:
+        """Where there is a write-ahead log, which Rota's own connections make."""
+        [(mode,)] = yield JOURNAL()
+        return bool(mode == "wal")
 
     @staticmethod
     @operation(Begin.NOTHING)
