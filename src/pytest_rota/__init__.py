@@ -4,12 +4,13 @@ It is no part of the package `rota`, so that pytest can load it without importin
 for no fixture of it pays nothing, and Rota is imported when the tests' own settings are made.
 """
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rota import Rota
     from rota.testing import Kit
 

@@ -62,10 +62,16 @@ def test_a_template_with_tables_of_ones_own(app: Rota, kit_url: str) -> None:
         name = conn.info.dbname
         conn.execute("CREATE TABLE note (text text)")
         conn.commit()
-        with pytest.raises(ConfigError, match="nothing is connected"), Kit(app=app).committed(template=name):
+        with (
+            pytest.raises(ConfigError, match="nothing is connected"),
+            Kit(app=app).committed(template=name),
+        ):
             pass
     app.close()
-    with Kit(app=app).committed(template=name) as committed, closing(connect(committed.url)) as conn:
+    with (
+        Kit(app=app).committed(template=name) as committed,
+        closing(connect(committed.url)) as conn,
+    ):
         assert conn.execute("SELECT count(*) FROM note").fetchone() == (0,)
 
 

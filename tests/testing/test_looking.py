@@ -85,7 +85,9 @@ def test_nothing_was_enqueued(kit: Kit, bill: Any) -> None:
 def test_refuting(kit: Kit, bill: Any) -> None:
     """A job that should not be there is named."""
     bill.enqueue(7)
-    with pytest.raises(AssertionError, match=r"1 job\(s\) of bill\(\) were enqueued(.|\n)*bill\(order=7\)"):
+    with pytest.raises(
+        AssertionError, match=r"1 job\(s\) of bill\(\) were enqueued(.|\n)*bill\(order=7\)"
+    ):
         kit.refute_enqueued(bill)
     with pytest.raises(AssertionError, match="any task"):
         kit.refute_enqueued()
@@ -128,7 +130,8 @@ def test_keys_of_the_tests_own(app: Rota, conn: Any) -> None:
         Kit(conn, app=app, unique="mine")  # type: ignore[arg-type]
 
 
-def test_jobs_that_hold_a_subject(kit: Kit, app: Rota) -> None:
+@pytest.mark.usefixtures("kit")
+def test_jobs_that_hold_a_subject(app: Rota) -> None:
     """Code that looks for jobs by their keys finds them."""
     from rota.model.job import JobFilter  # as the app's own commands do
 

@@ -116,7 +116,9 @@ def test_nothing_is_imported_before_a_test_asks(pytester: pytest.Pytester) -> No
         """
     )
     # Tools that are installed beside it may import what they like.
-    result = pytester.runpytest_subprocess("-p", "pytest_rota", "-p", "no:randomly", "-p", "no:hypothesispytest")
+    result = pytester.runpytest_subprocess(
+        "-p", "pytest_rota", "-p", "no:randomly", "-p", "no:hypothesispytest"
+    )
     result.assert_outcomes(passed=2)
 
 

@@ -37,13 +37,13 @@ def refused(app: Rota, conn: object, words: str) -> None:
     assert app.database.store is store
 
 
-def test_no_connection(app: Rota, ship: Any) -> None:
+def test_no_connection(app: Rota) -> None:
     """A kit without a connection says how it gets one."""
     with Kit(app=app) as kit, pytest.raises(ConfigError, match=r"rota_test\.use.*rota_connection"):
         kit.drain()
 
 
-def test_autocommit(app: Rota, ship: Any, kit_url: str) -> None:
+def test_autocommit(app: Rota, kit_url: str) -> None:
     """There is no transaction that a rollback could undo."""
     conn = connect(kit_url)
     if isinstance(conn, sqlite3.Connection):
@@ -65,10 +65,13 @@ def test_autocommit_of_sqlalchemy(app: Rota, kit_url: str) -> None:
 
 @only_postgres
 @pytest.mark.asyncio
-async def test_asyncpg_outside_of_a_transaction(app: Rota, ship: Any, kit_url: str) -> None:
-    """asyncpg's connections commit each statement, unless a transaction is begun."""
+async def test_asyncpg_outside_of_a_transaction(app: Rota, kit_url: str) -> None:
+    """Connections of asyncpg commit each statement, unless a transaction is begun."""
     conn = await asyncpg.connect(kit_url)
-    with Kit(conn, app=app) as kit, pytest.raises(ConfigError, match=r"conn\.transaction\(\)\.start"):
+    with (
+        Kit(conn, app=app) as kit,
+        pytest.raises(ConfigError, match=r"conn\.transaction\(\)\.start"),
+    ):
         await kit.adrain()
     await conn.close()
 
@@ -88,7 +91,9 @@ def test_another_file(app: Rota, tmp_path: Path) -> None:
     conn.close()
 
 
-def test_another_kind_of_database(app: Rota, kit_url: str, postgres_url: str, tmp_path: Path) -> None:
+def test_another_kind_of_database(
+    app: Rota, kit_url: str, postgres_url: str, tmp_path: Path
+) -> None:
     """A session of SQLite's cannot be that of an app on PostgreSQL, nor the other way round."""
     if kit_url.startswith("sqlite"):
         with psycopg.connect(postgres_url) as conn:
@@ -107,9 +112,8 @@ def test_no_connection_at_all(app: Rota) -> None:
 def test_no_tables(postgres_url: str) -> None:
     """A database without Rota's tables needs `rota migrate`."""
     app = Rota(postgres_url)
-    with psycopg.connect(postgres_url) as conn:
-        with pytest.raises(SchemaMissing, match="rota migrate"):
-            Kit(conn, app=app)
+    with psycopg.connect(postgres_url) as conn, pytest.raises(SchemaMissing, match="rota migrate"):
+        Kit(conn, app=app)
     app.close()
 
 
@@ -181,7 +185,8 @@ async def test_an_async_handler_in_a_blocking_drain(kit: Kit, app: Rota) -> None
     assert (await kit.adrain()).completed == 1
 
 
-def test_another_connection(kit: Kit, ship: Any, kit_url: str) -> None:
+@pytest.mark.usefixtures("kit")
+def test_another_connection(ship: Any, kit_url: str) -> None:
     """What is enqueued on another connection would be committed, and not be seen."""
     other = connect(kit_url)
     with pytest.raises(ConfigError, match="another connection than the test's"):
@@ -189,7 +194,8 @@ def test_another_connection(kit: Kit, ship: Any, kit_url: str) -> None:
     other.close()
 
 
-def test_two_kits(kit: Kit, app: Rota, conn: Any) -> None:
+@pytest.mark.usefixtures("kit")
+def test_two_kits(app: Rota, conn: Any) -> None:
     """One app cannot be in two tests' transactions."""
     with pytest.raises(ConfigError, match="another test has this database"):
         Kit(conn, app=app)

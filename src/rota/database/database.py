@@ -71,7 +71,9 @@ class Database:
             ConfigError: The URL cannot be used, or a test confines this one; then nothing has changed.
         """
         if self._confined is not None:
-            message = "a test has this database in its transaction; change it before or after the test"
+            message = (
+                "a test has this database in its transaction; change it before or after the test"
+            )
             raise ConfigError(message)
         store = open_store(url, self._most)
         self.close()

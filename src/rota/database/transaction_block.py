@@ -6,7 +6,6 @@ with rota.transaction() as tx:
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
 from functools import partial
 from inspect import isawaitable
 from types import TracebackType
@@ -16,6 +15,8 @@ from rota.database.own_transaction import Threaded
 from rota.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from rota.database.callers_transaction import AwaitedJoined, Joined
 
 

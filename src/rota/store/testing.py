@@ -13,6 +13,9 @@ from typing import NamedTuple, Protocol
 from rota.model.job import ClaimedJob, JobId, SessionId
 from rota.store.operation import Operation
 
+NONE = JobId(0)
+"""Before all jobs."""
+
 
 class Here(NamedTuple):
     """Where a connection leads: which database, and which transaction is open ("": none)."""
@@ -35,7 +38,7 @@ class Wanted:
         limits: Whether jobs wait for the places of their limits.
     """
 
-    after: JobId = JobId(0)
+    after: JobId = NONE
     jobs: Collection[JobId] | None = None
     but: Collection[JobId] = ()
     queues: Collection[str] | None = None

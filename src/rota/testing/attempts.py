@@ -91,14 +91,7 @@ class Attempts:
             raise TaskNotFound(message)
         call = _Call(self._app, task, session, jobs, self._notes)
         handler = call.handler(self._app)
-        try:
-            yield partial(side.check, handler)
-        except ConfigError:
-            yield partial(side.run, self._store.settle(session, list(map(released, jobs))))
-            raise
-        if self._app.events.wanted(JobStarted):
-            for job in jobs:
-                self._app.events.emit(JobStarted(job))
+        yield from self._check(side, session, jobs, handler)
         savepoint = yield side.joined
         yield savepoint.begin
         value, error = None, None
@@ -119,6 +112,19 @@ class Attempts:
         if told := self._notes.take():
             yield partial(side.run, self._store.note(told))
         return call.ended(value, error)
+
+    def _check(
+        self, side: Side, session: SessionId, jobs: Sequence[ClaimedJob], handler: Handler
+    ) -> Flow:
+        """Give the jobs back if their handler cannot run here; else tell that it is called."""
+        try:
+            yield partial(side.check, handler)
+        except ConfigError:
+            yield partial(side.run, self._store.settle(session, list(map(released, jobs))))
+            raise
+        if self._app.events.wanted(JobStarted):
+            for job in jobs:
+                self._app.events.emit(JobStarted(job))
 
     def _run(self, ended: Ended) -> Run:
         job, settlement = ended.job, ended.settlement

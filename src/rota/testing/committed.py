@@ -79,7 +79,9 @@ def _made(url: str, template: str | None) -> str:
     """The URL of a new database beside this one."""
     if url.startswith("sqlite"):
         if template is not None:
-            message = "template=: a SQLite file is made anew; copy your own tables into committed().url"
+            message = (
+                "template=: a SQLite file is made anew; copy your own tables into committed().url"
+            )
             raise ConfigError(message)
         return f"sqlite:///{tempfile.mkdtemp(prefix='rota-test-')}/rota.db"
     name = f"rota_test_{os.getpid()}_{token_hex(4)}"
@@ -127,7 +129,9 @@ def _remove(url: str) -> None:
 
     name = _name(url)
     with _admin(url) as admin:
-        admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+        admin.execute(
+            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
+        )
 
 
 def _forget(url: str) -> None:

@@ -81,9 +81,7 @@ class Confinement:
         """Run an operation in the test's transaction."""
         if self.awaits:
             return self.from_thread(lambda: self.arun(operation, conn))
-        return blocking_caller(self._meant(conn)).run(
-            operation, apart=self._apart, notify=False
-        )
+        return blocking_caller(self._meant(conn)).run(operation, apart=self._apart, notify=False)
 
     async def arun(self, operation: Operation[T], conn: object = None) -> T:
         """`run` for async code."""

@@ -57,7 +57,9 @@ class IsolatedStore:
     def _noted(self, operation: Operation[Enqueued], order: Order) -> Steps[Enqueued]:
         stored = yield from operation.steps
         task = order.spec.task
-        self.orders.update((job, (task, args)) for job, args in zip(stored, order.args, strict=True))
+        self.orders.update(
+            (job, (task, args)) for job, args in zip(stored, order.args, strict=True)
+        )
         return stored
 
     def _shown(self, records: list[JobRecord]) -> list[JobRecord]:

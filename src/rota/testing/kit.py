@@ -4,24 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
-from secrets import token_hex
-from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, TypeVar
 
-from rota.app.app import APPS, Rota
+from rota.app.app import Rota
 from rota.app.task import EnqueueCall, Task
 from rota.errors import ConfigError
 from rota.events import Event
 from rota.model.job import JobId
-from rota.model.states import State
-from rota.store.execute import adrive, drive
-from rota.testing.attempts import Flow
-from rota.testing.calling import Later, Now, Side, later, now
 from rota.testing.committed import Committed
-from rota.testing.confinement import Confinement
-from rota.testing.drain import Drain, Part
-from rota.testing.jobs import EnqueuedJob, Pattern, pattern
+from rota.testing.drain import Part
+from rota.testing.looking import Looking
 from rota.testing.runs import Run, Runs
+from rota.testing.using import only_app
 
 E = TypeVar("E", bound=Event)
 Due = Literal["now", "all"]
@@ -31,7 +25,7 @@ DEEPEST = 50
 """Jobs that may run inside one another with `inline`."""
 
 
-class Kit:
+class Kit(Looking):
     """Looks at, and runs, the jobs of one transaction, which the test rolls back.
 
     Args:
@@ -44,204 +38,13 @@ class Kit:
         ConfigError: The connection cannot be used; the message says why.
     """
 
-    def __init__(
-        self,
-        connection: object = None,
-        *,
-        app: Rota | None = None,
-        unique: Literal["test", "real"] = "test",
-    ) -> None:
-        self._app = app
-        self._unique = unique
-        self._now: Now | None = None
-        self._later: Later | None = None
-        self._confinement: Confinement | None = None
-        self._drain: Drain | None = None
-        self._end: Any = None
-        self._depth = 0
-        if connection is not None:
-            self.use(connection)
-
-    def use(
-        self,
-        connection: object,
-        *,
-        app: Rota | None = None,
-        unique: Literal["test", "real"] | None = None,
-    ) -> Self:
-        """Look at the jobs of this connection's or session's transaction from now on.
-
-        Jobs that were enqueued in it before are seen as well. From now on all that the app does with its
-        database happens in it, also without `conn=`, until the kit is closed.
-
-        Raises:
-            ConfigError: The connection cannot be used; the message says why.
-        """
-        self.close()
-        self._app = app or self._app or _only_app()
-        self._unique = unique or self._unique
-        if self._unique not in {"test", "real"}:
-            message = f'unique="test" or unique="real" is needed, not {self._unique!r}'
-            raise ConfigError(message)
-        test = f"test-{token_hex(4)}" if self._unique == "test" else ""
-        database = self._app.database
-        confinement = Confinement(database, connection, test)
-        if database.store.name != "sqlite":
-            database.ready(make=False)
-        end = database.confine(confinement)
-        self._confinement, self._end = confinement, end
-        self._now, self._later = Now(confinement), Later(confinement)
-        self._drain = Drain(self._app, confinement)
-        if not confinement.awaits:
-            try:
-                self._do(self._drain.begin)
-            except BaseException:
-                self.close()
-                raise
-        return self
-
-    def close(self) -> None:
-        """Give the app its own database back. The transaction stays as it is; the test rolls it back."""
-        if self._end is not None:
-            self._end()
-        if self._now is not None:
-            self._now.close()
-        self._confinement = self._drain = self._end = self._now = self._later = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    # What was enqueued -------------------------------------------------------------------------
-
-    def jobs(
-        self,
-        task: Task[..., Any, Any] | str | None = None,
-        args: Mapping[str, Any] | None = None,
-        /,
-        *,
-        queue: str | None = None,
-        priority: int | None = None,
-        state: State | str | None = None,
-        **named: Any,
-    ) -> list[EnqueuedJob]:
-        """The jobs that were enqueued in the transaction, in their order, in whatever state they are now.
-
-        Args:
-            task: Only those of this task.
-            args: Only those with these args, among others.
-            queue: Only those of this queue.
-            priority: Only those of this priority.
-            state: Only those in this state.
-            named: Only those with these args; `args` is for names that mean something else here.
-        """
-        wanted = self._pattern(task, args, named, queue=queue, priority=priority, state=state)
-        return wanted.found_among(self._do(self._part.jobs))
-
-    async def ajobs(
-        self,
-        task: Task[..., Any, Any] | str | None = None,
-        args: Mapping[str, Any] | None = None,
-        /,
-        *,
-        queue: str | None = None,
-        priority: int | None = None,
-        state: State | str | None = None,
-        **named: Any,
-    ) -> list[EnqueuedJob]:
-        """`jobs` for async tests."""
-        wanted = self._pattern(task, args, named, queue=queue, priority=priority, state=state)
-        return wanted.found_among(await self._ado(self._part.jobs))
-
-    def assert_enqueued(
-        self,
-        task: Task[..., Any, Any] | str,
-        args: Mapping[str, Any] | None = None,
-        /,
-        *,
-        queue: str | None = None,
-        priority: int | None = None,
-        state: State | str | None = None,
-        count: int | None = None,
-        **named: Any,
-    ) -> EnqueuedJob:
-        """Check that a job of this task was enqueued, with these args among others; the newest such job.
-
-        Args:
-            task: The task, or its name.
-            args: Some of its args.
-            queue: In this queue.
-            priority: With this priority.
-            state: And it is in this state now.
-            count: So many, not one or more.
-            named: Some of its args; `args` is for names that mean something else here.
-
-        Raises:
-            AssertionError: None was; the message says what was enqueued, the nearest first.
-        """
-        wanted = self._pattern(task, args, named, queue=queue, priority=priority, state=state)
-        return _enqueued(wanted, self._do(self._part.jobs), count)
-
-    async def aassert_enqueued(
-        self,
-        task: Task[..., Any, Any] | str,
-        args: Mapping[str, Any] | None = None,
-        /,
-        *,
-        queue: str | None = None,
-        priority: int | None = None,
-        state: State | str | None = None,
-        count: int | None = None,
-        **named: Any,
-    ) -> EnqueuedJob:
-        """`assert_enqueued` for async tests."""
-        wanted = self._pattern(task, args, named, queue=queue, priority=priority, state=state)
-        return _enqueued(wanted, await self._ado(self._part.jobs), count)
-
-    def refute_enqueued(
-        self,
-        task: Task[..., Any, Any] | str | None = None,
-        args: Mapping[str, Any] | None = None,
-        /,
-        *,
-        queue: str | None = None,
-        priority: int | None = None,
-        state: State | str | None = None,
-        **named: Any,
-    ) -> None:
-        """Check that no such job was enqueued; without anything: none at all.
-
-        Raises:
-            AssertionError: One was.
-        """
-        wanted = self._pattern(task, args, named, queue=queue, priority=priority, state=state)
-        _refuted(wanted, self._do(self._part.jobs))
-
-    async def arefute_enqueued(
-        self,
-        task: Task[..., Any, Any] | str | None = None,
-        args: Mapping[str, Any] | None = None,
-        /,
-        *,
-        queue: str | None = None,
-        priority: int | None = None,
-        state: State | str | None = None,
-        **named: Any,
-    ) -> None:
-        """`refute_enqueued` for async tests."""
-        wanted = self._pattern(task, args, named, queue=queue, priority=priority, state=state)
-        _refuted(wanted, await self._ado(self._part.jobs))
+    _depth = 0
 
     # Running -----------------------------------------------------------------------------------
 
-    def run(self, task: Task[..., Any, Any], /, *args: Any, raises: bool = True, **named: Any) -> Run:
+    def run(
+        self, task: Task[..., Any, Any], /, *args: Any, raises: bool = True, **named: Any
+    ) -> Run:
         """Enqueue one job and make one attempt of it, as a worker would; how that ended.
 
         Args:
@@ -288,7 +91,9 @@ class Kit:
         Raises:
             ConfigError: There were more attempts than `limit`.
         """
-        part = self._drained(queues, due, recursive, raises, limit, crash)
+        part = self._drained(
+            queues, due, recursive=recursive, raises=raises, limit=limit, crash=crash
+        )
         return Runs(self._do(partial(self._part.drain, part=part)))
 
     async def adrain(
@@ -302,7 +107,9 @@ class Kit:
         crash: Literal["before_settle"] | None = None,
     ) -> Runs:
         """`drain` for async tests."""
-        part = self._drained(queues, due, recursive, raises, limit, crash)
+        part = self._drained(
+            queues, due, recursive=recursive, raises=raises, limit=limit, crash=crash
+        )
         return Runs(await self._ado(partial(self._part.drain, part=part)))
 
     @contextmanager
@@ -377,41 +184,10 @@ class Kit:
         if self._end is not None:
             message = "rota_test.committed() has a database of its own; use no connection before it"
             raise ConfigError(message)
-        with Committed(app or self._app or _only_app(), template) as committed:
+        with Committed(app or self._app or only_app(), template) as committed:
             yield committed
 
     # Within --------------------------------------------------------------------------------------
-
-    @property
-    def _part(self) -> Drain:
-        if self._drain is None:
-            message = (
-                "the kit has no connection yet: call rota_test.use(connection_or_session), or override the "
-                "fixture rota_connection"
-            )
-            raise ConfigError(message)
-        return self._drain
-
-    @property
-    def _mine_app(self) -> Rota:
-        self._app = self._app or _only_app()
-        return self._app
-
-    def _do(self, flow: Any) -> Any:
-        side, confinement = self._now, self._confinement
-        assert side is not None  # noqa: S101 - there is a drain
-        assert confinement is not None  # noqa: S101 - and so there is this
-        if confinement.awaits:
-            return confinement.from_thread(partial(self._ado, flow))
-        return drive(self._flow(flow, side), now)
-
-    async def _ado(self, flow: Any) -> Any:
-        side = self._later
-        assert side is not None  # noqa: S101 - there is a drain
-        return await adrive(self._flow(flow, side), later)
-
-    def _flow(self, flow: Any, side: Side) -> Flow:
-        return (yield from flow(side))
 
     def _one(
         self, task: Task[..., Any, Any], args: Sequence[Any], named: dict[str, Any], *, raises: bool
@@ -439,41 +215,13 @@ class Kit:
         finally:
             self._depth -= 1
 
-    def _mine(self, task: Task[..., Any, Any]) -> Task[..., Any, Any]:
-        """The task, if the app has it.
-
-        Raises:
-            ConfigError: It is another app's.
-        """
-        if not isinstance(task, Task):
-            message = f"a task is needed, not {task!r}; is the function decorated with @rota.task?"
-            raise ConfigError(message)
-        self._part  # noqa: B018 - refuses without a connection
-        if self._mine_app.tasks.get(task.name) is None or task.enqueuing.database is not self._mine_app.database:
-            message = (
-                f"task {task.name!r} is of another app than the one of rota_test.use(...): give the task's own "
-                "app, rota_test.use(connection, app=...)"
-            )
-            raise ConfigError(message)
-        return task
-
-    def _pattern(
-        self,
-        task: Task[..., Any, Any] | str | None,
-        args: Mapping[str, Any] | None,
-        named: Mapping[str, Any],
-        **options: Any,
-    ) -> Pattern:
-        if task is not None and not isinstance(task, str):
-            self._mine(task)
-        return pattern(task, args, named, options)
-
+    @staticmethod
     def _drained(
-        self,
         queues: Queues | None,
         due: Due,
-        recursive: bool,  # noqa: FBT001
-        raises: bool,  # noqa: FBT001
+        *,
+        recursive: bool,
+        raises: bool,
         limit: int,
         crash: Literal["before_settle"] | None,
     ) -> Part:
@@ -488,39 +236,3 @@ class Kit:
             None if only is None else tuple(only), due, recursive, raises, limit,
             crash=crash is not None,
         )  # fmt: skip
-
-
-def _enqueued(wanted: Pattern, jobs: list[EnqueuedJob], count: int | None) -> EnqueuedJob:
-    found = wanted.found_among(jobs)
-    if not found or (count is not None and len(found) != count):
-        number = "no job" if not found else f"{len(found)} jobs, not {count},"
-        number = f"{number} of " if count is None or found else f"no job, not {count}, of "
-        message = f"{number}{wanted}: none such was enqueued" if not found else f"{number}{wanted} were enqueued"
-        raise AssertionError(f"{message}\n{wanted.nearest_first(jobs)}")
-    return found[-1]
-
-
-def _refuted(wanted: Pattern, jobs: list[EnqueuedJob]) -> None:
-    if found := wanted.found_among(jobs):
-        message = f"{len(found)} job(s) of {wanted} were enqueued, and none should be"
-        raise AssertionError(f"{message}\n{wanted.nearest_first(found)}")
-
-
-def _only_app() -> Rota:
-    """The app of this process.
-
-    Raises:
-        ConfigError: There is none, or more than one.
-    """
-    apps = list(APPS)
-    if len(apps) == 1:
-        return apps[0]
-    if not apps:
-        message = "there is no Rota app yet: import the module that makes it, or say app=..."
-        raise ConfigError(message)
-    message = (
-        f"there are {len(apps)} Rota apps in this process: say which one, rota_test.use(connection, app=...), or "
-        "override the fixture rota_app"
-    )
-    raise ConfigError(message)
-

@@ -6,9 +6,9 @@ attempt of a job is one, too: what a failing handler did is undone, and the conn
 
 from typing import Any, TypeVar
 
+from rota.database.adapters import Awaiting, Blocking
 from rota.database.callers_transaction import adriver, driver
 from rota.database.recognise import blocking_caller, caller, family
-from rota.database.adapters import Awaiting, Blocking
 from rota.errors import ConfigError, RotaError, StoreError
 from rota.store.operation import Operation, Query, Statement
 
@@ -274,7 +274,9 @@ def _bind(session: Any) -> Any:
 
 
 def _unscoped(session: Any) -> Any:
-    return session() if family(session)[1] in {"scoped_session", "async_scoped_session"} else session
+    return (
+        session() if family(session)[1] in {"scoped_session", "async_scoped_session"} else session
+    )
 
 
 def _told(error: StoreError) -> RotaError:
