@@ -75,6 +75,10 @@ class Testing(Protocol):
         """
         ...
 
+    def clean(self) -> Operation[None]:
+        """Give back the space that rolled back tests have left behind; apart from any test."""
+        ...
+
     def begin(self) -> Operation[SessionId]:
         """Begin a session that only this transaction sees."""
         ...

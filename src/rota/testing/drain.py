@@ -88,7 +88,10 @@ class Drain:
         else:
             yield from self._lanes(side)
         self._session = yield partial(side.run, self._testing.begin())
-        self._transaction = yield partial(side.run, self._testing.transaction())
+        # SQLite's has begun only now.
+        self._transaction = here.transaction or (
+            yield partial(side.run, self._testing.transaction())
+        )
 
     def _same_database(self, side: Side, here: Here) -> Flow:
         if not here.database:
@@ -120,6 +123,8 @@ class Drain:
         lanes = {(task.options.queue, task.options.priority) for task in self._app.tasks.values()}
         missing = sorted(lane for lane in lanes if (url, *lane) not in _prepared)
         if missing:
+            if not any(there[0] == url for there in _prepared):
+                yield partial(side.outside, self._testing.clean())
             yield partial(side.outside, self._testing.prepare(missing))
             _prepared.update((url, *lane) for lane in missing)
 
@@ -209,8 +214,6 @@ class Drain:
             wanted = Wanted(
                 self._after, jobs, frozenset(resting), part.queues, limits=now and self._limited
             )
-            if not (yield partial(side.run, self._testing.waiting(wanted, due=now))):
-                return runs
             claimed = yield partial(side.run, self._testing.claim(self._session, wanted))
             if not claimed:
                 if (yield partial(side.run, self._testing.stage(wanted, due=now))):
@@ -225,6 +228,8 @@ class Drain:
             resting.update(run.job for run in came if run.move in {Move.SNOOZE, Move.AGAIN})
             runs += came
             _raise(came, raises=part.raises)
+            if not (yield partial(side.run, self._testing.waiting(wanted, due=now))):
+                return runs
 
     def _batch(self, side: Side, job: ClaimedJob, wanted: Wanted) -> Flow:
         """The jobs that join this one in its batch."""

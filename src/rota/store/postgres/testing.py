@@ -17,6 +17,7 @@ from rota.store.testing import Here, Wanted
 HERE = sql("testing/here")
 TRANSACTION = sql("testing/transaction")
 LANES_MISSING = sql("testing/lanes_missing")
+VACUUM = sql("testing/vacuum")
 OWN_SESSION = sql("testing/own_session")
 OWN_JOBS = sql("testing/own_jobs")
 OWN_SHUT = sql("testing/own_shut")
@@ -67,6 +68,12 @@ class PostgresTesting:
         queues, priorities = [queue for queue, _ in lanes], [priority for _, priority in lanes]
         for queue, priority in (yield LANES_MISSING(queues=queues, priorities=priorities)):
             yield from ensure_lane(queue, priority).steps
+
+    @staticmethod
+    @operation(Begin.NOTHING)
+    def clean() -> Steps[None]:
+        """Vacuum."""
+        yield VACUUM()
 
     @staticmethod
     @operation(Begin.NOTHING)

@@ -73,6 +73,12 @@ class SqliteTesting:
 
     @staticmethod
     @operation(Begin.NOTHING)
+    def clean() -> Steps[None]:
+        """Nothing: what is rolled back was never in the file."""
+        yield from surroundings()
+
+    @staticmethod
+    @operation(Begin.NOTHING)
     def begin() -> Steps[SessionId]:
         """Begin a session."""
         info = SessionInfo(host="test", pid=os.getpid(), queues=(), timeout=86400.0)
