@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from rota.model.job import ClaimedJob, JobId, Keys, Order, SessionId
+from rota.model.job import ClaimedJob, JobFilter, JobId, Keys, Order, SessionId
 from rota.model.limit import Limit
 from rota.model.settlement import completed, released
 from rota.model.states import Move, State
@@ -125,6 +125,19 @@ def test_a_settled_job_has_ended(inside: Test) -> None:
     assert inside.settle(job) == [job.id]
 
 
+def test_a_claimed_job_is_in_one_state(inside: Test, before: JobId) -> None:
+    """It is no longer listed as available, in a lane from which nothing was ever claimed, too."""
+    [job, other] = inside.enqueue(2)
+    assert inside.ids(1) == [job]
+
+    def listed(state: State) -> list[JobId]:
+        wanted = JobFilter(state=state)
+        return [record.id for record in inside.run(inside.store.list_jobs(wanted))]
+
+    assert listed(State.AVAILABLE) == [other, before]
+    assert listed(State.RUNNING) == [job]
+
+
 def test_a_released_job_comes_back(inside: Test) -> None:
     """A lease that was given up refuses its settlement, and the job is claimed again, unspent."""
     inside.enqueue()
@@ -182,7 +195,7 @@ def test_travelling_ends_a_retention(inside: Test) -> None:
 
 def test_a_unique_job_through_its_life(inside: Test) -> None:
     """Its key is held while it waits, runs and is retried, and free at its end."""
-    unique = {"unique": Unique(by=("number",)), "keys": Keys(unique=["one"])}
+    unique: dict[str, Any] = {"unique": Unique(by=("number",)), "keys": Keys(unique=["one"])}
     [job] = inside.enqueue(**unique)
     assert inside.enqueue(**unique) == [job]
     [claimed] = inside.claim()
@@ -199,7 +212,7 @@ def test_a_unique_job_through_its_life(inside: Test) -> None:
 
 def test_a_limit_lets_so_many_run(inside: Test) -> None:
     """A limit without a place keeps its jobs back, unless limits are no obstacle."""
-    limited = {"limit": Limit("one", running=1), "keys": Keys(limit=["one", "one"])}
+    limited: dict[str, Any] = {"limit": Limit("one", running=1), "keys": Keys(limit=["one", "one"])}
     first, second = inside.enqueue(2, **limited)
     assert inside.ids(1) == [first]
     assert inside.claim() == []
@@ -209,7 +222,10 @@ def test_a_limit_lets_so_many_run(inside: Test) -> None:
 
 def test_a_rate_is_a_window_that_passes(inside: Test) -> None:
     """A rate lets so many start in its window; travelling moves the window on."""
-    limited = {"limit": Limit("one", per_minute=1), "keys": Keys(limit=["one", "one"])}
+    limited: dict[str, Any] = {
+        "limit": Limit("one", per_minute=1),
+        "keys": Keys(limit=["one", "one"]),
+    }
     first, second = inside.enqueue(2, **limited)
     assert inside.ids(1) == [first]
     assert inside.claim() == []

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import aiosqlite
-import asyncpg
+import asyncpg  # type: ignore[import-untyped]
 import psycopg
 import pytest
 from sqlalchemy import Engine, create_engine, event, text
@@ -67,7 +67,7 @@ def test_a_session(session: Session, app: Rota) -> None:
     """Jobs of a session are seen, run and undone; the session goes on after a failure."""
 
     @app.task(name="ship")
-    def ship(order: int, ctx: Context) -> None:
+    def ship(ctx: Context, order: int) -> None:
         session.execute(text(WRITE.format(order)))
         if order == 2:
             session.execute(text("SELECT * FROM nothing"))
@@ -75,10 +75,10 @@ def test_a_session(session: Session, app: Rota) -> None:
             tx.connection.execute(text(WRITE.format(f"{order} in a transaction")))
 
     session.execute(text(TABLE))
-    ship.enqueue(1, conn=session)
+    ship.using(conn=session).enqueue(1)
     with Kit(session, app=app) as kit:
         ship.enqueue(2)
-        ship.enqueue(3, conn=session.connection())
+        ship.using(conn=session.connection()).enqueue(3)
         kit.assert_enqueued(ship, count=3)
         ran = kit.drain(raises=False)
         assert [run.completed for run in ran] == [True, False, True]
@@ -105,7 +105,7 @@ def test_code_that_commits_its_session(kit_url: str, app: Rota) -> None:
 
         with Kit(session, app=app) as kit:
             for order in (1, 2, 3):
-                ship.enqueue(order, conn=session)
+                ship.using(conn=session).enqueue(order)
                 session.commit()
             ran = kit.drain(raises=False)
             assert [run.completed for run in ran] == [True, False, True]
@@ -149,7 +149,7 @@ def test_a_connection_in_a_transaction_of_others(kit_url: str, app: Rota) -> Non
         if order == 2:
             raise ValueError
 
-    ship.enqueue(1, conn=conn)
+    ship.using(conn=conn).enqueue(1)
     with Kit(conn, app=app) as kit:
         ship.enqueue(2)
         assert [run.completed for run in kit.drain(raises=False)] == [True, False]
@@ -240,7 +240,7 @@ async def execute(conn: Any, statement: str) -> list[Any]:
     if isinstance(conn, asyncpg.Connection):
         return [row[0] for row in await conn.fetch(statement)]
     if isinstance(conn, AsyncSession):
-        result = await conn.execute(text(statement))
+        result: Any = await conn.execute(text(statement))
         return list(result.scalars().all()) if result.returns_rows else []
     cursor = conn.execute(statement)
     if hasattr(cursor, "__await__"):
@@ -271,10 +271,10 @@ async def test_an_async_test(kit_url: str, opened: Opener, app: Rota) -> None:
             await child.aenqueue(order)
 
         await execute(conn, TABLE)
-        await ship.aenqueue(1, conn=conn)
+        await ship.using(conn=conn).aenqueue(1)
         with Kit(conn, app=app) as kit:
             await ship.aenqueue(2)
-            handle = await ship.aenqueue(3, conn=conn)
+            handle = await ship.using(conn=conn).aenqueue(3)
             await kit.aassert_enqueued(ship, order=3)
             await kit.arefute_enqueued(child)
             ran = await kit.adrain(raises=False)
@@ -327,7 +327,7 @@ async def test_an_async_job_transaction(kit_url: str, opened: Opener, app: Rota)
     async with opened(kit_url) as conn:
 
         @app.task(name="ship")
-        async def ship(order: int, ctx: Context) -> None:
+        async def ship(ctx: Context, order: int) -> None:
             async with ctx.transaction(conn):
                 await execute(conn, WRITE.format(order))
                 if order == 2:
@@ -364,7 +364,7 @@ async def test_an_async_transaction_of_rotas_own(kit_url: str, opened: Opener, a
         with Kit(conn, app=app) as kit:
             async with app.transaction() as tx:
                 await tx.aexecute(WRITE.format("ordered"))
-                await ship.aenqueue(conn=tx)
+                await ship.using(conn=tx).aenqueue()
             with pytest.raises(Exception, match="nothing"):
                 await undone(app)
             assert (await kit.adrain()).completed == 1

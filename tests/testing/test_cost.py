@@ -26,7 +26,7 @@ def test_a_test_costs_little(app: Rota, kit_url: str) -> None:
 
     def one(conn: Any) -> None:
         with Kit(conn, app=app) as kit:
-            mail.enqueue("a@example.org", conn=conn)
+            mail.using(conn=conn).enqueue("a@example.org")
             kit.assert_enqueued(mail, user="a@example.org")
             assert kit.drain().completed == 1
         conn.rollback()

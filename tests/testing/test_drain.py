@@ -22,7 +22,7 @@ from rota import (
     TaskNotFound,
 )
 from rota.events import JobCompleted, JobFailed, JobsEnqueued, JobStarted
-from rota.model.settlement import Move
+from rota.model.states import Move
 from rota.testing import Kit
 from tests.testing.conftest import stored
 
@@ -47,7 +47,7 @@ def test_a_job_goes_the_whole_way(kit: Kit, app: Rota) -> None:
     """Args are stored and read, the handler is called, and its result is stored and read again."""
 
     @app.task(name="ship", store_result=True)
-    def ship(order: int, at: datetime, ctx: Context) -> tuple[int, ...]:
+    def ship(ctx: Context, order: int, at: datetime) -> tuple[int, ...]:
         assert (order, at.tzinfo is not None, ctx.attempt) == (7, True, 1)
         return (order, 8)
 
@@ -67,12 +67,12 @@ def test_an_enqueue_without_conn_stays_in_the_test(
     @app.task(name="ship")
     def ship() -> None: ...
 
-    inside, outside = ship.enqueue(conn=conn), ship.enqueue()
+    inside, outside = ship.using(conn=conn).enqueue(), ship.enqueue()
     ship.enqueue_many([(), ()])
     assert [job.id for job in kit.jobs(ship)][:2] == [inside.id, outside.id]
     with app.transaction() as tx:
         tx.execute("INSERT INTO note (text) VALUES ('own')")
-        ship.enqueue(conn=tx)
+        ship.using(conn=tx).enqueue()
     assert len(kit.jobs(ship)) == 5
     assert kit.drain().completed == 5
     assert notes(conn) == ["own"]
@@ -354,7 +354,7 @@ def test_a_job_transaction_is_a_savepoint(kit: Kit, app: Rota, conn: Any) -> Non
     """`ctx.transaction()` completes the job with what was written; an error in its block undoes both."""
 
     @app.task(name="ship", store_result=True)
-    def ship(order: int, ctx: Context) -> int | None:
+    def ship(ctx: Context, order: int) -> int | None:
         with ctx.transaction(conn if order % 2 else None) as tx:
             tx.execute(f"INSERT INTO note (text) VALUES ('{order}')")
             if order > 2:
@@ -486,7 +486,7 @@ def test_an_unknown_task(kit: Kit, app: Rota, conn: Any) -> None:
     @other.task(name="theirs")
     def theirs() -> None: ...
 
-    theirs.enqueue(conn=conn)
+    theirs.using(conn=conn).enqueue()
     with pytest.raises(TaskNotFound, match=r"'theirs'.*import the module"):
         kit.drain()
     with pytest.raises(ConfigError, match="of another app"):

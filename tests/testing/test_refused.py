@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import asyncpg
+import asyncpg  # type: ignore[import-untyped]
 import psycopg
 import pytest
 from sqlalchemy import create_engine
@@ -99,9 +99,9 @@ def test_another_kind_of_database(
         with psycopg.connect(postgres_url) as conn:
             refused(app, conn, "leads to postgres, but this Rota keeps its jobs in sqlite")
     else:
-        conn = sqlite3.connect(tmp_path / "other.db")
-        refused(app, conn, "leads to sqlite, but this Rota keeps its jobs in postgres")
-        conn.close()
+        other = sqlite3.connect(tmp_path / "other.db")
+        refused(app, other, "leads to sqlite, but this Rota keeps its jobs in postgres")
+        other.close()
 
 
 def test_no_connection_at_all(app: Rota) -> None:
