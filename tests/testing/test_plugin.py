@@ -6,12 +6,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from rota import Rota
+from rota import Rota, State
 from rota.testing import Kit
 from tests.fixtures.postgres import LOCKS
 
 APP = """
-from rota import Rota
+from rota import Rota, State
 
 rota = Rota({url!r})
 
@@ -265,7 +265,8 @@ def test_open_tests_hold_no_lock_that_others_want(kit_url: str) -> None:
             ran = kit.drain(due="all", raises=False)
             assert (ran.retried, ran.discarded) == (2, 2)
             kit.travel(days=1)
-            load.enqueue("same")
+            assert load.enqueue("same").cancel() is State.CANCELLED
+            load.using(queue="other").enqueue("another")
         # The locks of both are there at once, and none of them is waited for.
         held = looker.execute(
             f"SELECT count(DISTINCT pid), bool_and(granted) FROM {LOCKS} WHERE pid = ANY (%s)",
@@ -278,7 +279,7 @@ def test_open_tests_hold_no_lock_that_others_want(kit_url: str) -> None:
         ).fetchone()
         assert lanes == (0,)
         for kit in kits:
-            assert len(kit.jobs()) == 3
+            assert len(kit.jobs()) == 4
             kit.close()
         one.rollback()
         two.rollback()

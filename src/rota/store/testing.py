@@ -8,10 +8,12 @@ the store's own operations.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from rota.model.job import ClaimedJob, JobId, SessionId
 from rota.store.operation import Operation
+
+T = TypeVar("T")
 
 NONE = JobId(0)
 """Before all jobs."""
@@ -81,6 +83,10 @@ class Testing(Protocol):
 
     def begin(self) -> Operation[SessionId]:
         """Begin a session that only this transaction sees."""
+        ...
+
+    def unlocked(self, operation: Operation[T]) -> Operation[T]:
+        """The same operation on jobs of this transaction, without the locks that keep claims from them."""
         ...
 
     def own(self, after: JobId) -> Operation[list[JobId]]:

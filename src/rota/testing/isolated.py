@@ -1,11 +1,12 @@
 """A store for one test: the app's, with keys of the test's own, and a memory of what was enqueued."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from rota.model.enqueued import Enqueued
 from rota.model.job import JobFilter, JobId, JobRecord, Order
+from rota.model.states import State
 from rota.store.operation import Operation, Stepped, Steps
 from rota.store.protocol import Store
 
@@ -14,7 +15,7 @@ R = TypeVar("R")
 
 
 class IsolatedStore:
-    """All operations are the store's own; these four only see to the keys on their way.
+    """All operations are the store's own; these only see to keys and locks on their way.
 
     A unique key is taken until the transaction ends, and every other enqueue of it waits for that. So it
     begins with the test's id, unless the id is empty.
@@ -53,6 +54,16 @@ class IsolatedStore:
         if wanted.subject is not None:
             wanted = replace(wanted, subject=self._prefix + wanted.subject)
         return _mapped(self._store.list_jobs(wanted), self._shown)
+
+    def cancel(
+        self, jobs: Sequence[JobId], keep: Mapping[str, float] | None = None
+    ) -> Operation[dict[JobId, State]]:
+        """Cancel jobs; no other test waits."""
+        return self._store.testing.unlocked(self._store.cancel(jobs, keep))
+
+    def delete(self, jobs: Sequence[JobId]) -> Operation[list[JobId]]:
+        """Remove jobs; no other test waits."""
+        return self._store.testing.unlocked(self._store.delete(jobs))
 
     def _noted(self, operation: Operation[Enqueued], order: Order) -> Steps[Enqueued]:
         stored = yield from operation.steps

@@ -7,16 +7,30 @@ the lanes' locks. docs/engine.md has the log order that this relies on.
 
 import os
 from collections.abc import Sequence
+from typing import TypeVar
 
 from rota.model.job import ClaimedJob, JobId, SessionId
-from rota.store.operation import Begin, Steps, operation, surroundings
+from rota.store.operation import (
+    Begin,
+    Operation,
+    Query,
+    Rows,
+    Stepped,
+    Steps,
+    operation,
+    surroundings,
+)
+from rota.store.postgres.control import KEYED_TURN, WAITING_LANES_LOCK
 from rota.store.postgres.lanes import ensure_lane
 from rota.store.postgres.statements import sql
 from rota.store.testing import Here, Wanted
 
+T = TypeVar("T")
+
 HERE = sql("testing/here")
 TRANSACTION = sql("testing/transaction")
 LANES_MISSING = sql("testing/lanes_missing")
+WAITING_LANES = sql("testing/waiting_lanes")
 VACUUM = sql("testing/vacuum")
 OWN_SESSION = sql("testing/own_session")
 OWN_JOBS = sql("testing/own_jobs")
@@ -83,6 +97,11 @@ class PostgresTesting:
         return SessionId(session)
 
     @staticmethod
+    def unlocked(operation: Operation[T]) -> Operation[T]:
+        """Without the turn of the key lanes, and without locked lanes."""
+        return Stepped(operation.name, _unlocked(operation.steps), operation.begin, operation.then)
+
+    @staticmethod
     @operation(Begin.NOTHING)
     def own(after: JobId) -> Steps[list[JobId]]:
         """The transaction's jobs."""
@@ -117,6 +136,24 @@ class PostgresTesting:
         """Set times back."""
         yield TRAVEL_JOBS(jobs=list(jobs), seconds=seconds)
         yield TRAVEL_LIMITS(seconds=seconds)
+
+
+def _unlocked(steps: Steps[T]) -> Steps[T]:
+    try:
+        request = next(steps)
+        while True:
+            given: Rows = ()
+            match request:
+                case Query(statement, _) if statement is KEYED_TURN:
+                    pass
+                case Query(statement, params) if statement is WAITING_LANES_LOCK:
+                    given = yield Query(WAITING_LANES, params)
+                case _:
+                    given = yield request
+            request = steps.send(given)
+    except StopIteration as end:
+        result: T = end.value
+        return result
 
 
 def _params(wanted: Wanted) -> dict[str, object]:

@@ -7,10 +7,11 @@ whatever it locks no other test could have had meanwhile.
 import os
 from collections import Counter
 from collections.abc import Sequence
+from typing import TypeVar
 
 from rota.model.job import ClaimedJob, JobId, SessionId, SessionInfo
 from rota.model.states import State
-from rota.store.operation import Begin, Steps, operation, surroundings
+from rota.store.operation import Begin, Operation, Steps, operation, surroundings
 from rota.store.sqlite.claim import take
 from rota.store.sqlite.claim_lanes import started
 from rota.store.sqlite.counters import QUEUE, Bucket, buckets, moved
@@ -18,6 +19,8 @@ from rota.store.sqlite.sessions import open_session
 from rota.store.sqlite.stage import STAGE
 from rota.store.sqlite.statements import json_list, sql
 from rota.store.testing import Here, Wanted
+
+T = TypeVar("T")
 
 HERE = sql("testing/here")
 BEGIN = sql("testing/begin")
@@ -83,6 +86,11 @@ class SqliteTesting:
         """Begin a session."""
         info = SessionInfo(host="test", pid=os.getpid(), queues=(), timeout=86400.0)
         return (yield from open_session(info).steps)
+
+    @staticmethod
+    def unlocked(operation: Operation[T]) -> Operation[T]:
+        """The same: there are no such locks."""
+        return operation
 
     @staticmethod
     @operation(Begin.NOTHING)
