@@ -97,6 +97,32 @@ def test_a_suite(suite: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["E*user is 'b', not 'a'", "E*LookupError: nobody"])
 
 
+@pytest.mark.parametrize("kit_url", ["postgres"], indirect=True)
+def test_an_async_fixture(suite: pytest.Pytester, kit_url: str) -> None:
+    """The connection may come from an async fixture of the suite."""
+    suite.makepyfile(
+        f"""
+        import psycopg
+        import pytest
+        import pytest_asyncio
+        from app import mail
+
+        @pytest_asyncio.fixture
+        async def rota_connection():
+            async with await psycopg.AsyncConnection.connect({kit_url!r}) as connection:
+                yield connection
+                await connection.rollback()
+
+        @pytest.mark.asyncio
+        async def test_mail(rota_test):
+            await mail.aenqueue("a")
+            await rota_test.aassert_enqueued(mail, user="a")
+            assert (await rota_test.adrain())[0].result == "to a"
+        """
+    )
+    run(suite).assert_outcomes(passed=1)
+
+
 def test_nothing_is_imported_before_a_test_asks(pytester: pytest.Pytester) -> None:
     """The plugin is loaded in every run; Rota only with the fixture's first use."""
     pytester.makepyfile(
