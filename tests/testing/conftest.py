@@ -67,3 +67,19 @@ def kit(conn: Any, app: Rota) -> Iterator[Kit]:
     """The kit on that connection."""
     with Kit(conn, app=app) as kit:
         yield kit
+
+
+@pytest.fixture
+def note_table(conn: Any) -> None:
+    """A table of the test's own, in its transaction."""
+    if isinstance(conn, sqlite3.Connection) and not conn.in_transaction:
+        conn.execute("BEGIN")
+    conn.execute("CREATE TABLE note (text text)")
+
+
+def notes(conn: Any) -> list[str]:
+    return [text for (text,) in conn.execute("SELECT text FROM note ORDER BY text").fetchall()]
+
+
+def write(conn: Any, text: str) -> None:
+    conn.execute(f"INSERT INTO note (text) VALUES ('{text}')")

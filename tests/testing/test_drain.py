@@ -1,6 +1,5 @@
 """Running the jobs of a test's transaction: the whole path of a worker's, and nothing stays."""
 
-import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -21,26 +20,11 @@ from rota import (
     State,
     TaskNotFound,
 )
-from rota.events import JobCompleted, JobFailed, JobsEnqueued, JobStarted
 from rota.model.states import Move
 from rota.testing import Kit
-from tests.testing.conftest import stored
+from tests.testing.conftest import notes, stored
 
-
-@pytest.fixture(autouse=True)
-def _table(conn: Any) -> None:
-    """A table of the test's own, in its transaction."""
-    if hasattr(conn, "isolation_level") and not hasattr(conn, "info"):
-        conn.execute("BEGIN")
-    conn.execute("CREATE TABLE note (text text)")
-
-
-def notes(conn: Any) -> list[str]:
-    return [text for (text,) in conn.execute("SELECT text FROM note ORDER BY text").fetchall()]
-
-
-def write(conn: Any, text: str) -> None:
-    conn.execute(f"INSERT INTO note (text) VALUES ('{text}')")
+pytestmark = pytest.mark.usefixtures("note_table")
 
 
 def test_a_job_goes_the_whole_way(kit: Kit, app: Rota) -> None:
@@ -94,25 +78,6 @@ def test_the_app_has_its_database_back(app: Rota, conn: Any, kit_url: str) -> No
     assert stored(kit_url) == 1
     assert handle.cancel() is State.CANCELLED
     app.database.run(store.delete([handle.id]))
-
-
-def test_a_failing_handler_leaves_the_connection_usable(kit: Kit, app: Rota, conn: Any) -> None:
-    """The attempt is undone, also one that the database refused; its error is raised, and kept."""
-
-    @app.task(name="fail")
-    def fail() -> None:
-        write(conn, "half")
-        conn.execute("SELECT * FROM nothing")
-
-    handle = fail.enqueue()
-    write(conn, "before")
-    with pytest.raises(Exception, match="nothing") as raised:
-        kit.drain()
-    assert not isinstance(raised.value, ConfigError)
-    assert notes(conn) == ["before"]
-    record = handle.record()
-    assert (record.state, len(record.errors)) == (State.RETRYABLE, 1)
-    assert "nothing" in record.errors[0].message
 
 
 def test_a_retry_waits_unless_all_are_due(kit: Kit, app: Rota) -> None:
@@ -197,19 +162,6 @@ def test_outcomes(kit: Kit, app: Rota) -> None:
     assert (ran.snoozed, ran.came_round) == (1, 1)
 
 
-def test_an_outcome_keeps_what_was_written(kit: Kit, app: Rota, conn: Any) -> None:
-    """A handler that snoozes has not failed."""
-
-    @app.task(name="poll")
-    def poll() -> None:
-        write(conn, "looked")
-        raise Snooze(60)
-
-    poll.enqueue()
-    kit.drain()
-    assert notes(conn) == ["looked"]
-
-
 def test_async_handlers_and_middleware(kit: Kit, app: Rota) -> None:
     """Middleware of both kinds is around handlers of both kinds, as in a worker."""
     seen: list[str] = []
@@ -243,78 +195,6 @@ def test_async_handlers_and_middleware(kit: Kit, app: Rota) -> None:
     assert seen == ["enqueue", "outer awaiting", "enqueue", "outer blocking", "inner blocking"]
 
 
-def test_progress_and_log(kit: Kit, app: Rota) -> None:
-    """What a handler tells is kept, also of an attempt that failed."""
-
-    @app.task(name="tell")
-    def tell(ctx: Context) -> None:
-        ctx.progress(0.25, "a quarter")
-        ctx.log("begun")
-        if ctx.attempt == 1:
-            raise ValueError
-
-    handle = tell.enqueue()
-    kit.drain(raises=False, due="all")
-    record = handle.record()
-    assert record.progress is not None
-    assert (record.progress.fraction, record.progress.attempt) == (0.25, 2)
-    assert [line.message for line in record.log] == ["begun", "begun"]
-
-
-def test_events(kit: Kit, app: Rota) -> None:
-    """Events are told as in a worker; the args of what was enqueued can be had."""
-
-    @app.task(name="fail")
-    def fail(order: int) -> None:
-        if order == 2:
-            raise ValueError
-
-    with (
-        kit.collect(JobsEnqueued) as enqueued,
-        kit.collect(JobStarted) as started,
-        kit.collect(JobCompleted) as completed,
-        kit.collect(JobFailed) as failed,
-    ):
-        fail.enqueue_many([(1,), (2,)])
-        kit.drain(raises=False)
-    assert [dict(kit.args(job)) for event in enqueued for job in event.jobs] == [
-        {"order": 1},
-        {"order": 2},
-    ]
-    assert (len(started), len(completed), len(failed)) == (2, 1, 1)
-    assert failed[0].exception == "builtins.ValueError"
-
-
-def test_run_makes_one_attempt(kit: Kit, app: Rota) -> None:
-    """It enqueues and runs one job; with a delay, too. Others stay."""
-
-    @app.task(name="ship", store_result=True)
-    def ship(order: int) -> int:
-        if order < 0:
-            raise ValueError(order)
-        return order + 1
-
-    other = ship.enqueue(1)
-    assert kit.run(ship, 41).result == 42
-    assert kit.run(ship.using(delay=3600), order=1).completed
-    with pytest.raises(ValueError, match="-1"):
-        kit.run(ship, -1)
-    run = kit.run(ship, -2, raises=False)
-    assert (run.failed, run.move, str(run.error)) == (True, Move.RETRY, "-2")
-    assert other.status is State.AVAILABLE
-
-
-def test_run_on_a_paused_queue(kit: Kit, app: Rota) -> None:
-    """A job that cannot run is an error that says why."""
-
-    @app.task(name="ship")
-    def ship() -> None: ...
-
-    app.database.run(app.database.store.pause("default"))
-    with pytest.raises(ConfigError, match="queue is paused"):
-        kit.run(ship)
-
-
 def test_a_batch(kit: Kit, app: Rota) -> None:
     """The handler of a batch is called once, with as many as it takes."""
     calls: list[list[int]] = []
@@ -328,100 +208,6 @@ def test_a_batch(kit: Kit, app: Rota) -> None:
     ran = kit.drain()
     assert calls == [[0, 1, 2], [3, 4]]
     assert (ran.completed, ran.snoozed) == (4, 1)
-
-
-def test_a_crash_runs_the_handler_twice(kit: Kit, app: Rota, conn: Any) -> None:
-    """Before it is settled the lease is lost, and the job runs again: what it did is there twice."""
-
-    @app.task(name="careless")
-    def careless() -> None:
-        write(conn, "careless")
-
-    @app.task(name="careful")
-    def careful(ctx: Context) -> None:
-        with ctx.transaction() as tx:
-            tx.execute("INSERT INTO note (text) VALUES ('careful')")
-
-    careless.enqueue()
-    careful.enqueue()
-    ran = kit.drain(crash="before_settle")
-    assert ran.completed == 2
-    assert {run.attempt for run in ran} == {1}
-    assert notes(conn) == ["careful", "careless", "careless"]
-
-
-def test_a_job_transaction_is_a_savepoint(kit: Kit, app: Rota, conn: Any) -> None:
-    """`ctx.transaction()` completes the job with what was written; an error in its block undoes both."""
-
-    @app.task(name="ship", store_result=True)
-    def ship(ctx: Context, order: int) -> int | None:
-        with ctx.transaction(conn if order % 2 else None) as tx:
-            tx.execute(f"INSERT INTO note (text) VALUES ('{order}')")
-            if order > 2:
-                raise ValueError(order)
-            tx.result(order)
-        return None
-
-    handles = [ship.enqueue(order) for order in (1, 2, 3, 4)]
-    ran = kit.drain(raises=False)
-    assert (ran.completed, ran.retried) == (2, 2)
-    assert notes(conn) == ["1", "2"]
-    assert [run.result for run in ran] == [1, 2, None, None]
-    assert [handle.status for handle in handles] == [State.COMPLETED] * 2 + [State.RETRYABLE] * 2
-
-
-def test_an_error_after_the_job_transaction(
-    kit: Kit, app: Rota, conn: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The job is completed, whatever its handler does after that."""
-
-    @app.task(name="ship")
-    def ship(ctx: Context) -> None:
-        with ctx.transaction() as tx:
-            tx.execute("INSERT INTO note (text) VALUES ('done')")
-        raise ValueError
-
-    handle = ship.enqueue()
-    caplog.set_level(logging.CRITICAL)
-    assert kit.drain(raises=False).completed == 1
-    assert (notes(conn), handle.status) == (["done"], State.COMPLETED)
-
-
-def test_inline(kit: Kit, app: Rota) -> None:
-    """In the block a job runs as soon as it is enqueued; one that waits for its time does not."""
-    ran: list[str] = []
-
-    @app.task(name="inner")
-    def inner() -> None:
-        ran.append("inner")
-
-    @app.task(name="outer")
-    def outer() -> None:
-        inner.enqueue()
-        ran.append("outer")
-
-    @app.task(name="fail")
-    def fail() -> None:
-        raise ValueError("inline")
-
-    with kit.inline():
-        assert outer.enqueue().status is State.COMPLETED
-        assert ran == ["inner", "outer"]
-        assert inner.using(delay=60).enqueue().status is State.SCHEDULED
-        with pytest.raises(ValueError, match="inline"):
-            fail.enqueue()
-    assert outer.enqueue().status is State.AVAILABLE
-
-
-def test_inline_without_end(kit: Kit, app: Rota) -> None:
-    """A task that enqueues itself inside itself ends with an error."""
-
-    @app.task(name="forever")
-    def forever() -> None:
-        forever.enqueue()
-
-    with kit.inline(), pytest.raises(ConfigError, match="inside one another"):
-        forever.enqueue()
 
 
 def test_a_queue_alone(kit: Kit, app: Rota) -> None:
@@ -504,18 +290,6 @@ def test_waiting_is_refused(app: Rota) -> None:
     handle = ship.enqueue()
     with pytest.raises(ConfigError, match="drain"):
         handle.result(10)
-
-
-def test_a_handler_that_commits(kit: Kit, app: Rota, conn: Any) -> None:
-    """Code that ends the test's transaction is told so."""
-
-    @app.task(name="commit")
-    def commit() -> None:
-        conn.rollback()
-
-    commit.enqueue()
-    with pytest.raises(ConfigError, match="has ended the test's transaction"):
-        kit.drain()
 
 
 def test_a_pytest_failure_in_a_handler(kit: Kit, app: Rota) -> None:
