@@ -19,4 +19,5 @@ pytest_plugins = [
     "tests.fixtures.first",
     "tests.fixtures.progress",
     "tests.fixtures.report",
+    "pytester",
 ]

@@ -26,13 +26,15 @@ def run_page(page: Path, database: str, folder: Path, **environment: str) -> Non
     """Run a page's blocks in a folder; fails with what they said."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("ROTA_")}
     path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
+    # As if the plugin's entry point was installed, also where it is not yet.
+    plugin = {"PYTEST_PLUGINS": "pytest_rota"}
     done = subprocess.run(
         [sys.executable, "-m", "tests.docs.run_page", str(page), database],
         cwd=folder,
-        env={**inherited, "PATH": path, "PYTHONPATH": str(ROOT), **environment},
+        env={**inherited, "PATH": path, "PYTHONPATH": str(ROOT), **plugin, **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

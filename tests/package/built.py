@@ -8,11 +8,16 @@ from zipfile import ZipFile
 
 
 class Built(NamedTuple):
-    """One distribution: its package in this repository, and what was built of it."""
+    """One distribution: its packages in this repository, and what was built of it."""
 
-    package: Path
+    packages: tuple[Path, ...]
     wheel: Path
     sdist: Path
+
+    @property
+    def package(self) -> Path:
+        """The first of its packages."""
+        return self.packages[0]
 
     def modules(self) -> dict[str, str]:
         """The wheel's Python files, with their sources."""

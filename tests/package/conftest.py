@@ -10,14 +10,16 @@ from tests.package.environment import Environment
 @pytest.fixture(scope="session")
 def rota(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """Rota itself."""
-    return Built(ROOT / "src/rota", *build(ROOT, tmp_path_factory.mktemp("rota")))
+    return Built(
+        (ROOT / "src/rota", ROOT / "src/pytest_rota"), *build(ROOT, tmp_path_factory.mktemp("rota"))
+    )
 
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """The lab."""
     built = build(ROOT / "lab", tmp_path_factory.mktemp("lab"))
-    return Built(ROOT / "lab/src/rota_lab", *built)
+    return Built((ROOT / "lab/src/rota_lab",), *built)
 
 
 @pytest.fixture(params=["rota", "lab"])

@@ -26,17 +26,17 @@ def imported(source: str) -> Iterator[str]:
 
 
 def test_a_wheel_is_its_package(built: Built) -> None:
-    """The wheel has each file of the package, SQL and `py.typed` among them, and no others."""
+    """The wheel has each file of its packages, SQL and `py.typed` among them, and no others."""
     with ZipFile(built.wheel) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    assert f"{built.package.name}/py.typed" in names
-    assert names == files(built.package)
+    assert {f"{package.name}/py.typed" for package in built.packages} <= names
+    assert names == set().union(*map(files, built.packages))
 
 
 def test_imports_are_declared(built: Built) -> None:
     """What a module imports, at its top or in a function, is declared, in an extra at least."""
     names = {name for source in built.modules().values() for name in imported(source)}
-    names -= {*sys.stdlib_module_names, built.package.name}
+    names -= {*sys.stdlib_module_names, *(package.name for package in built.packages)}
     requirements = map(Requirement, metadata(built.wheel).requires or ())
     declared = {canonicalize_name(requirement.name) for requirement in requirements}
     providers = {**packages_distributions(), "rota": ["rota"]}

@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
+from weakref import WeakSet
 
 from rota.app.batch import BatchDecorator, BatchTask, batching
 from rota.app.context import Context
@@ -49,6 +50,9 @@ E = TypeVar("E", bound=Event)
 A = TypeVar("A", None, Coroutine[Any, Any, None])
 F = TypeVar("F", bound=Callable[..., Any])
 
+APPS: "WeakSet[Rota]" = WeakSet()
+"""Those of this process: a test's transaction is the database of all of them that it can be."""
+
 
 class Rota:
     """A job queue in a database.
@@ -91,6 +95,7 @@ class Rota:
             self.database, self.queues, self.middleware, self.events, max_args_bytes
         )
         self.cron = Crontab(self._enqueuer, self.tasks)
+        APPS.add(self)
 
     def _open(self, url: str | None, connections: int | None) -> Database:
         return Database(default_url() if url is None else url, connections)

@@ -15,15 +15,13 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from enum import Enum
 from functools import partial
-from inspect import isawaitable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from rota.app.queues import Keeps
 from rota.args import ResultCodec
-from rota.database.callers_transaction import AwaitedJoined, Joined, ajoin, join
+from rota.database.callers_transaction import AwaitedJoined, Joined
 from rota.database.database import Database
-from rota.database.own_transaction import Own, Threaded, to_its_end
 from rota.database.transaction_block import TransactionBlock
 from rota.errors import ConfigError, LeaseLost, StoreUnavailable, TransactionEnded
 from rota.model.job import ClaimedJob, LeaseId, SessionId
@@ -166,18 +164,15 @@ class JobTransaction(TransactionBlock):
         Raises:
             ConfigError: The block has not begun or has ended.
         """
+        return self._open.connection
+
+    @property
+    def _open(self) -> Joined | AwaitedJoined:
         joined = self._joined or self._awaited
         if joined is None:
             message = "this transaction is not open; use it in its `with` block"
             raise ConfigError(message)
-        return joined.connection
-
-    async def aexecute(self, sql: str, params: Any = ()) -> Any:
-        """`execute` for async code."""
-        if isinstance(self._awaited, Threaded):
-            return await self._awaited.call(partial(self.execute, sql, params))
-        found = self.execute(sql, params)
-        return await found if isawaitable(found) else found
+        return joined
 
     def result(self, value: Any) -> None:
         """Store this as the job's result, with the completion: what is returned later comes late.
@@ -198,12 +193,7 @@ class JobTransaction(TransactionBlock):
     # The block -------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
-        database = self._database
-        joined: Joined = (
-            Own(partial(database.begin, tagged=self._completion is not None))
-            if self.own
-            else join(self._conn, database.check, commit=self._commit)
-        )
+        joined = self._database.joined(self._conn, **self._how)
         drive(self._entering(_now, joined), _now)
         self._joined = joined
         return self
@@ -219,13 +209,8 @@ class JobTransaction(TransactionBlock):
             drive(self._leaving(joined, error), _now)
 
     async def __aenter__(self) -> Self:
-        database = self._database
-        joined: AwaitedJoined = (
-            Threaded(Own(partial(database.begin, tagged=self._completion is not None)))
-            if self.own
-            else await ajoin(self._conn, database.check, commit=self._commit)
-        )
-        await adrive(self._entering(to_its_end, joined), _now)
+        joined = await self._database.ajoined(self._conn, **self._how)
+        await adrive(self._entering(self._database.aside, joined), _now)
         self._awaited = joined
         return self
 
@@ -238,6 +223,10 @@ class JobTransaction(TransactionBlock):
         joined, self._awaited = self._awaited, None
         if joined is not None:
             await adrive(self._leaving(joined, error), _now)
+
+    @property
+    def _how(self) -> dict[str, bool]:
+        return {"tagged": self._completion is not None, "commit": self._commit}
 
     def _entering(self, run: Callable[..., Any], joined: Joined | AwaitedJoined) -> Flow:
         completion = self._completion

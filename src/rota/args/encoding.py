@@ -139,6 +139,11 @@ class ArgsCodec:
         return self._alike.encode(rows, limit)
 
     @property
+    def open(self) -> bool:
+        """Whether a job may have args of other names, too: the function has a `**parameter`."""
+        return self._extra is not None
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The parameters that are args, in the order of declaration."""
         return self._names

@@ -93,7 +93,7 @@ class CallersOwn:
         Raises:
             ConfigError: The connection is in autocommit mode.
         """
-        _refuse_autocommit(_connection(self.connection))
+        _refuse_autocommit(driver(self.connection))
 
     def tag(self, operation: Operation[int | None]) -> int | None:
         """Tag it."""
@@ -136,7 +136,7 @@ class AwaitedCallersOwn:
         Raises:
             ConfigError: The connection is in autocommit mode.
         """
-        _refuse_autocommit(await _aconnection(self.connection))
+        _refuse_autocommit(await adriver(self.connection))
 
     async def tag(self, operation: Operation[int | None]) -> int | None:
         """Tag it."""
@@ -280,24 +280,24 @@ async def _run_on(connection: Any, operation: Operation[T], *, notify: bool) -> 
     return await found.run(operation, notify=notify)
 
 
-async def _aconnection(connection: Any) -> Any:
+async def adriver(connection: Any) -> Any:
     """The driver's connection below SQLAlchemy's async ones, else the connection itself."""
     match family(connection):
         case ("sqlalchemy", "AsyncConnection"):
             return (await connection.get_raw_connection()).driver_connection
         case ("sqlalchemy", "AsyncSession" | "async_scoped_session"):
-            return await _aconnection(await connection.connection())
+            return await adriver(await connection.connection())
         case _:
             return connection
 
 
-def _connection(connection: Any) -> Any:
+def driver(connection: Any) -> Any:
     """The driver's connection below SQLAlchemy's, else the connection itself."""
     match family(connection):
         case ("sqlalchemy", "Connection"):
             return connection.connection.driver_connection
         case ("sqlalchemy", _):
-            return _connection(connection.connection())
+            return driver(connection.connection())
         case _:
             return connection
 
@@ -324,17 +324,21 @@ def _require(connection: Any, tagged: object) -> None:
         raise TransactionEnded
 
 
-def _refuse_autocommit(driver: Any) -> None:
+def alone(driver: Any) -> bool:
+    """Whether each statement on a driver's connection is a transaction of its own."""
     match family(driver):
         case ("psycopg", _):
-            alone = driver.autocommit and not driver.info.transaction_status
+            return driver.autocommit and not driver.info.transaction_status
         case ("sqlite3" | "aiosqlite", _):
-            alone = not driver.in_transaction and (
+            return not driver.in_transaction and (
                 driver.isolation_level is None or getattr(driver, "autocommit", None) is True
             )
         case _:
-            alone = getattr(driver, "autocommit", None) is True
-    if alone:
+            return getattr(driver, "autocommit", None) is True
+
+
+def _refuse_autocommit(driver: Any) -> None:
+    if alone(driver):
         message = (
             "conn is in autocommit mode, so there is no transaction to complete the job in; "
             "switch that off, or begin one"

@@ -2,12 +2,16 @@
 
 An operation runs on a connection of Rota's own, or in the transaction of a caller's: a connection or
 session, async or not, or the block of a transaction that Rota has begun. Async code does the same in
-threads, since Rota's own connections block.
+threads, since Rota's own connections block. While a test confines it, all of this happens in the
+test's one transaction.
 """
 
-from typing import TypeVar
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from rota.database.adapters import Awaiting, Blocking
+from rota.database.own_transaction import Own, Threaded, to_its_end
 from rota.database.recognise import blocking_caller, caller
 from rota.database.through_django import alias_of
 from rota.database.transaction_block import OwnTransaction, TransactionBlock
@@ -21,6 +25,10 @@ from rota.store.operation import Operation
 from rota.store.pool import LEAST, USUAL, check_connections
 from rota.store.protocol import Store
 from rota.store.url import shown
+
+if TYPE_CHECKING:
+    from rota.database.callers_transaction import AwaitedJoined, Joined
+    from rota.database.confined import Confined
 
 T = TypeVar("T")
 
@@ -49,6 +57,7 @@ class Database:
     def __init__(self, url: str, connections: int | None = None) -> None:
         self._fixed = connections is not None
         self._most = USUAL if connections is None else check_connections(connections)
+        self._confined: Confined | None = None
         self._begin(url, open_store(url, self._most))
 
     def _begin(self, url: str, store: Store) -> None:
@@ -61,8 +70,13 @@ class Database:
         """Be another database from now on; what is open is closed.
 
         Raises:
-            ConfigError: The URL cannot be used; then nothing has changed.
+            ConfigError: The URL cannot be used, or a test confines this one; then nothing has changed.
         """
+        if self._confined is not None:
+            message = (
+                "a test has this database in its transaction; change it before or after the test"
+            )
+            raise ConfigError(message)
         store = open_store(url, self._most)
         self.close()
         self._begin(url, store)
@@ -104,6 +118,8 @@ class Database:
             ConnectionsInUse: All connections of Rota's own were in use for too long.
             StoreError: The database refuses.
         """
+        if self._confined is not None:
+            return self._confined.run(operation, conn)
         if conn is not None:
             found = blocking_caller(_connection(conn))
             return self._join(found, operation, own=_own(conn))
@@ -113,6 +129,8 @@ class Database:
 
     async def arun(self, operation: Operation[T], conn: object = None) -> T:
         """`run` for async code; `conn` may be async or not."""
+        if self._confined is not None:
+            return await self._confined.arun(operation, conn)
         if conn is None or _own(conn):
             return await in_thread(self.run, operation, conn)
         if (alias := alias_of(_connection(conn))) is not None:
@@ -168,7 +186,57 @@ class Database:
 
     def transaction(self) -> OwnTransaction:
         """A transaction of Rota's own, for `with` and `async with`."""
-        return OwnTransaction(self.begin)
+        return OwnTransaction(partial(self.joined, None), partial(self.ajoined, None))
+
+    def joined(self, conn: object, *, tagged: bool = False, commit: bool = True) -> "Joined":
+        """A transaction that is still to begin: of Rota's own, or on a caller's connection.
+
+        Raises:
+            ConfigError: `conn` is async, or no connection to this database.
+        """
+        if self._confined is not None:
+            return self._confined.joined(conn, commit=commit)
+        if conn is None:
+            return Own(partial(self.begin, tagged=tagged))
+        from rota.database.callers_transaction import join  # here: few programs need it
+
+        return join(conn, self.check, commit=commit)
+
+    async def ajoined(
+        self, conn: object, *, tagged: bool = False, commit: bool = True
+    ) -> "AwaitedJoined":
+        """`joined` for async code; `conn` may be async or not."""
+        if self._confined is not None:
+            return await self._confined.ajoined(conn, commit=commit)
+        if conn is None:
+            return Threaded(Own(partial(self.begin, tagged=tagged)))
+        from rota.database.callers_transaction import ajoin  # here, as in `joined`
+
+        return await ajoin(conn, self.check, commit=commit)
+
+    async def aside(self, call: Callable[[], T]) -> T:
+        """Make a blocking call that uses this database, to its end, without blocking the event loop."""
+        if self._confined is not None:
+            return await self._confined.aside(call)
+        return await to_its_end(call)
+
+    def confine(self, confined: "Confined") -> Callable[[], None]:
+        """Let everything happen in a test's transaction from now on; gives what ends that.
+
+        Raises:
+            ConfigError: Another test has it.
+        """
+        if self._confined is not None:
+            message = "another test has this database in its transaction; end that one first"
+            raise ConfigError(message)
+        before = self.store, self.waiting
+        self._confined, self.store, self.waiting = confined, confined.store, confined.waiting
+
+        def end() -> None:
+            self._confined = None
+            self.store, self.waiting = before
+
+        return end
 
     def begin(self, *, tagged: bool = False) -> Transaction:
         """Begin a transaction of Rota's own; `transaction` is the way to use it."""

@@ -6,12 +6,18 @@ with rota.transaction() as tx:
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from functools import partial
+from inspect import isawaitable
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from rota.database.own_transaction import Own, Threaded
-from rota.store.connections import Transaction
+from rota.database.own_transaction import Threaded
+from rota.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from rota.database.callers_transaction import AwaitedJoined, Joined
 
 
 class TransactionBlock(ABC):
@@ -31,25 +37,51 @@ class TransactionBlock(ABC):
         """Run a statement in the transaction, in the driver's own style; gives its cursor."""
         return self.connection.execute(sql, params)
 
+    async def aexecute(self, sql: str, params: Any = ()) -> Any:
+        """`execute` for async code."""
+        if isinstance(self._open, Threaded):
+            return await self._open.call(partial(self.execute, sql, params))
+        found = self.execute(sql, params)
+        return await found if isawaitable(found) else found
+
+    @property
+    @abstractmethod
+    def _open(self) -> "Joined | AwaitedJoined":
+        """The transaction, while the block lasts."""
+
 
 class OwnTransaction(TransactionBlock):
     """Commits at the end of its `with` (or `async with`) block, rolls back on an exception."""
 
-    def __init__(self, begin: Callable[[], Transaction]) -> None:
-        self._own = Own(begin)
-        self._threaded = Threaded(self._own)
+    def __init__(
+        self, begin: "Callable[[], Joined]", abegin: "Callable[[], Awaitable[AwaitedJoined]]"
+    ) -> None:
+        self._begin = begin
+        self._abegin = abegin
+        self._joined: Joined | None = None
+        self._awaited: AwaitedJoined | None = None
 
     @property
     def connection(self) -> Any:
-        """The driver's connection (psycopg or sqlite3), for the user's own statements."""
-        return self._own.connection
+        """The driver's connection (psycopg or sqlite3), for the user's own statements.
 
-    async def aexecute(self, sql: str, params: Any = ()) -> Any:
-        """`execute` for async code."""
-        return await self._threaded.call(lambda: self.execute(sql, params))
+        Raises:
+            ConfigError: The block has not begun or has ended.
+        """
+        return self._open.connection
+
+    @property
+    def _open(self) -> "Joined | AwaitedJoined":
+        joined = self._joined or self._awaited
+        if joined is None:
+            message = "this transaction is not open; use it in its `with` block"
+            raise ConfigError(message)
+        return joined
 
     def __enter__(self) -> Self:
-        self._own.begin()
+        joined = self._begin()
+        joined.begin()
+        self._joined = joined
         return self
 
     def __exit__(
@@ -58,13 +90,14 @@ class OwnTransaction(TransactionBlock):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if error is None:
-            self._own.commit()
-        else:
-            self._own.rollback()
+        joined, self._joined = self._joined, None
+        if joined is not None:
+            joined.commit() if error is None else joined.rollback()
 
     async def __aenter__(self) -> Self:
-        await self._threaded.begin()
+        awaited = await self._abegin()
+        await awaited.begin()
+        self._awaited = awaited
         return self
 
     async def __aexit__(
@@ -73,7 +106,6 @@ class OwnTransaction(TransactionBlock):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if error is None:
-            await self._threaded.commit()
-        else:
-            await self._threaded.rollback()
+        awaited, self._awaited = self._awaited, None
+        if awaited is not None:
+            await (awaited.commit() if error is None else awaited.rollback())

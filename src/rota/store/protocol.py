@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rota.store.cron import Cron
     from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.supervision import Supervision
+    from rota.store.testing import Testing
 
 
 class Store(Connections, Protocol):
@@ -56,6 +57,11 @@ class Store(Connections, Protocol):
     @property
     def supervision(self) -> "Supervision | None":
         """The operations on other programs' transactions; None where there are no sessions."""
+        ...
+
+    @property
+    def testing(self) -> "Testing":
+        """The operations on the jobs of one open transaction, for the test kit."""
         ...
 
     def missing_file(self) -> Path | None:

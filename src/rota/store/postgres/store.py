@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rota.store.operation import Operation
     from rota.store.postgres.clearing import Clear
     from rota.store.supervision import Supervision
+    from rota.store.testing import Testing
 
 
 class PostgresStore:
@@ -94,6 +95,13 @@ class PostgresStore:
         from rota.store.postgres import cron
 
         return cron.cron(self.enqueue)
+
+    @property
+    def testing(self) -> "Testing":
+        """The operations on the jobs of one open transaction."""
+        from rota.store.postgres import testing
+
+        return testing.PostgresTesting()
 
     @property
     def supervision(self) -> "Supervision":

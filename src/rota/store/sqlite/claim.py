@@ -91,11 +91,11 @@ def _claim(
     order = [job for _, job in islice(merge(*nexts.values()), limit)]
     if not order:
         return []
-    _, taken = yield from _take(session, order)
+    _, taken = yield from take(session, order)
     return [taken[job] for job in order]
 
 
-def _take(session: SessionId, jobs: Sequence[int]) -> Steps[tuple[int, dict[int, ClaimedJob]]]:
+def take(session: SessionId, jobs: Sequence[int]) -> Steps[tuple[int, dict[int, ClaimedJob]]]:
     """Hand these jobs to the session; their lease, and each of them by its id."""
     [(lease,)] = yield CLAIM_LEASE()
     rows = yield CLAIM(jobs=json_list(jobs), session=session, lease=lease)
@@ -129,7 +129,7 @@ def _from_lanes(
                 lanes[job] = candidate
     if not order:
         return []
-    lease, taken = yield from _take(session, order)
+    lease, taken = yield from take(session, order)
     served = list(lanes.values())
     filled = found.filled(served)
     if served:

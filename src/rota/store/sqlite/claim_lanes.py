@@ -157,7 +157,11 @@ def note(taken: Sequence[Candidate], lease: int) -> Steps[None]:
     """Write down which lanes a claim served, and what it started under a rate."""
     last = list(dict.fromkeys(candidate.lane for candidate in reversed(taken)))
     yield LANES_SERVED(lanes=json_list(last[::-1]), lease=lease)
-    starts = Counter(candidate.limit for candidate in taken if candidate.rated)
+    yield from started(Counter(candidate.limit for candidate in taken if candidate.rated))
+
+
+def started(starts: Mapping[int, int]) -> Steps[None]:
+    """Write down how many jobs of limits with a rate start now."""
     if starts:
         listed = json_list(list(starts.items()))
         yield LIMITS_FORGET(starts=listed)

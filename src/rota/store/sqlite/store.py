@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rota.store.cron import Cron
     from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.operation import Operation
+    from rota.store.testing import Testing
 
 
 class SqliteStore:
@@ -88,6 +89,13 @@ class SqliteStore:
         from rota.store.sqlite import cron
 
         return cron.cron(self.enqueue)
+
+    @property
+    def testing(self) -> "Testing":
+        """The operations on the jobs of one open transaction."""
+        from rota.store.sqlite import testing
+
+        return testing.SqliteTesting(self.path)
 
     @property
     def supervision(self) -> None:

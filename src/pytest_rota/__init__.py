@@ -1,0 +1,36 @@
+"""Rota's plugin for pytest: the fixture `rota_test`, a test kit that is described in docs/testing.md.
+
+It is no part of the package `rota`, so that pytest can load it without importing that: a test run that asks
+for no fixture of it pays nothing, and Rota is imported when the tests' own settings are made.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rota import Rota
+    from rota.testing import Kit
+
+
+@pytest.fixture
+def rota_connection() -> Any:
+    """The connection or session of the test; override it, or call `rota_test.use(...)`."""
+    return None
+
+
+@pytest.fixture
+def rota_app() -> "Rota | None":
+    """The app; override it where the process has more than one."""
+    return None
+
+
+@pytest.fixture
+def rota_test(rota_connection: Any, rota_app: "Rota | None") -> "Iterator[Kit]":
+    """What a test can do with the jobs of its transaction."""
+    from rota.testing import Kit
+
+    with Kit(rota_connection, app=rota_app) as kit:
+        yield kit

@@ -1,0 +1,234 @@
+"""One attempt of a job (or of a batch), as a worker makes it, in the test's transaction.
+
+Args are read as a worker reads them, middleware is called, what the handler says becomes a settlement by the
+worker's own functions, and the store's own operation writes it. What differs: the attempt is a savepoint, and is
+undone when the handler fails; nothing else runs meanwhile.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from rota.app.app import Rota
+from rota.app.batch import BatchTask
+from rota.app.context import BatchContext, Context
+from rota.app.executor import Executor
+from rota.app.job_transaction import Completion, JobTransaction
+from rota.app.task import Task
+from rota.errors import ConfigError, TaskNotFound
+from rota.events import JobStarted
+from rota.model.job import ClaimedJob, LeaseId, SessionId
+from rota.model.notes import Notes
+from rota.model.settlement import cancelled, released
+from rota.model.states import Move
+from rota.outcome import Outcome
+from rota.store.protocol import Store
+from rota.store.testing import Wanted
+from rota.testing.calling import Handler, Side
+from rota.testing.jobs import read_args
+from rota.testing.runs import Ended, Run
+from rota.worker.batches import CANCELLED, Batch
+from rota.worker.ending import failed, returned
+from rota.worker.undone import undone
+
+Flow = Generator[Callable[[], Any], Any, Any]
+
+
+class Attempts:
+    """Makes attempts of the jobs of an app."""
+
+    def __init__(self, app: Rota, store: Store) -> None:
+        self._app = app
+        self._store = store
+        self._notes = Notes(lambda: None)
+
+    def make(
+        self, side: Side, session: SessionId, jobs: Sequence[ClaimedJob], *, crash: bool
+    ) -> Flow:
+        """Run jobs that were claimed together: one, or those of a batch. Gives a `Run` of each.
+
+        `crash`: their lease is lost after the handler, and they run a second time.
+
+        Raises:
+            TaskNotFound: The app has no such task.
+        """
+        if crash:
+            ended = yield from self._attempt(side, session, jobs)
+            if all(one.error is None and not one.settled for one in ended):
+                jobs = yield from self._lose(side, session, ended)
+                ended = yield from self._attempt(side, session, jobs)
+        else:
+            ended = yield from self._attempt(side, session, jobs)
+        runs = []
+        for one in ended:
+            if not one.settled:
+                yield partial(side.run, self._store.settle(session, [one.settlement]))
+            self._app.events.settled(one.job, one.settlement)
+            runs.append(self._run(one))
+        return runs
+
+    def _lose(self, side: Side, session: SessionId, ended: Sequence[Ended]) -> Flow:
+        """Give jobs back that have run, as if their worker had been lost, and claim them again."""
+        back = [released(one.job) for one in ended]
+        yield partial(side.run, self._store.settle(session, back))
+        late = [one.settlement for one in ended]
+        refused = yield partial(side.run, self._store.settle(session, late))
+        assert len(refused) == len(late)  # noqa: S101 - the fence, of which a crash depends
+        testing = self._store.testing
+        wanted = Wanted(jobs=[one.job.id for one in ended], limits=False)
+        return (yield partial(side.run, testing.claim(session, wanted, len(ended))))
+
+    def _attempt(self, side: Side, session: SessionId, jobs: Sequence[ClaimedJob]) -> Flow:
+        """Call the handler in a savepoint; how each job ended."""
+        task = self._app.tasks.get(jobs[0].task)
+        if task is None:
+            yield partial(side.run, self._store.settle(session, list(map(released, jobs))))
+            message = (
+                f"job {jobs[0].id} is of task {jobs[0].task!r}, which this app does not have; import the module "
+                "that defines it"
+            )
+            raise TaskNotFound(message)
+        call = _Call(self._app, task, session, jobs, self._notes)
+        handler = call.handler(self._app)
+        yield from self._check(side, session, jobs, handler)
+        savepoint = yield side.joined
+        yield savepoint.begin
+        value, error = None, None
+        try:
+            if call.wanted:
+                value = yield partial(side.call, handler)
+        except Exception as raised:  # noqa: BLE001 - whatever a handler raises is an outcome
+            error = raised
+        except BaseException:
+            yield savepoint.rollback
+            raise
+        if error is None and value is not None:
+            error = undone(value)
+        if error is not None and not isinstance(error, Outcome) and not call.completed:
+            yield savepoint.rollback
+        else:
+            yield savepoint.commit
+        if told := self._notes.take():
+            yield partial(side.run, self._store.note(told))
+        return call.ended(value, error)
+
+    def _check(
+        self, side: Side, session: SessionId, jobs: Sequence[ClaimedJob], handler: Handler
+    ) -> Flow:
+        """Give the jobs back if their handler cannot run here; else tell that it is called."""
+        try:
+            yield partial(side.check, handler)
+        except ConfigError:
+            yield partial(side.run, self._store.settle(session, list(map(released, jobs))))
+            raise
+        if self._app.events.wanted(JobStarted):
+            for job in jobs:
+                self._app.events.emit(JobStarted(job))
+
+    def _run(self, ended: Ended) -> Run:
+        job, settlement = ended.job, ended.settlement
+        task = self._app.tasks[job.task]
+        result = ended.value
+        if settlement.result is not None:
+            result = task.result_codec.decode(settlement.result)
+        elif task.store_result or settlement.move is not Move.COMPLETE:
+            result = None
+        return Run(
+            job.id, job.task, read_args(job.task, job.args, self._app.tasks), job.attempt,
+            settlement.move, result, ended.error, settlement.delay,
+        )  # fmt: skip
+
+
+class _Call:
+    """One call, for one job or those of a batch."""
+
+    def __init__(
+        self,
+        app: Rota,
+        task: Task[..., Any, Any],
+        session: SessionId,
+        jobs: Sequence[ClaimedJob],
+        notes: Notes,
+    ) -> None:
+        self._app = app
+        self._task = task
+        self._session = session
+        self._jobs = jobs
+        self._completion: Completion | None = None
+        self._batch: Batch | None = None
+        self._context: Context | BatchContext
+        if isinstance(task, BatchTask):
+            self._batch = Batch(task)
+            self._batch.jobs = list(jobs)
+            self._batch.read(notes)
+            self._context = self._batch.context
+        else:
+            transact = None if task.executor is Executor.PROCESS else self._transact
+            self._context = Context(jobs[0], notes=notes, transact=transact)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is something to call the handler with."""
+        return self._batch is None or bool(self._batch.elements)
+
+    @property
+    def completed(self) -> bool:
+        """Whether the handler's own transaction has completed the job."""
+        return self._completion is not None and self._completion.over
+
+    def handler(self, app: Rota) -> Handler:
+        """What is to be called."""
+        job = self._jobs[0] if self._batch is None else self._batch.lead
+        return Handler(self._task, job, self._context, self._arguments, app.middleware)
+
+    def ended(self, value: Any, error: BaseException | None) -> list[Ended]:
+        """How each job ended."""
+        if self._batch is not None:
+            said = value if error is None else error
+            return [self._part(job, part) for job, part in self._batch.parts(said)]
+        job = self._jobs[0]
+        completion = self._completion
+        if completion is not None:
+            job = completion.job
+            if completion.over and completion.settlement is not None:
+                return [Ended(job, completion.settlement, value, error, settled=True)]
+        return [self._end(job, value, error)]
+
+    def _part(self, job: ClaimedJob, part: object) -> Ended:
+        if part is CANCELLED:
+            return Ended(job, cancelled(job, self._task.keeps[job.queue].cancelled))
+        if isinstance(part, BaseException):
+            return self._end(job, None, part)
+        return self._end(job, part, None)
+
+    def _end(self, job: ClaimedJob, value: Any, error: BaseException | None) -> Ended:
+        if isinstance(value, Outcome):
+            value, error = None, value
+        if error is not None:
+            return Ended(job, failed(job, self._task, error), None, error)
+        return Ended(job, returned(job, self._task, value, encoded=False), value)
+
+    def _arguments(self) -> tuple[list[object], dict[str, object]]:
+        if self._batch is not None:
+            return self._batch.arguments()
+        codec = self._task.codec
+        args, kwargs = codec.decode(self._jobs[0].args)
+        if codec.context_parameter is not None:
+            kwargs[codec.context_parameter] = self._context
+        return args, kwargs
+
+    def _transact(self, job: ClaimedJob, conn: object, commit: bool) -> JobTransaction:  # noqa: FBT001
+        if self._completion is None:
+            task = self._task
+            codec = task.result_codec if task.store_result else None
+            self._completion = Completion(
+                job, self._session, task.keeps, codec, moving=_moving, doubtful=lambda: None
+            )
+        return JobTransaction(self._app.database, self._completion, conn, commit=commit)
+
+
+@contextmanager
+def _moving() -> Iterator[Callable[[LeaseId, LeaseId], None]]:
+    """No other part of a worker has to know the new lease."""
+    yield lambda _old, _new: None

@@ -1,0 +1,238 @@
+"""The test kit: what one test can do with the jobs of its transaction."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
+from typing import Any, Literal, TypeVar
+
+from rota.app.app import Rota
+from rota.app.task import EnqueueCall, Task
+from rota.errors import ConfigError
+from rota.events import Event
+from rota.model.job import JobId
+from rota.testing.committed import Committed
+from rota.testing.drain import Part
+from rota.testing.looking import Looking
+from rota.testing.runs import Run, Runs
+from rota.testing.using import only_app
+
+E = TypeVar("E", bound=Event)
+Due = Literal["now", "all"]
+Queues = str | Sequence[str]
+
+DEEPEST = 50
+"""Jobs that may run inside one another with `inline`."""
+
+
+class Kit(Looking):
+    """Looks at, and runs, the jobs of one transaction, which the test rolls back.
+
+    Args:
+        connection: A connection or session in a transaction of the test's, or `use` says it later.
+        app: The app; not needed where a process has only one.
+        unique: `"test"`: keys of unique jobs are the test's own, so that tests beside each other do not wait
+            for each other; `"real"`: they are stored as they are.
+
+    Raises:
+        ConfigError: The connection cannot be used; the message says why.
+    """
+
+    _depth = 0
+
+    # Running -----------------------------------------------------------------------------------
+
+    def run(
+        self, task: Task[..., Any, Any], /, *args: Any, raises: bool = True, **named: Any
+    ) -> Run:
+        """Enqueue one job and make one attempt of it, as a worker would; how that ended.
+
+        Args:
+            task: The task; `task.using(...)` for other options.
+            args: The job's args by place.
+            raises: Whether the handler's own error is raised here.
+            named: The job's args by name.
+
+        Raises:
+            ConfigError: The task is of another app.
+        """
+        return self._do(self._one(task, args, named, raises=raises))  # type: ignore[no-any-return]
+
+    async def arun(
+        self, task: Task[..., Any, Any], /, *args: Any, raises: bool = True, **named: Any
+    ) -> Run:
+        """`run` for async tests."""
+        return await self._ado(self._one(task, args, named, raises=raises))  # type: ignore[no-any-return]
+
+    def drain(
+        self,
+        queues: Queues | None = None,
+        *,
+        due: Due = "now",
+        recursive: bool = True,
+        raises: bool = True,
+        limit: int = 1000,
+        crash: Literal["before_settle"] | None = None,
+    ) -> Runs:
+        """Run the transaction's jobs until none is left, as a worker would; what came of each attempt.
+
+        Each attempt is a savepoint: what a failing handler did is undone.
+
+        Args:
+            queues: Only jobs of this queue, or of these.
+            due: `"now"`: jobs whose time has come; `"all"`: delayed and retried ones, too, without waiting,
+                and limits are no obstacle. What snoozes or comes round then is left for the next drain.
+            recursive: Whether jobs are run that handlers enqueue.
+            raises: Whether the first error of a handler is raised here, once the attempt is settled.
+            limit: Attempts at the most.
+            crash: `"before_settle"`: after each handler that ended well the job's lease is lost, and the job
+                runs again. What the handler did must bear that.
+
+        Raises:
+            ConfigError: There were more attempts than `limit`.
+        """
+        part = self._drained(
+            queues, due, recursive=recursive, raises=raises, limit=limit, crash=crash
+        )
+        return Runs(self._do(partial(self._part.drain, part=part)))
+
+    async def adrain(
+        self,
+        queues: Queues | None = None,
+        *,
+        due: Due = "now",
+        recursive: bool = True,
+        raises: bool = True,
+        limit: int = 1000,
+        crash: Literal["before_settle"] | None = None,
+    ) -> Runs:
+        """`drain` for async tests."""
+        part = self._drained(
+            queues, due, recursive=recursive, raises=raises, limit=limit, crash=crash
+        )
+        return Runs(await self._ado(partial(self._part.drain, part=part)))
+
+    @contextmanager
+    def inline(self, *, due: Due = "now", raises: bool = True) -> Iterator[None]:
+        """Run each job as soon as it is enqueued, as `drain` does; also inside of handlers.
+
+        Jobs with a delay wait, unless `due="all"`.
+        """
+
+        def around(call: EnqueueCall, call_next: Any) -> Any:
+            return self._inlined(call_next(call), due, raises=raises)
+
+        async def aaround(call: EnqueueCall, call_next: Any) -> Any:
+            jobs = await call_next(call)
+            with self._deeper():
+                part = Part(due=due, raises=raises, jobs=frozenset(jobs))
+                await self._ado(partial(self._part.drain, part=part))
+            return jobs
+
+        registered = self._mine_app.middleware.enqueueing
+        registered += [around, aaround]
+        try:
+            yield
+        finally:
+            registered.remove(around)
+            registered.remove(aaround)
+
+    # Time, and events ----------------------------------------------------------------------------
+
+    def travel(self, **duration: float) -> None:
+        """Let so much time pass for the transaction's jobs: `travel(hours=2)`, `travel(days=1, minutes=5)`.
+
+        What is stored of them is set back, the clock stays: times that they wait for, windows of their
+        limits and unique keys, and how long finished ones are kept.
+        """
+        self._do(partial(self._part.travel, seconds=timedelta(**duration).total_seconds()))
+
+    async def atravel(self, **duration: float) -> None:
+        """`travel` for async tests."""
+        await self._ado(partial(self._part.travel, seconds=timedelta(**duration).total_seconds()))
+
+    @contextmanager
+    def collect(self, kind: type[E]) -> Iterator[list[E]]:
+        """Collect the events of a kind while the block runs."""
+        with self._mine_app.events.collect(kind) as events:
+            yield events
+
+    def args(self, job: int) -> Mapping[str, Any]:
+        """The args of a job that was enqueued here, also where an event tells only its id.
+
+        Raises:
+            ConfigError: The app has not enqueued it since `use`.
+        """
+        return self._part.args(JobId(job))
+
+    # What needs commits --------------------------------------------------------------------------
+
+    @contextmanager
+    def committed(
+        self, *, app: Rota | None = None, template: str | None = None
+    ) -> Iterator[Committed]:
+        """Give the app a database of the test's own, with real commits, for a block; see `Committed`.
+
+        Args:
+            app: The app; not needed where a process has only one.
+            template: The PostgreSQL database to copy, with your own tables, to which nothing is connected;
+                without it a copy has Rota's tables alone.
+
+        Raises:
+            ConfigError: The kit has a transaction in use.
+        """
+        if self._end is not None:
+            message = "rota_test.committed() has a database of its own; use no connection before it"
+            raise ConfigError(message)
+        with Committed(app or self._app or only_app(), template) as committed:
+            yield committed
+
+    # Within --------------------------------------------------------------------------------------
+
+    def _one(
+        self, task: Task[..., Any, Any], args: Sequence[Any], named: dict[str, Any], *, raises: bool
+    ) -> Any:
+        mine = self._mine(task)
+        return partial(self._part.run_one, task=mine, args=args, named=named, raises=raises)
+
+    def _inlined(self, jobs: Sequence[JobId], due: Due, *, raises: bool) -> Sequence[JobId]:
+        with self._deeper():
+            part = Part(due=due, raises=raises, jobs=frozenset(jobs))
+            self._do(partial(self._part.drain, part=part))
+        return jobs
+
+    @contextmanager
+    def _deeper(self) -> Iterator[None]:
+        if self._depth >= DEEPEST:
+            message = (
+                f"{DEEPEST} jobs run inside one another with inline(): does a handler enqueue itself? "
+                "Use drain(), which runs one after the other"
+            )
+            raise ConfigError(message)
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+    @staticmethod
+    def _drained(
+        queues: Queues | None,
+        due: Due,
+        *,
+        recursive: bool,
+        raises: bool,
+        limit: int,
+        crash: Literal["before_settle"] | None,
+    ) -> Part:
+        if due not in {"now", "all"}:
+            message = f'due="now" or due="all" is needed, not {due!r}'
+            raise ConfigError(message)
+        if crash not in {None, "before_settle"}:
+            message = f'crash="before_settle" is the only crash there is, not {crash!r}'
+            raise ConfigError(message)
+        only = (queues,) if isinstance(queues, str) else queues
+        return Part(
+            None if only is None else tuple(only), due, recursive, raises, limit,
+            crash=crash is not None,
+        )  # fmt: skip

@@ -1,0 +1,162 @@
+"""What was enqueued in a test's transaction."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rota.app.task import Task
+from rota.model.states import State
+from rota.testing.jobs import EnqueuedJob, Pattern, pattern
+from rota.testing.using import Using
+
+
+class Looking(Using):
+    """Looks at the jobs of a test's transaction."""
+
+    def jobs(
+        self,
+        task: Task[..., Any, Any] | str | None = None,
+        args: Mapping[str, Any] | None = None,
+        /,
+        *,
+        queue: str | None = None,
+        priority: int | None = None,
+        state: State | str | None = None,
+        **named: Any,
+    ) -> list[EnqueuedJob]:
+        """The jobs that were enqueued in the transaction, in their order, in whatever state they are now.
+
+        Args:
+            task: Only those of this task.
+            args: Only those with these args, among others.
+            queue: Only those of this queue.
+            priority: Only those of this priority.
+            state: Only those in this state.
+            named: Only those with these args; `args` is for names that mean something else here.
+        """
+        wanted = self._pattern(task, args, named, queue=queue, priority=priority, state=state)
+        return wanted.found_among(self._do(self._part.jobs))
+
+    async def ajobs(
+        self,
+        task: Task[..., Any, Any] | str | None = None,
+        args: Mapping[str, Any] | None = None,
+        /,
+        *,
+        queue: str | None = None,
+        priority: int | None = None,
+        state: State | str | None = None,
+        **named: Any,
+    ) -> list[EnqueuedJob]:
+        """`jobs` for async tests."""
+        wanted = self._pattern(task, args, named, queue=queue, priority=priority, state=state)
+        return wanted.found_among(await self._ado(self._part.jobs))
+
+    def assert_enqueued(
+        self,
+        task: Task[..., Any, Any] | str,
+        args: Mapping[str, Any] | None = None,
+        /,
+        *,
+        queue: str | None = None,
+        priority: int | None = None,
+        state: State | str | None = None,
+        count: int | None = None,
+        **named: Any,
+    ) -> EnqueuedJob:
+        """Check that a job of this task was enqueued, with these args among others; the newest such job.
+
+        Args:
+            task: The task, or its name.
+            args: Some of its args.
+            queue: In this queue.
+            priority: With this priority.
+            state: And it is in this state now.
+            count: So many, not one or more.
+            named: Some of its args; `args` is for names that mean something else here.
+
+        Raises:
+            AssertionError: None was; the message says what was enqueued, the nearest first.
+        """
+        wanted = self._pattern(task, args, named, queue=queue, priority=priority, state=state)
+        return _enqueued(wanted, self._do(self._part.jobs), count)
+
+    async def aassert_enqueued(
+        self,
+        task: Task[..., Any, Any] | str,
+        args: Mapping[str, Any] | None = None,
+        /,
+        *,
+        queue: str | None = None,
+        priority: int | None = None,
+        state: State | str | None = None,
+        count: int | None = None,
+        **named: Any,
+    ) -> EnqueuedJob:
+        """`assert_enqueued` for async tests."""
+        wanted = self._pattern(task, args, named, queue=queue, priority=priority, state=state)
+        return _enqueued(wanted, await self._ado(self._part.jobs), count)
+
+    def refute_enqueued(
+        self,
+        task: Task[..., Any, Any] | str | None = None,
+        args: Mapping[str, Any] | None = None,
+        /,
+        *,
+        queue: str | None = None,
+        priority: int | None = None,
+        state: State | str | None = None,
+        **named: Any,
+    ) -> None:
+        """Check that no such job was enqueued; without anything: none at all.
+
+        Raises:
+            AssertionError: One was.
+        """
+        wanted = self._pattern(task, args, named, queue=queue, priority=priority, state=state)
+        _refuted(wanted, self._do(self._part.jobs))
+
+    async def arefute_enqueued(
+        self,
+        task: Task[..., Any, Any] | str | None = None,
+        args: Mapping[str, Any] | None = None,
+        /,
+        *,
+        queue: str | None = None,
+        priority: int | None = None,
+        state: State | str | None = None,
+        **named: Any,
+    ) -> None:
+        """`refute_enqueued` for async tests."""
+        wanted = self._pattern(task, args, named, queue=queue, priority=priority, state=state)
+        _refuted(wanted, await self._ado(self._part.jobs))
+
+    def _pattern(
+        self,
+        task: Task[..., Any, Any] | str | None,
+        args: Mapping[str, Any] | None,
+        named: Mapping[str, Any],
+        **options: Any,
+    ) -> Pattern:
+        if task is not None and not isinstance(task, str):
+            self._mine(task)
+        return pattern(task, args, named, options)
+
+
+def _enqueued(wanted: Pattern, jobs: list[EnqueuedJob], count: int | None) -> EnqueuedJob:
+    found = wanted.found_among(jobs)
+    if not found or (count is not None and len(found) != count):
+        number = "no job" if not found else f"{len(found)} jobs, not {count},"
+        number = f"{number} of " if count is None or found else f"no job, not {count}, of "
+        message = (
+            f"{number}{wanted}: none such was enqueued"
+            if not found
+            else f"{number}{wanted} were enqueued"
+        )
+        raise AssertionError(f"{message}\n{wanted.nearest_first(jobs)}")
+    return found[-1]
+
+
+def _refuted(wanted: Pattern, jobs: list[EnqueuedJob]) -> None:
+    if found := wanted.found_among(jobs):
+        message = f"{len(found)} job(s) of {wanted} were enqueued, and none should be"
+        raise AssertionError(f"{message}\n{wanted.nearest_first(found)}")
