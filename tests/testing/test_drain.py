@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rota import (
+    PROVIDED,
     Again,
     BatchContext,
     ConfigError,
@@ -302,3 +303,53 @@ def test_a_pytest_failure_in_a_handler(kit: Kit, app: Rota) -> None:
     check.enqueue()
     with pytest.raises(pytest.fail.Exception, match="seen"):
         kit.drain(raises=False)
+
+
+class Mailer:
+    """What a lifespan would yield."""
+
+    def __init__(self) -> None:
+        self.sent: list[int] = []
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_resources(kit: Kit, app: Rota, *, batch: bool) -> None:
+    """A test provides what a worker's lifespans would yield; without it the error says so."""
+
+    async def one(number: int, mailer: Mailer = PROVIDED) -> None:
+        mailer.sent.append(number)
+
+    async def many(numbers: list[int], mailer: Mailer = PROVIDED) -> None:
+        mailer.sent.extend(numbers)
+
+    options: Any = {"batch": 10} if batch else {}
+    send: Any = app.task(name="send", **options)(many if batch else one)
+    send.enqueue(1)
+    with pytest.raises(ConfigError, match=r"rota_test\.provide\(name=value\)"):
+        kit.drain()
+    for _ in range(2):
+        mailer = Mailer()
+        kit.provide(mailer=mailer)
+        send.enqueue(2)
+        kit.drain(due="all")
+        assert 2 in mailer.sent
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_job_that_expired(kit: Kit, app: Rota, *, batch: bool) -> None:
+    """It is cancelled and not run; others beside it run."""
+    ran: list[Any] = []
+
+    async def one(number: int) -> None:
+        ran.append(number)
+
+    async def many(numbers: list[int]) -> None:
+        ran.extend(numbers)
+
+    options: Any = {"batch": 10} if batch else {}
+    count: Any = app.task(name="count", **options)(many if batch else one)
+    late = count.using(expires=datetime.fromisoformat("2001-09-09T00:00:00+00:00")).enqueue(1)
+    count.enqueue(2)
+    kit.drain()
+    assert ran == [2]
+    assert late.status is State.CANCELLED

@@ -6,6 +6,14 @@ from typing import Any, Protocol
 from rota.args.provided import Need
 from rota.errors import ConfigError
 
+OF_WORKER = ("no lifespan of the worker yields it", "add one by @rota.lifespan")
+OF_CHILDREN = (
+    "no lifespan of child processes yields it",
+    "add one by @rota.lifespan(executor='process')",
+)
+OF_TEST = ("this test provides none", "give it by rota_test.provide(name=value)")
+"""What is said where a resource is missing, and what to do."""
+
 
 class Needy(Protocol):
     """What is known of a task here."""
@@ -24,10 +32,10 @@ class Needy(Protocol):
 class Resources:
     """The resources of one process; those of a worker and of its child processes are others."""
 
-    __slots__ = ("_children", "_given", "_values")
+    __slots__ = ("_given", "_missing", "_values")
 
-    def __init__(self, *, children: bool = False) -> None:
-        self._children = children
+    def __init__(self, missing: tuple[str, str] = OF_WORKER) -> None:
+        self._missing = missing
         self._values: dict[str, object] = {}
         self._given: dict[str, Mapping[str, object]] = {}
 
@@ -35,6 +43,7 @@ class Resources:
         """Add what a lifespan yields; nothing, where it yields nothing."""
         if value is not None:
             self._values[name] = value
+            self._given.clear()
 
     def of(self, task: Needy) -> Mapping[str, object]:
         """What a task's handler is given, by parameter.
@@ -82,12 +91,8 @@ class Resources:
             names = " or ".join(values)
             message = f"{subject}: several resources are of that type; {cure}: {names}"
         else:
-            place, how = "the worker", "@rota.lifespan"
-            if self._children:
-                place, how = "child processes", "@rota.lifespan(executor='process')"
-            message = (
-                f"{subject}: no lifespan of {place} yields it; {self._there()}; add one by {how}"
-            )
+            missing, cure = self._missing
+            message = f"{subject}: {missing}; {self._there()}; {cure}"
         raise ConfigError(message)
 
     def _there(self) -> str:

@@ -5,6 +5,7 @@ worker's own functions, and the store's own operation writes it. What differs: t
 undone when the handler fails; nothing else runs meanwhile.
 """
 
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -15,9 +16,11 @@ from rota.app.batch import BatchTask
 from rota.app.context import BatchContext, Context
 from rota.app.executor import Executor
 from rota.app.job_transaction import Completion, JobTransaction
+from rota.app.resources import Resources
 from rota.app.task import Task
 from rota.errors import ConfigError, TaskNotFound
-from rota.events import JobStarted
+from rota.events import JobExpired, JobStarted
+from rota.model.headers import expired
 from rota.model.job import ClaimedJob, LeaseId, SessionId
 from rota.model.notes import Notes
 from rota.model.settlement import cancelled, released
@@ -38,9 +41,10 @@ Flow = Generator[Callable[[], Any], Any, Any]
 class Attempts:
     """Makes attempts of the jobs of an app."""
 
-    def __init__(self, app: Rota, store: Store) -> None:
+    def __init__(self, app: Rota, store: Store, resources: Resources) -> None:
         self._app = app
         self._store = store
+        self._resources = resources
         self._notes = Notes(lambda: None)
 
     def make(
@@ -89,7 +93,9 @@ class Attempts:
                 "that defines it"
             )
             raise TaskNotFound(message)
-        call = _Call(self._app, task, session, jobs, self._notes)
+        if late := [job for job in jobs if job.headers and expired(job.headers, time.time())]:
+            return (yield from self._without(late, side, session, jobs))
+        call = _Call(self._app, task, session, jobs, notes=self._notes, resources=self._resources)
         handler = call.handler(self._app)
         yield from self._check(side, session, jobs, handler)
         savepoint = yield side.joined
@@ -112,6 +118,19 @@ class Attempts:
         if told := self._notes.take():
             yield partial(side.run, self._store.note(told))
         return call.ended(value, error)
+
+    def _without(
+        self, late: Sequence[ClaimedJob], side: Side, session: SessionId, jobs: Sequence[ClaimedJob]
+    ) -> Flow:
+        """Cancel those that have expired, and attempt the others."""
+        ended = []
+        for job in late:
+            self._app.events.emit(JobExpired(job))
+            keeps = self._app.tasks[job.task].keeps
+            ended.append(Ended(job, cancelled(job, keeps[job.queue].cancelled)))
+        if rest := [job for job in jobs if job not in late]:
+            ended += yield from self._attempt(side, session, rest)
+        return ended
 
     def _check(
         self, side: Side, session: SessionId, jobs: Sequence[ClaimedJob], handler: Handler
@@ -149,23 +168,32 @@ class _Call:
         task: Task[..., Any, Any],
         session: SessionId,
         jobs: Sequence[ClaimedJob],
+        *,
         notes: Notes,
+        resources: Resources,
     ) -> None:
         self._app = app
         self._task = task
         self._session = session
         self._jobs = jobs
+        self._resources = resources
         self._completion: Completion | None = None
         self._batch: Batch | None = None
         self._context: Context | BatchContext
         if isinstance(task, BatchTask):
             self._batch = Batch(task)
             self._batch.jobs = list(jobs)
-            self._batch.read(notes)
+            self._batch.read(notes, resources)
             self._context = self._batch.context
         else:
             transact = None if task.executor is Executor.PROCESS else self._transact
-            self._context = Context(jobs[0], notes=notes, transact=transact)
+            self._context = Context(
+                jobs[0],
+                notes=notes,
+                transact=transact,
+                resources=resources,
+                soft_timeout=task.soft_timeout,
+            )
 
     @property
     def wanted(self) -> bool:
@@ -216,6 +244,7 @@ class _Call:
         args, kwargs = codec.decode(self._jobs[0].args)
         if codec.context_parameter is not None:
             kwargs[codec.context_parameter] = self._context
+        kwargs.update(self._resources.of(self._task))
         return args, kwargs
 
     def _transact(self, job: ClaimedJob, conn: object, commit: bool) -> JobTransaction:  # noqa: FBT001

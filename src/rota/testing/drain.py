@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from rota.app.app import Rota
 from rota.app.batch import BatchTask
+from rota.app.resources import Resources
 from rota.app.task import Task
 from rota.database.callers_transaction import alone
 from rota.errors import ConfigError
@@ -53,12 +54,12 @@ class Part:
 class Drain:
     """The jobs of one test's transaction."""
 
-    def __init__(self, app: Rota, confinement: Confinement) -> None:
+    def __init__(self, app: Rota, confinement: Confinement, resources: Resources) -> None:
         self._app = app
         self._confinement = confinement
         self._store = confinement.store
         self._testing = self._store.testing
-        self._attempts = Attempts(app, self._store)
+        self._attempts = Attempts(app, self._store, resources)
         self._transaction = ""
         self._session = SessionId(0)
         self._after = JobId(0)

@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from rota.app.app import APPS, Rota
+from rota.app.resources import OF_TEST, Resources
 from rota.app.task import Task
 from rota.errors import ConfigError
 from rota.store.execute import adrive, drive
@@ -31,6 +32,7 @@ class Using:
         self._later: Later | None = None
         self._confinement: Confinement | None = None
         self._drain: Drain | None = None
+        self._resources = Resources(OF_TEST)
         self._end: Any = None
         if connection is not None:
             self.use(connection)
@@ -64,7 +66,7 @@ class Using:
         end = database.confine(confinement)
         self._confinement, self._end = confinement, end
         self._now, self._later = Now(confinement), Later(confinement)
-        self._drain = Drain(self._app, confinement)
+        self._drain = Drain(self._app, confinement, self._resources)
         if not confinement.awaits:
             try:
                 self._do(self._drain.begin)
@@ -72,6 +74,14 @@ class Using:
                 self.close()
                 raise
         return self
+
+    def provide(self, **resources: object) -> None:
+        """Give handlers these resources, by their types or their names, as a worker's lifespans would.
+
+        The lifespans themselves are not entered: a test says what a handler gets.
+        """
+        for name, value in resources.items():
+            self._resources.add(name, value)
 
     def close(self) -> None:
         """Give the app its own database back. The transaction stays as it is; the test rolls it back."""

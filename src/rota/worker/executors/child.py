@@ -27,7 +27,7 @@ import msgspec
 
 from rota.app.context import Context
 from rota.app.lifespan import made
-from rota.app.resources import Resources
+from rota.app.resources import OF_CHILDREN, Resources
 from rota.app.task import Task
 from rota.errors import ConfigError
 from rota.model.chosen import retries
@@ -167,7 +167,7 @@ def main(pipe: Connection, module: str, setting: Setting) -> None:
 
 def enter(setting: Setting, stack: ExitStack) -> tuple[Answer, Resources]:
     """Enter the lifespans; what to tell the parent, and what they yield."""
-    resources = Resources(children=True)
+    resources = Resources(OF_CHILDREN)
     try:
         for place in setting.lifespans:
             lifespan = made(place.find(), place.name, 0)

@@ -17,7 +17,7 @@ import msgspec
 
 from rota.app.executor import Executor
 from rota.app.lifespan import Lifespan
-from rota.app.resources import Resources
+from rota.app.resources import OF_CHILDREN, Resources
 from rota.app.task import Task
 from rota.config import WorkerConfig
 from rota.dispatch import Events
@@ -174,7 +174,7 @@ class Children:
             self._idle.append(await self._started(self._setting.lifespans[0].module))
         else:
             for task in self._needy:
-                Resources(children=True).of(task)
+                Resources(OF_CHILDREN).of(task)
 
     async def _started(self, module: str) -> Child:
         loop = asyncio.get_running_loop()

@@ -12,7 +12,7 @@ WITH taken AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT job.lane, job.id, job.entry, job.task, job.args::text AS args, job.attempt,
                job.max_attempts, job.timeout, job.enqueued_at, job.unique_key,
-               (job.errors -> -1 ->> 'suspects')::int4 AS suspects
+               (job.errors -> -1 ->> 'suspects')::int4 AS suspects, job.headers::text AS headers
         FROM rota.log AS job
         WHERE job.lane = lane.id AND job.xid = pg_current_xact_id()
           AND (%(jobs)s::int8[] IS NULL OR job.id = ANY (%(jobs)s::int8[]))
@@ -67,6 +67,6 @@ WITH taken AS MATERIALIZED (
 )
 SELECT taken.id, lease.id, taken.task, taken.args, taken.queue, taken.priority, taken.attempt + 1,
        taken.max_attempts, taken.timeout, extract(epoch FROM taken.enqueued_at)::float8, taken.suspects,
-       taken.unique_key, taken.limit_id <> 0
+       taken.headers, taken.unique_key, taken.limit_id <> 0
 FROM taken CROSS JOIN lease
 ORDER BY taken.priority, taken.id

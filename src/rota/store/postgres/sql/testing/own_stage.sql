@@ -28,8 +28,8 @@ WITH due AS MATERIALIZED (
     FROM staged WHERE counts GROUP BY lane, state
 )
 INSERT INTO rota.log (id, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts, task, args,
-                      errors, unique_key, iteration, last_run)
+                      errors, unique_key, iteration, last_run, headers)
 SELECT id, enqueued_at, lane, entry, timeout, (SELECT last_value %% 4 FROM rota.log_turn), attempt,
-       max_attempts, task, args, errors, unique_key, iteration, last_run
+       max_attempts, task, args, errors, unique_key, iteration, last_run, headers
 FROM staged WHERE counts ORDER BY run_at, id
 RETURNING id
