@@ -159,7 +159,9 @@ def test_a_producer_that_remembers_its_lane(db: Database, tenants: list[str]) ->
     db.settle(session, db.claim(session, 10, tenants))
     tidy(db, 8)
     [lane] = [row[0] for row in db.sql("SELECT id FROM rota.lane WHERE queue = %s", tenants[9])]
-    told = {"max_attempts": 5, "timeout": None, "task": "shop.send", "args": "{}", "wake": None}
+    told = {
+        "max_attempts": 5, "timeout": None, "task": "shop.send", "headers": None, "args": "{}", "wake": None,
+    }  # fmt: skip
     segment = db.one("SELECT last_value % 4 FROM rota.log_turn")
     [(job, _)] = db.own.run(Single("late", ENQUEUE_HERE[segment](lane=lane, **told), list))
     assert ids(db.claim(session, 10, tenants)) == [job]

@@ -25,6 +25,9 @@ NAMES = sorted(
 PARAMS: dict[str, Any] = {
     "after": 0,
     "args": "[]",
+    "but": "[]",
+    "limits": "[]",
+    "seconds": 1.0,
     "aside": "[1]",
     "at": None,
     "cancelled": None,

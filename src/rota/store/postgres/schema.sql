@@ -775,7 +775,8 @@ CROSS JOIN LATERAL (
 -- id. See docs/sql.md. It refuses what Python refuses, writes the rows that Rota's own enqueue.sql and
 -- enqueue_later.sql write, and wakes workers as they do. It runs with the caller's rights. `args` is
 -- json, jsonb or text: of two functions, one for json and one for jsonb, PostgreSQL could not choose for
--- an untyped literal. `headers` is text, since a second parameter like that would have to be of the same type.
+-- an untyped literal. Headers are those of the setting `rota.headers`: SET LOCAL has them for all triggers of
+-- a transaction.
 -- Locks: nothing that another producer waits for, but for the very first job of a queue and
 -- priority, which makes their lane here: other first ones wait until this transaction ends.
 CREATE FUNCTION rota.enqueue(
@@ -786,8 +787,7 @@ CREATE FUNCTION rota.enqueue(
     delay        interval DEFAULT NULL,
     run_at       timestamptz DEFAULT NULL,
     max_attempts integer DEFAULT NULL,
-    timeout      interval DEFAULT NULL,
-    headers      text DEFAULT NULL
+    timeout      interval DEFAULT NULL
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     job     bigint;
@@ -797,7 +797,7 @@ DECLARE
     attempts integer := enqueue.max_attempts;
     given   text := enqueue.args::text;
     object  jsonb;
-    notes   text := enqueue.headers;
+    notes   text := nullif(current_setting('rota.headers', true), '');
     detail  text;
     century CONSTANT bigint := 3162240000;
     largest CONSTANT numeric := 1.7976931348623157e308;
@@ -857,7 +857,7 @@ BEGIN
     END IF;
     IF octet_length(notes) > 4096 THEN
         RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-            MESSAGE = format('headers: %s bytes, the limit is 4096', octet_length(notes)),
+            MESSAGE = format('rota.headers: %s bytes, the limit is 4096', octet_length(notes)),
             HINT = 'They are for marks such as a trace; what the task works on belongs in args.';
     END IF;
     BEGIN
@@ -870,8 +870,8 @@ BEGIN
         WHERE jsonb_typeof(header.value) <> 'string' OR header.key = '' OR starts_with(header.key, 'rota.')
     ) THEN
         RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-            MESSAGE = 'headers: a JSON object of texts is needed, with names that do not begin with rota.',
-            HINT = 'Write them as in {"traceparent": "00-4bf9-00f0-01"}.';
+            MESSAGE = 'rota.headers: a JSON object of texts is needed, with names that do not begin with rota.',
+            HINT = 'Write SET LOCAL rota.headers = ''{"traceparent": "00-4bf9-00f0-01"}''.';
     END IF;
     notes := nullif(notes, '{}');
     IF enqueue.priority IS NULL OR enqueue.priority NOT BETWEEN -32768 AND 32767 THEN
