@@ -33,6 +33,7 @@ from rota.model.settlement import Settlement
 from rota.model.states import State
 from rota.store.connections import Connections
 from rota.store.operation import Operation
+from rota.store.versions import Versions
 
 if TYPE_CHECKING:
     from rota.store.cron import Cron
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from rota.store.testing import Testing
 
 
-class Store(Connections, Protocol):
+class Store(Connections, Versions, Protocol):
     """One database, as Rota sees it."""
 
     name: str
@@ -375,44 +376,4 @@ class Store(Connections, Protocol):
 
         None where the backend does not rely on any.
         """
-        ...
-
-    # Schema --------------------------------------------------------------------------------
-
-    def schema_version(self) -> Operation[int]:
-        """The version of Rota's tables in the database; 0 where there are none.
-
-        Raises:
-            SchemaIncomplete: There are tables, and their version is missing.
-        """
-        ...
-
-    def oldest_code(self) -> Operation[int]:
-        """The oldest version whose code works with the tables, which are newer than this Rota."""
-        ...
-
-    def migrations(self, version: int = 0) -> Mapping[int, str]:
-        """The SQL that leads from a version to the newest, by the version that each step leads to.
-
-        From 0, where there are no tables, it is one step.
-        """
-        ...
-
-    def migrate(self, version: int, sql: str, *, after: int) -> Operation[bool]:
-        """Apply one migration to tables of the version `after` and record its own, as a whole.
-
-        Nothing happens where the tables have its version already. False where a lock was not free
-        soon: nothing has changed.
-        """
-        ...
-
-    def script(self, version: int, sql: str, *, after: int) -> str:
-        """What `migrate` does, as a text for the database's own client.
-
-        Applied where it does not fit, it changes nothing, and may fail.
-        """
-        ...
-
-    def removal(self) -> Sequence[str]:
-        """The statements that remove Rota's tables with all jobs, or do nothing where there are none."""
         ...

@@ -1,0 +1,193 @@
+"""`@rota.task`: how functions become the tasks of an app."""
+
+import functools
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+
+from rota.app.batch import BatchDecorator, BatchTask, batching
+from rota.app.context import Context
+from rota.app.enqueue import Enqueuer
+from rota.app.executor import Executor
+from rota.app.handler import check_handler
+from rota.app.introspection import module_of
+from rota.app.task import Task, TaskDecorator
+from rota.app.tasks import Tasks
+from rota.model.backoff import Backoff, RetryPolicy, check_policy
+from rota.model.chosen import Exceptions, choosing
+from rota.model.durations import seconds
+from rota.model.limit import Limit
+from rota.model.options import JobOptions, check_name
+from rota.model.unique import Unique
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class DeclaresTasks:
+    """The part of an app that its decorator `task` is.
+
+    Attributes:
+        tasks: Those that were declared.
+    """
+
+    tasks: Tasks
+    _enqueuer: Enqueuer
+
+    # A handler that takes a Context first is enqueued without it.
+    @overload
+    def task(
+        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]], /
+    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    @overload
+    def task(self, function: Callable[Concatenate[Context, P], R], /) -> Task[P, R, R]: ...
+    @overload
+    def task(
+        self, function: Callable[P, Coroutine[Any, Any, T]], /
+    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    @overload
+    def task(self, function: Callable[P, R], /) -> Task[P, R, R]: ...
+    @overload
+    def task(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        queue: str = "default",
+        priority: int = 0,
+        retry: RetryPolicy | None = None,
+        retry_on: Exceptions | None = None,
+        discard_on: Exceptions | None = None,
+        max_attempts: int | None = None,
+        timeout: float | timedelta | None = None,
+        soft_timeout: float | timedelta | None = None,
+        executor: Executor | str | None = None,
+        retention: float | timedelta | None = None,
+        store_result: bool = False,
+        unique: str | Unique | None = None,
+        limit: Limit | None = None,
+        fair: str | None = None,
+        expires: float | timedelta | None = None,
+    ) -> TaskDecorator: ...
+    @overload
+    def task(
+        self,
+        /,
+        *,
+        batch: int,
+        within: float | timedelta | None = None,
+        name: str | None = None,
+        queue: str = "default",
+        priority: int = 0,
+        retry: RetryPolicy | None = None,
+        retry_on: Exceptions | None = None,
+        discard_on: Exceptions | None = None,
+        max_attempts: int | None = None,
+        timeout: float | timedelta | None = None,
+        soft_timeout: float | timedelta | None = None,
+        executor: Executor | str | None = None,
+        retention: float | timedelta | None = None,
+        store_result: bool = False,
+        unique: str | Unique | None = None,
+        limit: Limit | None = None,
+        fair: str | None = None,
+        expires: float | timedelta | None = None,
+    ) -> BatchDecorator: ...
+
+    def task(
+        self,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        queue: str = "default",
+        priority: int = 0,
+        retry: RetryPolicy | None = None,
+        retry_on: Exceptions | None = None,
+        discard_on: Exceptions | None = None,
+        max_attempts: int | None = None,
+        timeout: float | timedelta | None = None,
+        soft_timeout: float | timedelta | None = None,
+        executor: Executor | str | None = None,
+        retention: float | timedelta | None = None,
+        store_result: bool = False,
+        batch: int | None = None,
+        within: float | timedelta | None = None,
+        unique: str | Unique | None = None,
+        limit: Limit | None = None,
+        fair: str | None = None,
+        expires: float | timedelta | None = None,
+    ) -> Any:
+        """Make a function a task: `@rota.task`, or `@rota.task(...)` with options.
+
+        Args:
+            function: The function, where there are no options.
+            name: The stable name that jobs are stored under; else `module.function`.
+            queue: The queue its jobs wait in.
+            priority: Smaller first.
+            retry: A `Backoff`, or a function of the failed attempt's number and the exception that
+                gives the seconds to wait, or `None` to discard the job.
+            retry_on: A class of exceptions or a tuple of them: these alone are retried, all others
+                discard the job at once.
+            discard_on: Exceptions that discard the job at once, also among those of `retry_on`.
+            max_attempts: How often a job is tried; else what the `Backoff` says, else what is said
+                of the queue, else 5.
+            timeout: Seconds (or a timedelta) that one attempt may take; else what is said of the
+                queue. It stops async handlers and child processes; a thread is only told, through
+                its `Context`.
+            soft_timeout: Seconds (or a timedelta) after which the handler's `Context` tells it to
+                hurry, or to give up what it does by a `SoftTimeout`; shorter than `timeout`.
+            executor: `loop` for `async def`, `thread` for `def` (the defaults), `process`.
+            retention: Seconds a completed or cancelled job stays readable; else what the queue or
+                the app says.
+            store_result: Whether what the handler returns is stored for `JobHandle.result`.
+            batch: One call serves up to so many jobs: the handler takes a list, each job has one
+                element of it.
+            within: Seconds (or a timedelta) that the first job of a batch waits for others; 0.1
+                unless it is given.
+            unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.
+            limit: How many jobs of a key may run at once, or start in a time.
+            fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared.
+            expires: Seconds (or a timedelta) after a job's enqueue, after which no attempt of it begins: it
+                is cancelled instead.
+
+        Raises:
+            ConfigError: An option cannot be used.
+            ArgsError: The function's parameters cannot be stored as JSON.
+            TaskError: The function cannot be a handler: it is a class or yields, or it needs a
+                `name`, as a lambda and a function inside another one do.
+            TaskAlreadyRegistered: There is a task of that name already.
+        """
+        policy = check_policy(retry)
+        if max_attempts is None and isinstance(policy, Backoff):
+            max_attempts = policy.attempts
+        policy = choosing(policy, retry_on, discard_on)
+        options = JobOptions(
+            queue=queue, priority=priority, max_attempts=max_attempts, timeout=timeout,
+            unique=unique, limit=limit, fair=fair, expires=expires,
+        )  # fmt: skip
+        where = None if executor is None else Executor.named(executor)
+        soft = None if soft_timeout is None else seconds(soft_timeout, "soft_timeout")
+        keep = None if retention is None else seconds(retention, "retention")
+        gathered = batching(batch, within)
+        kind = Task if gathered is None else functools.partial(BatchTask, batching=gathered)
+
+        def register(function: Callable[..., Any]) -> Task[..., Any, Any]:
+            check_handler(function, named=name is not None)
+            own = f"{module_of(function)}.{function.__qualname__}"
+            task: Task[..., Any, Any] = kind(
+                self._enqueuer,
+                function,
+                name=check_name(own if name is None else name, "task"),
+                options=options,
+                retry=policy,
+                executor=where,
+                retention=keep,
+                store_result=store_result,
+                soft_timeout=soft,
+            )
+            self.tasks.register(task)
+            return task
+
+        return register if function is None else register(function)
