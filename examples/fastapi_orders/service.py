@@ -13,7 +13,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from rota import JobHandle, JobNotFound, JobRecord
 from rota.contrib.starlette import web_lifespan
 
-from .events import changes
 from .jobs import pack, rota
 from .tables import Base, Order, engine, sessions
 
@@ -106,6 +105,6 @@ async def show_job(job: Job) -> JobView:
 @app.get("/jobs/{job}/events", response_class=EventSourceResponse)
 async def follow_job(job: Job) -> AsyncIterator[ServerSentEvent]:
     """The changes of the job, until it has finished."""
-    async for record in changes(job):
-        event = "finished" if record.state.finished else "change"
-        yield ServerSentEvent(event=event, data=JobView.of(record))
+    async for change in job.changes():
+        event = "finished" if change.record.state.finished else "change"
+        yield ServerSentEvent(event=event, data=JobView.of(change.record))

@@ -1,14 +1,16 @@
 """The page of jobs in Django's admin: to look, and to retry, cancel and discard by permission."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Sized
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.auth import get_permission_codename
 from django.http import HttpRequest
 
-from rota.contrib.django import acting
+from rota.contrib.django.app import rota
 from rota.contrib.django.models import Job
+from rota.model.job import JobId
+from rota.model.states import State
 
 
 @admin.register(Job)
@@ -61,26 +63,32 @@ class JobAdmin(admin.ModelAdmin):
     @admin.action(permissions=["retry"], description="Retry the selected jobs")
     def retry(self, request: HttpRequest, queryset: Any) -> None:
         """Make them available now, with all their attempts."""
-        self._act(request, queryset, acting.retry, "retried")
+        self._act(request, queryset, rota.jobs.retry, "retried")
 
     @admin.action(permissions=["cancel"], description="Cancel the selected jobs")
     def cancel(self, request: HttpRequest, queryset: Any) -> None:
         """Cancel those that wait, and ask running ones to stop."""
-        self._act(request, queryset, acting.cancel, "cancelled, or asked to stop")
+        self._act(request, queryset, _cancelled, "cancelled, or asked to stop")
 
     @admin.action(permissions=["discard"], description="Discard the selected jobs: delete them")
     def discard(self, request: HttpRequest, queryset: Any) -> None:
         """Delete those that are not running."""
-        self._act(request, queryset, acting.discard, "discarded")
+        self._act(request, queryset, rota.jobs.delete, "discarded")
 
     def _may(self, request: HttpRequest, what: str) -> bool:
         name = get_permission_codename(what, self.opts)
         return bool(request.user.has_perm(f"{self.opts.app_label}.{name}"))
 
     def _act(
-        self, request: HttpRequest, queryset: Any, act: Callable[[list[int]], int], done: str
+        self, request: HttpRequest, queryset: Any, act: Callable[[list[int]], Sized], done: str
     ) -> None:
         jobs = list(queryset.values_list("id", flat=True))
-        number = act(jobs)
+        number = len(act(jobs))
         level = messages.SUCCESS if number == len(jobs) else messages.WARNING
         self.message_user(request, f"{number} of {len(jobs)} jobs {done}", level)
+
+
+def _cancelled(jobs: Sequence[int]) -> list[JobId]:
+    """Cancel jobs; those that have not finished otherwise."""
+    states = rota.jobs.cancel(jobs)
+    return [job for job, state in states.items() if state in {State.CANCELLED, State.RUNNING}]

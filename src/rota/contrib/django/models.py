@@ -22,7 +22,7 @@ class Jobs(models.Manager["Job"]):
 
 
 class Job(models.Model):
-    """A job, to be looked at. Act on it with `rota.contrib.django.acting`."""
+    """A job, to be looked at. Act on it with `rota.jobs`."""
 
     id = models.BigIntegerField(primary_key=True)
     task = models.TextField()
@@ -74,7 +74,5 @@ class Job(models.Model):
             TypeError: Always.
         """
         del args, kwargs
-        message = (
-            "jobs are only looked at through this model; use rota.contrib.django.acting.discard"
-        )
+        message = "jobs are only looked at through this model; use rota.jobs.delete"
         raise TypeError(message)
