@@ -62,6 +62,7 @@ from rota.outcome import Again, Discard, Retry, Snooze
 
 if TYPE_CHECKING:
     from rota.app.changes import Change
+    from rota.model.limit_record import LimitRecord
     from rota.model.worker_record import HeldJob, WorkerRecord
     from rota.worker import Worker
 
@@ -71,6 +72,7 @@ __version__ = "0.1.0"
 LATER = {
     "Change": "rota.app.changes",
     "HeldJob": "rota.model.worker_record",
+    "LimitRecord": "rota.model.limit_record",
     "Worker": "rota.worker",
     "WorkerRecord": "rota.model.worker_record",
 }
@@ -116,6 +118,7 @@ __all__ = [
     "LeaseLost",
     "LifespanFailed",
     "Limit",
+    "LimitRecord",
     "LogLine",
     "Placing",
     "Progress",

@@ -1,9 +1,15 @@
 """What goes on just now: lanes, workers, the horizon."""
 
+from dataclasses import replace
+
+from rota import Limit
+from rota.model.job import ClaimedJob, SessionId
+from rota.model.limit_record import LimitRecord
+from rota.model.states import Move
 from rota.store.connections import Connection
 from rota.store.protocol import Store
-from tests.store.factories import claim, enqueue, open_session, until
-from tests.store.keying import fair, limited
+from tests.store.factories import claim, enqueue, open_session, settle, settlement, until
+from tests.store.keying import fair, keys_of, limited
 
 
 def waits(store: Store, connection: Connection) -> dict[tuple[str, int], bool]:
@@ -12,6 +18,14 @@ def waits(store: Store, connection: Connection) -> dict[tuple[str, int], bool]:
         (lane.queue, lane.priority): lane.oldest is not None
         for lane in connection.run(store.lanes())
     }
+
+
+def complete(
+    store: Store, connection: Connection, session: SessionId, jobs: list[ClaimedJob]
+) -> None:
+    """Settle jobs as completed."""
+    done = [settlement(job, Move.COMPLETE) for job in jobs]
+    assert settle(store, connection, session, *done) == []
 
 
 def test_nothing(store: Store, connection: Connection) -> None:
@@ -123,3 +137,43 @@ def test_what_workers_hold(store: Store, connection: Connection) -> None:
     assert all((job.seconds is not None) is noted for job in held)
     assert all(0 <= (job.seconds or 0) < 20 for job in held)
     assert [job.job for job in connection.run(store.held(1))] == [early[0], mail]
+
+
+def test_limits(store: Store, connection: Connection) -> None:
+    """Of each limit it is known how many of its places and starts are taken, and whether jobs wait."""
+    both = Limit(key="{key}", running=2, per_minute=3)
+    limited(store, connection, "aaab", limit=both)
+    limited(store, connection, "c", limit=Limit(key="{key}", running=5), delay=60.0)
+    wait = LimitRecord("a", running=2, held=0, rate=3, seconds=60.0, started=0, waiting=True)
+    assert connection.run(store.limits(9)) == [wait, replace(wait, key="b")]
+    session = open_session(store, connection)
+    first = claim(store, connection, session)
+    assert sorted(keys_of(first)) == ["a", "a", "b"]
+    found = connection.run(store.limits(9))
+    assert found == [
+        replace(wait, held=2, started=2), replace(wait, key="b", held=1, started=1, waiting=False),
+    ]  # fmt: skip
+    assert [limit.full for limit in found] == [True, False]
+    assert connection.run(store.limits(1)) == found[:1]
+    # Places are free again at the end of a job, starts are not.
+    complete(store, connection, session, first)
+    assert connection.run(store.limits(9)) == [
+        replace(wait, started=2), replace(wait, key="b", started=1, waiting=False),
+    ]  # fmt: skip
+
+
+def test_idle_limits(store: Store, connection: Connection) -> None:
+    """A limit without jobs, and without starts in its window, is left out."""
+    limited(store, connection, "a")
+    session = open_session(store, connection)
+    complete(store, connection, session, claim(store, connection, session))
+    assert connection.run(store.limits(9)) == []
+
+
+def test_starts_that_are_over(store: Store, connection: Connection) -> None:
+    """Starts count until the window has passed them."""
+    limited(store, connection, "aa", limit=Limit(key="{key}", per_second=1))
+    session = open_session(store, connection)
+    complete(store, connection, session, claim(store, connection, session))
+    over = LimitRecord("a", None, 0, rate=1, seconds=1.0, started=0, waiting=True)
+    assert until(lambda: connection.run(store.limits(9)) == [over] or None)

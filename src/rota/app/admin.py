@@ -1,4 +1,4 @@
-"""The tables, the queues and the workers of a database: `rota.admin`.
+"""The tables, the queues, the limits and the workers of a database: `rota.admin`.
 
 What concerns one queue is in `Rota.queue`, cron entries are in `Rota.cron`.
 """
@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from rota.app.job_filter import check_count
 from rota.database.database import Database
 from rota.model.job import QueueRecord
+from rota.model.limit_record import LimitRecord
 from rota.model.worker_record import HeldJob, WorkerRecord
 from rota.store import migrate
 from rota.store.execute import in_thread
@@ -17,9 +18,12 @@ from rota.store.health import HeldFacts, SessionFacts
 JOBS = 100
 """Jobs that are shown of a worker, unless it is said how many."""
 
+LIMITS = 100
+"""Limits that are shown, unless it is said how many."""
+
 
 class Admin:
-    """What the commands `rota migrate`, `rota queues list` and `rota workers list` do. An attribute: `rota.admin`."""
+    """What the commands `rota migrate`, `rota queues list`, `rota limits list` and `rota workers list` do. An attribute: `rota.admin`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -113,6 +117,24 @@ class Admin:
     async def aworkers(self, *, jobs: int = JOBS) -> list[WorkerRecord]:
         """`workers` for async code."""
         return await in_thread(self.workers, jobs=jobs)
+
+    def limits(self, *, most: int = LIMITS) -> list[LimitRecord]:
+        """The limits whose jobs wait, are held by workers, or have started lately, by their keys.
+
+        Idle ones are left out: whatever they would say is in the code. The numbers are those of one moment.
+
+        Args:
+            most: Up to so many.
+
+        Raises:
+            ConfigError: `most` is no number of limits.
+        """
+        database = self._database
+        return database.run(database.store.limits(check_count(most, "most")))
+
+    async def alimits(self, *, most: int = LIMITS) -> list[LimitRecord]:
+        """`limits` for async code."""
+        return await in_thread(self.limits, most=most)
 
 
 def _workers(

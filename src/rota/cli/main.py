@@ -17,6 +17,7 @@ COMMANDS = {
     "migrate": Lazy("rota.cli.migrate:migrate", "Bring the database's tables up to date."),
     "jobs": Lazy("rota.cli.jobs:jobs", "List, show, watch, retry, cancel and delete jobs."),
     "queues": Lazy("rota.cli.queues:queues", "List, pause, resume, set up and clear queues."),
+    "limits": Lazy("rota.cli.limits:limits", "List the limits, and how far each is used."),
     "workers": Lazy(
         "rota.cli.workers:workers", "List the workers, and what runs there since when."
     ),

@@ -36,6 +36,7 @@ from rota.store.operation import Operation
 from rota.store.versions import Versions
 
 if TYPE_CHECKING:
+    from rota.model.limit_record import LimitRecord
     from rota.store.cron import Cron
     from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.supervision import Supervision
@@ -340,6 +341,10 @@ class Store(Connections, Versions, Protocol):
 
     def workers(self) -> "Operation[list[SessionFacts]]":
         """The workers that have not closed their sessions, dead ones too until they are rescued."""
+        ...
+
+    def limits(self, size: int) -> "Operation[list[LimitRecord]]":
+        """The limits whose jobs wait, are held, or have started within the window; up to `size`, by key."""
         ...
 
     def held(self, limit: int) -> "Operation[list[HeldFacts]]":

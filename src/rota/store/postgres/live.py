@@ -4,6 +4,7 @@ Each costs a millisecond or so, whatever the number of jobs: they read ends of i
 server's own lists.
 """
 
+from rota.model.limit_record import LimitRecord
 from rota.store.health import HeldFacts, HorizonFacts, LaneFacts, SessionFacts
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.health import HOLDERS, LANES, SESSIONS, holder, session
@@ -11,6 +12,7 @@ from rota.store.postgres.statements import sql
 
 HIDDEN = sql("health/transactions_hidden")
 HELD = sql("health/held")
+LIMITS = sql("health/limits")
 PRODUCT = sql("health/product")
 
 
@@ -37,6 +39,15 @@ def workers() -> Steps[list[SessionFacts]]:
 def held(limit: int) -> Steps[list[HeldFacts]]:
     """What these hold."""
     return [HeldFacts(*row) for row in (yield HELD(size=limit))]
+
+
+@operation(Begin.READING)
+def limits(size: int) -> Steps[list[LimitRecord]]:
+    """The limits that are in use."""
+    return [
+        LimitRecord(key, running, held, rate, seconds, started, bool(waiting))
+        for key, running, held, rate, seconds, started, waiting in (yield LIMITS(size=size))
+    ]
 
 
 @operation(Begin.READING)

@@ -29,6 +29,7 @@ from rota.store.postgres.url import read_url
 from rota.store.postgres.wake import PostgresWaker
 
 if TYPE_CHECKING:
+    from rota.model.limit_record import LimitRecord
     from rota.store.cron import Cron
     from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.operation import Operation
@@ -134,6 +135,12 @@ class PostgresStore:
         from rota.store.postgres import live
 
         return live.held(limit)
+
+    def limits(self, size: int) -> "Operation[list[LimitRecord]]":
+        """The limits that are in use."""
+        from rota.store.postgres import live
+
+        return live.limits(size)
 
     def horizon(self) -> "Operation[HorizonFacts]":
         """What keeps vacuum from removing rows."""

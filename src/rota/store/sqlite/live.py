@@ -3,12 +3,14 @@
 Each costs less than a millisecond, whatever the number of jobs.
 """
 
+from rota.model.limit_record import LimitRecord
 from rota.store.health import HeldFacts, HorizonFacts, LaneFacts, SessionFacts
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.health import LANES, SESSIONS, lane, log_size, session
 from rota.store.sqlite.statements import sql
 
 HELD = sql("health/held")
+LIMITS = sql("health/limits")
 PRODUCT = sql("health/product")
 
 
@@ -35,6 +37,15 @@ def workers() -> Steps[list[SessionFacts]]:
 def held(limit: int) -> Steps[list[HeldFacts]]:
     """What these hold; the times of leases are not noted."""
     return [HeldFacts(*row) for row in (yield HELD(size=limit))]
+
+
+@operation(Begin.READING)
+def limits(size: int) -> Steps[list[LimitRecord]]:
+    """The limits that are in use."""
+    return [
+        LimitRecord(key, running, held, rate, seconds, started, bool(waiting))
+        for key, running, held, rate, seconds, started, waiting in (yield LIMITS(size=size))
+    ]
 
 
 @operation(Begin.READING)

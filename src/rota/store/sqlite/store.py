@@ -29,6 +29,7 @@ from rota.store.sqlite.url import database_path
 from rota.store.sqlite.wake import SqliteWaker
 
 if TYPE_CHECKING:
+    from rota.model.limit_record import LimitRecord
     from rota.store.cron import Cron
     from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.operation import Operation
@@ -127,6 +128,12 @@ class SqliteStore:
         from rota.store.sqlite import live
 
         return live.held(limit)
+
+    def limits(self, size: int) -> "Operation[list[LimitRecord]]":
+        """The limits that are in use."""
+        from rota.store.sqlite import live
+
+        return live.limits(size)
 
     def horizon(self) -> "Operation[HorizonFacts]":
         """How long the write-ahead log has become."""
