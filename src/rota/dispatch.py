@@ -67,12 +67,16 @@ class Events:
 
     def emit(self, event: Event) -> None:
         """Tell the subscribers to the event's kind, and to the kinds it derives from."""
+        for handler in self.subscribed(event):
+            try:
+                handler(event)
+            except Exception:
+                logger.exception("a subscriber to %s failed", type(event).__name__)
+
+    def subscribed(self, event: Event) -> Iterator[Callable[[Any], None]]:
+        """The subscribers to the event's kind, and to the kinds it derives from."""
         for kind in type(event).__mro__[:-1]:
-            for handler in tuple(self._subscribers.get(kind, ())):
-                try:
-                    handler(event)
-                except Exception:
-                    logger.exception("a subscriber to %s failed", type(event).__name__)
+            yield from tuple(self._subscribers.get(kind, ()))
 
     def settled(self, job: ClaimedJob, settlement: Settlement) -> None:
         """Emit the kind of `JobSettled` that this settlement is, if it has subscribers."""

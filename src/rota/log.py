@@ -6,7 +6,8 @@ write JSON. Args are never logged, nor the messages of exceptions, which may hol
 
 import logging
 import time
-from typing import Any
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
 
 from rota.dispatch import Events
 from rota.events import (
@@ -35,6 +36,9 @@ from rota.events import (
 from rota.model.job import ClaimedJob
 from rota.model.sizes import megabytes
 
+if TYPE_CHECKING:
+    from rota.app.context import BatchContext, Context
+
 logger = logging.getLogger("rota")
 
 FIELDS = (
@@ -54,6 +58,9 @@ FIELDS = (
 REMINDER = 60.0
 """Seconds between two warnings of the same unknown task, which may have thousands of jobs."""
 
+RUN: "ContextVar[Context | BatchContext | None]" = ContextVar("run", default=None)
+"""What is being run where a line is logged: in child processes, and in workers whose log names it."""
+
 RETRY, DISCARD = "rota.outcome.Retry", "rota.outcome.Discard"
 """What a handler says on purpose: a retry is not logged then, and a discard is no error."""
 
@@ -62,7 +69,6 @@ class Log:
     """Writes lines about the events of one app."""
 
     def __init__(self, events: Events) -> None:
-        self._reminded: dict[str, float] = {}
         events.subscribe(WorkerStarted, self._worker_started)
         events.subscribe(QueueStrange, self._queue_strange)
         events.subscribe(WorkerStopping, self._worker_stopping)
@@ -75,7 +81,7 @@ class Log:
         events.subscribe(JobDiscarded, self._job_discarded)
         events.subscribe(JobExpired, self._job_expired)
         events.subscribe(JobOverdue, self._job_overdue)
-        events.subscribe(TaskUnknown, self._task_unknown)
+        events.subscribe(TaskUnknown, UnknownTasks())
         events.subscribe(LeasesLost, self._leases_lost)
         events.subscribe(SessionLost, self._session_lost)
         events.subscribe(SessionRescued, self._session_rescued)
@@ -168,13 +174,6 @@ class Log:
             extra=_fields(event, job),
         )
 
-    def _task_unknown(self, event: TaskUnknown) -> None:
-        job, now = event.job, time.monotonic()
-        if now >= self._reminded.get(job.task, -REMINDER) + REMINDER:
-            self._reminded[job.task] = now
-            line = "no task named %r here; its jobs go back, such as job %d"
-            logger.warning(line, job.task, job.id, extra=_fields(event, job))
-
     @staticmethod
     def _leases_lost(event: LeasesLost) -> None:
         logger.warning(
@@ -220,6 +219,30 @@ class Log:
     def _tidied(event: Tidied) -> None:
         for done in event.done:
             logger.info("upkeep: %s", done, extra=_fields(event, part="upkeep"))
+
+
+class UnknownTasks:
+    """Warns of tasks that are not known here, of each once in a while.
+
+    Those of several apps are equal, as the functions above are: a worker of these apps tells only one.
+    """
+
+    def __init__(self) -> None:
+        self._reminded: dict[str, float] = {}
+
+    def __call__(self, event: TaskUnknown) -> None:
+        """Warn, unless this was done lately."""
+        job, now = event.job, time.monotonic()
+        if now >= self._reminded.get(job.task, -REMINDER) + REMINDER:
+            self._reminded[job.task] = now
+            line = "no task named %r here; its jobs go back, such as job %d"
+            logger.warning(line, job.task, job.id, extra=_fields(event, job))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UnknownTasks)
+
+    def __hash__(self) -> int:
+        return hash(UnknownTasks)
 
 
 def _job_failed(event: JobFailed, level: int, line: str) -> None:

@@ -1,12 +1,16 @@
 """Connections and transactions of Rota's own."""
 
 import threading
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from rota.errors import LeaseLost
 from rota.model.job import JobId, Order, SessionId
 from rota.store.connections import Connection
+from rota.store.opening import open_store
 from rota.store.protocol import Store
 from tests.store.factories import claim, enqueue, open_session, record, run_inside, spec_of
 
@@ -83,3 +87,21 @@ def test_closing_the_store_twice(store: Store) -> None:
     store.transaction().commit()
     store.close()
     store.close()
+
+
+def test_which_database_it_is(store: Store, store_url: str, tmp_path: Path) -> None:
+    """All URLs that lead to a database agree on which one it is, and others do not."""
+
+    def identity(url: str) -> str:
+        with closing(open_store(url)) as opened, closing(opened.connect()) as connection:
+            return connection.run(opened.identity())
+
+    if store.name == "sqlite":
+        path = Path(store_url.removeprefix("sqlite:///"))
+        (tmp_path / "link.db").symlink_to(path)
+        same, other = f"sqlite:///{tmp_path}/link.db", f"sqlite:///{tmp_path}/other.db"
+    else:
+        name = urlsplit(store_url).path
+        same = f"{store_url}{'&' if '?' in store_url else '?'}application_name=another"
+        other = store_url.replace(name, "/postgres", 1)
+    assert identity(store_url) == identity(same) != identity(other)

@@ -12,8 +12,10 @@ from rota import Rota, WorkerConfig
 from rota.app.resources import Resources
 from rota.model.job import ClaimedJob, JobId, LeaseId, SessionId
 from rota.model.notes import Notes
+from rota.worker.apps import Apps
 from rota.worker.batches import Batch, Batches
 from rota.worker.call import Calls
+from rota.worker.homes import Homes
 from rota.worker.job_transactions import JobTransactions
 from rota.worker.leases import Leases
 from rota.worker.runners import Runners
@@ -155,8 +157,8 @@ async def test_batches_and_single_jobs_take_turns(app: Rota) -> None:
     switchboard = Switchboard()
     switchboard.settle, switchboard.free, switchboard.allow = settled.append, end, lambda _: None
     calls = Calls(
-        app.tasks, WorkerConfig(concurrency=1), app.events, middleware=app.middleware, notes=notes,
-        effects=JobTransactions(app, Leases(), switchboard, notes), resources=Resources(),
+        app.tasks, WorkerConfig(concurrency=1), app.events, homes=Homes([(app, Resources())]), notes=notes,
+        effects=JobTransactions(Apps(app), Leases(), switchboard, notes),
     )  # fmt: skip
     runners = Runners(1, calls, app.tasks.batch, app.events, switchboard)
     runners.deliver(SessionId(1), [*claimed("plain", 1, 3), *claimed("many", 4, 6)])

@@ -19,7 +19,7 @@ APP = click.option(
     "--app",
     "target",
     metavar="MODULE:APP",
-    help="The app that has the task, as for rota worker.",
+    help="The app that has the task.  [default: the one that ROTA_APP names]",
 )
 TIMES: list[Any] = [
     click.option(
@@ -275,14 +275,12 @@ def run(*, name: str, url: str | None, as_json: bool) -> None:
 
 @contextmanager
 def _app(target: str | None, url: str | None) -> Iterator["Rota"]:
-    """The app that `--app` names, on its own database or that of `--url`."""
+    """The app that has the task, on its own database or that of `--url`."""
+    from rota import Rota
     from rota.cli.database import database
-    from rota.cli.find_app import find_app
+    from rota.cli.find_app import find_the_app
 
-    if target is None:
-        message = "--app MODULE:APP is needed: only the app knows its tasks and their args"
-        raise Failure(message, USAGE)
-    rota = find_app(target)
+    rota = find_the_app(target, click.get_current_context().find_object(Rota))
     if url is not None:
         rota.use(url)
     with database(rota.url), rota:

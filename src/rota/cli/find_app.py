@@ -1,14 +1,67 @@
-"""From MODULE:APP on the command line to the app."""
+"""From MODULE:APP on the command line, or in a variable, to the app."""
 
 import importlib
 import os
 import sys
+from collections.abc import Sequence
 from traceback import extract_tb
 from types import ModuleType
 
 from rota import Rota
 from rota.errors import RotaError
 from rota.terminal.exits import USAGE, Failure
+
+APP_VARIABLE = "ROTA_APP"
+"""The environment variable that names the apps, where the command line does not."""
+
+
+def find_apps(targets: Sequence[str], own: Rota | None = None) -> list[Rota]:
+    """The apps that are named, after the one that the calling program has; else those that ROTA_APP names.
+
+    Raises:
+        Failure: There is none, or one of them cannot be found.
+    """
+    if targets or own is not None:
+        return [*([] if own is None else [own]), *map(find_app, targets)]
+    named = _in_variable()
+    if not named:
+        message = (
+            "say which app: for `rota = Rota()` in shop/tasks.py it is shop.tasks:rota; several may be named, here "
+            f"or in the variable {APP_VARIABLE}, with a space between them"
+        )
+        raise Failure(message, USAGE)
+    return [_find_in_variable(name) for name in named]
+
+
+def find_the_app(target: str | None, own: Rota | None = None) -> Rota:
+    """The app that `--app` names, else that of the calling program, else the one that ROTA_APP names.
+
+    Raises:
+        Failure: There is none, or ROTA_APP names several.
+    """
+    if target is not None:
+        return find_app(target)
+    if own is not None:
+        return own
+    named = _in_variable()
+    if len(named) == 1:
+        return _find_in_variable(named[0])
+    message = "--app MODULE:APP is needed: only the app knows its tasks and their args"
+    if named:
+        message = f"{APP_VARIABLE} names several apps ({', '.join(named)}): say which has the task, by --app"
+    raise Failure(message, USAGE)
+
+
+def _in_variable() -> list[str]:
+    return os.environ.get(APP_VARIABLE, "").split()
+
+
+def _find_in_variable(target: str) -> Rota:
+    try:
+        return find_app(target)
+    except Failure as failure:
+        message = f"{APP_VARIABLE}: {failure.message}"
+        raise Failure(message, failure.exit_code) from failure
 
 
 def find_app(target: str) -> Rota:

@@ -3,11 +3,11 @@
 No line has args: Rota's messages leave them out.
 """
 
+import functools
 import logging
 import sys
 import threading
 from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ import click
 import msgspec
 
 from rota.app.context import Context
-from rota.log import FIELDS
+from rota.log import FIELDS, RUN
 from rota.terminal.exits import log_the_end
 from rota.terminal.output import harmless, harmless_lines
 
@@ -26,14 +26,22 @@ if TYPE_CHECKING:
 
     ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
-RUN: "ContextVar[Context | BatchContext | None]" = ContextVar("run", default=None)
-"""What is being run where a line is logged."""
-
 COLOURS = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "red"}
 
 
 def set_up(*, verbose: bool, as_json: bool) -> None:
-    """Send the log to stderr."""
+    """Send the log of this process, which runs a command, to stderr."""
+    if as_json:
+        log_the_end()
+    _to_stderr(verbose=verbose, as_json=as_json)
+
+
+def in_child(*, verbose: bool, as_json: bool) -> Callable[[], None]:
+    """What does the same in a child process of the worker."""
+    return functools.partial(_to_stderr, verbose=verbose, as_json=as_json)
+
+
+def _to_stderr(*, verbose: bool, as_json: bool) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if as_json else Lines(colours=sys.stderr.isatty()))
     root = logging.getLogger()
@@ -41,7 +49,6 @@ def set_up(*, verbose: bool, as_json: bool) -> None:
     root.setLevel(logging.INFO)
     if as_json:
         # What would go to stderr as it is: there shall be nothing but JSON.
-        log_the_end()
         logging.captureWarnings(capture=True)
         sys.excepthook = lambda *error: _uncaught(error)
         threading.excepthook = lambda args: _uncaught(

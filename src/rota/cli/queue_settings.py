@@ -173,14 +173,15 @@ def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
       rota queues show mail
       rota queues show mail --app shop.tasks:rota
     """
+    from rota import Rota
     from rota.cli.database import database, queue_record
+    from rota.cli.find_app import find_the_app
 
     layers = {"set": NOTHING, "code": NOTHING, "default": QueueSettings()}
     declared = False
-    if app is not None:
-        from rota.cli.find_app import find_app
-
-        found = find_app(app)
+    own = click.get_current_context().find_object(Rota)
+    if known := app is not None or own is not None:
+        found = find_the_app(app, own)
         declared = name in found.queues.declared
         layers["code"] = found.queues.declared.get(name, NOTHING)
         layers["default"] = found.queues.default
@@ -214,7 +215,7 @@ def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
     origin = {
         "set": "set with `rota queues set`",
         "code": "declared in the code",
-        "default": "default" if app else "unless the code says otherwise",
+        "default": "default" if known else "unless the code says otherwise",
     }
     for field, option in OPTIONS.items():
         layer = layer_of.get(field)

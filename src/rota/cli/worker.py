@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from rota.service.notify import Notifier
     from rota.worker import Worker
 
-APP_VARIABLE = "ROTA_APP"
-"""The environment variable that names the app, where the command line does not."""
-
 STUCK_PATIENCE = 1.0
 """Seconds that left-over threads have to end, once the worker has stopped."""
 
@@ -34,7 +31,7 @@ logger = logging.getLogger("rota")
 
 
 @click.command()
-@click.argument("target", metavar="MODULE:APP", envvar=APP_VARIABLE)
+@click.argument("targets", metavar="MODULE:APP...", nargs=-1)
 @click.option(
     "--queue",
     "queues",
@@ -111,7 +108,7 @@ logger = logging.getLogger("rota")
 @json_option
 def worker(
     *,
-    target: str,
+    targets: tuple[str, ...],
     queues: tuple[str, ...],
     concurrency: int,
     processes: int,
@@ -129,7 +126,8 @@ def worker(
     """Run the jobs of an app's tasks until SIGTERM or Ctrl-C.
 
     MODULE:APP names the app: for `rota = Rota()` in shop/tasks.py it is shop.tasks:rota; where
-    the module has only one app, shop.tasks is enough. It may stand in the variable ROTA_APP instead.
+    the module has only one app, shop.tasks is enough. Several apps may be named that have one
+    database. The names may stand in the variable ROTA_APP instead, with a space between them.
 
     The first signal stops the worker in order: running jobs may finish, the others are given back.
     The second signal gives back everything and ends. With --json the log is JSON lines on stderr,
@@ -138,12 +136,14 @@ def worker(
     \b
     Examples:
       rota worker shop.tasks:rota
+      rota worker shop.tasks:rota mail.jobs:rota
       rota worker shop.tasks --queue mail --queue default --concurrency 10
       rota worker shop.tasks --drain        run what there is, then stop
       rota worker shop.tasks --health 8081  say at http://127.0.0.1:8081/ready if it claims
     """  # fmt: skip
+    from rota import Rota
     from rota.cli import logs
-    from rota.cli.find_app import find_app
+    from rota.cli.find_app import find_apps
     from rota.config import WorkerConfig
     from rota.events import WorkerStarted
     from rota.service.notify import Notifier
@@ -170,18 +170,23 @@ def worker(
     if url is not None:
         # For child processes, too: they import the app anew.
         os.environ[VARIABLE] = url
-    app = find_app(target)
-    if url is not None:
-        app.use(url)
-    if as_json:
-        logs.name_runs(app)
+    apps = find_apps(targets, click.get_current_context().find_object(Rota))
     counts: Counter[str] = Counter()
-    _listen(app, counts, verbose=verbose, counting=as_json)
+    for app in apps:
+        if url is not None:
+            app.use(url)
+    running = Worker(apps, config, begin_child=logs.in_child(verbose=verbose, as_json=as_json))
+    for app in dict.fromkeys(apps):
+        if as_json:
+            logs.name_runs(app)
+        _listen(app, counts, verbose=verbose, counting=as_json)
+    # What concerns the worker as a whole is told to each app.
+    events = apps[0].events
     if tied:
-        app.on(WorkerStarted)(lambda _: click.echo("ready"))
-    running = Worker(app, config)
-    with _told(running, app.events, notifier, health):
-        app.database.ready()
+        events.subscribe(WorkerStarted, lambda _: click.echo("ready"))
+    with _told(running, events, notifier, health):
+        for app in apps:
+            app.database.ready()
         running.run()
     if as_json:
         say_json({"settled": dict(counts)})

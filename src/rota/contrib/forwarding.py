@@ -1,17 +1,15 @@
-"""The command line of Rota as a command of a framework's own: `flask rota …`, `litestar rota …`.
+"""The command line of Rota as a command of a framework's own: `flask rota …`, `manage.py rota …`.
 
-It works on the database of the web application's app, and `worker` runs that app's tasks.
+It works on the database of the framework's app, and `worker` runs that app's tasks.
 """
 
 import os
+from collections.abc import Sequence
 
 import click
 
 from rota.app.app import Rota
 from rota.store.opening import VARIABLE
-
-app: Rota | None = None
-"""The app whose command was called, for `rota worker`, which imports what it runs."""
 
 
 def forwarded(rota: Rota, program: str) -> click.Command:
@@ -25,14 +23,19 @@ def forwarded(rota: Rota, program: str) -> click.Command:
     )
     @click.argument("words", nargs=-1, type=click.UNPROCESSED)
     def command(words: tuple[str, ...]) -> None:
-        from rota.cli.main import cli
-
-        global app  # noqa: PLW0603 - a process runs one command
-        app = rota
-        # Child processes and commands without --url work on the same database.
-        os.environ[VARIABLE] = rota.url
-        first, *rest = words or ("--help",)
-        target = [f"{__name__}:app"] if first == "worker" else []
-        cli.main(args=[first, *target, *rest], prog_name=program)
+        forward(rota, words or ("--help",), program)
 
     return command
+
+
+def forward(rota: Rota, words: Sequence[str], program: str) -> None:
+    """Run the command line with these words, for this app.
+
+    Raises:
+        SystemExit: It has ended.
+    """
+    from rota.cli.main import cli
+
+    # Child processes and commands without --url work on the same database.
+    os.environ[VARIABLE] = rota.url
+    cli.main(args=[*words], prog_name=program, obj=rota)

@@ -74,6 +74,10 @@ class Store(Connections, Versions, Protocol):
         """The other database to which a caller's connection leads; None: it is this one, or nothing tells."""
         ...
 
+    def identity(self) -> Operation[str]:
+        """Which database this is: one text for all URLs that lead to it, and another one for each other."""
+        ...
+
     # Asking for work -----------------------------------------------------------------------
 
     def enqueue(self, order: Order) -> Operation[Enqueued]:

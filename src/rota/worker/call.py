@@ -7,7 +7,7 @@ share the call's fate (its time is up, the session is lost, the worker stops) an
 import asyncio
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from enum import Enum
@@ -15,9 +15,7 @@ from typing import Any
 
 from rota.app.context import BatchContext, Context
 from rota.app.executor import Executor
-from rota.app.lifespan import Lifespan
-from rota.app.middleware import Middleware, wrapped
-from rota.app.resources import Resources
+from rota.app.middleware import wrapped
 from rota.app.task import Task
 from rota.config import WorkerConfig
 from rota.dispatch import Events
@@ -31,6 +29,7 @@ from rota.worker.batches import CANCELLED, Batch
 from rota.worker.ending import failed, returned, too_long
 from rota.worker.executors.process import Child, Children
 from rota.worker.executors.thread import contained
+from rota.worker.homes import Home, Homes
 from rota.worker.job_transactions import JobTransactions
 from rota.worker.undone import undone
 
@@ -50,10 +49,11 @@ class Stop(Enum):
 class Call:
     """The call that a runner makes just now. One object for all its calls: that is cheaper."""
 
-    __slots__ = ("batch", "children", "context", "job", "runner", "stop", "task")
+    __slots__ = ("batch", "children", "context", "home", "job", "runner", "stop", "task")
 
     job: ClaimedJob
     task: Task[..., Any, Any]
+    home: Home
 
     def __init__(self, runner: "asyncio.Task[None]") -> None:
         self.runner = runner
@@ -73,29 +73,26 @@ class Calls:
 
     def __init__(
         self,
-        tasks: dict[str, Task[..., Any, Any]],
+        tasks: Mapping[str, Task[..., Any, Any]],
         config: WorkerConfig,
         events: Events,
         *,
-        middleware: Middleware,
+        homes: Homes,
         notes: Notes,
         effects: JobTransactions,
-        resources: Resources,
-        lifespans: Sequence[Lifespan] = (),
+        begin_child: Callable[[], object] | None = None,
     ) -> None:
         self._tasks = tasks
         self._events = events
         self._notes = notes
         self._effects = effects
-        self._resources = resources
+        self._homes = homes
         self._transact = effects.transact
         self._completions = effects.completions
         self._loop = asyncio.get_running_loop()
         self._running: dict[JobId, Call] = {}
         self._threads = ThreadPoolExecutor(config.concurrency, thread_name_prefix="rota-handler")
-        self._children = Children(config, lifespans, tasks.values(), events)
-        self._around = middleware.running
-        self._around_threads = middleware.running_in_threads
+        self._children = Children(config, homes, tasks.values(), events, begin_child)
         # Asked for once: a call per job would cost more than a small handler.
         self._on_started = events.listeners(JobStarted)
 
@@ -147,11 +144,12 @@ class Calls:
         if job.headers is not None and self.expired(job):
             return self.cancelled(job)
         call.job, call.task, call.batch, call.context, call.stop = job, task, None, None, None
+        call.home = home = self._homes.of(task)
         self._running[job.id] = call
         if self._on_started:
             self._events.emit(JobStarted(job))
         try:
-            if self._around:
+            if home.around:
                 value = await self._call_through(call)
             elif job.timeout is None and task.executor is Executor.LOOP:
                 args, kwargs = self._arguments(call)
@@ -169,7 +167,8 @@ class Calls:
         self, call: Call, batch: Batch
     ) -> list[tuple[ClaimedJob, Settlement | None]]:
         """Run the jobs of a batch in one call; the settlement of each, as `run_job` gives it."""
-        batch.read(self._notes, self._resources)
+        call.home = home = self._homes.of(batch.task)
+        batch.read(self._notes, home.resources)
         call.job, call.task, call.batch, call.stop = batch.lead, batch.task, batch, None
         call.context = batch.context
         for job in batch.jobs:
@@ -179,7 +178,7 @@ class Calls:
         said: object = None
         try:
             if batch.elements:
-                said = await (self._call_through if self._around else self._call)(call)
+                said = await (self._call_through if home.around else self._call)(call)
                 if said is not None:
                     said = undone(said) or said
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is an outcome
@@ -220,7 +219,7 @@ class Calls:
                 return task.result_codec.decode(value)
             return value
 
-        return await wrapped(self._around, self._context(call), call_next)()
+        return await wrapped(call.home.around, self._context(call), call_next)()
 
     async def _call(self, call: Call) -> Any:
         job, task = call.job, call.task
@@ -229,8 +228,8 @@ class Calls:
         args, kwargs = self._arguments(call)
         if task.executor is Executor.THREAD:
             function: Callable[[], Any] = functools.partial(task.function, *args, **kwargs)
-            if self._around_threads:
-                function = wrapped(self._around_threads, self._context(call), function)
+            if call.home.around_threads:
+                function = wrapped(call.home.around_threads, self._context(call), function)
             return await self._in_thread(call, function)
         limit = asyncio.timeout(job.timeout)
         try:
@@ -251,7 +250,7 @@ class Calls:
             if codec.context_parameter is not None:
                 kwargs[codec.context_parameter] = self._context(call)
             if codec.needs:
-                kwargs.update(self._resources.of(call.task))
+                kwargs.update(call.home.resources.of(call.task))
         return args, kwargs
 
     def _context(self, call: Call) -> Context | BatchContext:
@@ -260,7 +259,7 @@ class Calls:
                 call.job,
                 notes=self._notes,
                 transact=self._transact,
-                resources=self._resources,
+                resources=call.home.resources,
                 soft_timeout=call.task.soft_timeout,
             )
         return call.context
@@ -348,7 +347,7 @@ class Calls:
                     error = too_long(job)
         if error is None:
             # A child has encoded its result already; middleware has decoded that again.
-            encoded = task.executor is Executor.PROCESS and not self._around
+            encoded = task.executor is Executor.PROCESS and not call.home.around
             return returned(job, task, value, encoded=encoded)
         settlement = failed(job, task, error)
         if self._completions:

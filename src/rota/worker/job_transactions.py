@@ -9,7 +9,6 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
-from rota.app.app import Rota
 from rota.app.job_transaction import Completion, JobTransaction, Stage
 from rota.app.task import Task
 from rota.errors import LeaseLost
@@ -19,6 +18,7 @@ from rota.model.notes import Notes
 from rota.model.settlement import Settlement, decide
 from rota.model.states import Move
 from rota.outcome import Outcome
+from rota.worker.apps import Apps
 from rota.worker.leases import Leases
 from rota.worker.switchboard import Switchboard
 
@@ -32,10 +32,10 @@ class RolledBack(Exception):
 class JobTransactions:
     """The transactions of a worker's handlers. `completions` is empty where there are none."""
 
-    def __init__(self, app: Rota, leases: Leases, switchboard: Switchboard, notes: Notes) -> None:
+    def __init__(self, apps: Apps, leases: Leases, switchboard: Switchboard, notes: Notes) -> None:
         # By job and lease, as claimed: a job that was lost may come back while its old run lasts.
         self.completions: dict[tuple[JobId, LeaseId], Completion] = {}
-        self._app = app
+        self._apps = apps
         self._leases = leases
         self._switchboard = switchboard
         self._notes = notes
@@ -47,13 +47,13 @@ class JobTransactions:
             LeaseLost: The worker has given the job back: the handler is a thread that goes on.
         """
         completion = self.completions.get((job.id, job.lease))
+        task = self._apps.tasks[job.task]
         if completion is None:
             try:
                 session = self._leases.session(job.lease)
             except KeyError:
                 message = f"job {job.id} was given back while its handler went on"
                 raise LeaseLost(message) from None
-            task = self._app.tasks[job.task]
             completion = self.completions[job.id, job.lease] = Completion(
                 job,
                 session,
@@ -62,7 +62,7 @@ class JobTransactions:
                 moving=self._leases.moving,
                 doubtful=self._switchboard.doubt,
             )
-        return JobTransaction(self._app.database, completion, conn, commit=commit)
+        return JobTransaction(task.enqueuing.database, completion, conn, commit=commit)
 
     def log_late(self, job: ClaimedJob, error: BaseException) -> None:
         """Log an exception that comes after the job was completed."""
@@ -96,7 +96,7 @@ class JobTransactions:
             self._look_at_the_rest(job, completion, settlement)
             self._switchboard.settled()
             self._leases.settled(lease)
-            self._app.events.settled(job, completion.settlement)
+            self._apps.events.settled(job, completion.settlement)
             return None
         if settlement is None or settlement.move is Move.COMPLETE:
             lost = RolledBack("the transaction that was to complete the job was rolled back")

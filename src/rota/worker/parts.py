@@ -3,16 +3,16 @@
 import asyncio
 from collections.abc import Callable
 
-from rota.app.app import Rota
-from rota.app.resources import Resources
 from rota.config import WorkerConfig
 from rota.errors import RotaError
 from rota.events import QueueStrange, WorkerStarted, WorkerStopped, WorkerStopping
 from rota.model.patterns import strange
 from rota.model.settlement import released
+from rota.worker.apps import Apps
 from rota.worker.call import Calls
 from rota.worker.claim import Claimer
 from rota.worker.health import Health, Phase, examined
+from rota.worker.homes import Homes
 from rota.worker.in_doubt import InDoubt
 from rota.worker.job_transactions import JobTransactions
 from rota.worker.leases import Leases
@@ -32,36 +32,39 @@ class Parts:
     """What a running worker consists of.
 
     Args:
-        app: The app whose tasks it runs.
+        apps: The apps whose tasks it runs.
         config: How it behaves; names its queues.
-        resources: What its lifespans have yielded.
+        homes: What the handlers of each app are given, and what is around them.
         drain: Called in the claimer's thread when no job is left, neither here nor to claim.
         refuse: Called in any thread when the database refuses for good.
+        begin_child: Called first of all in each child process.
     """
 
     def __init__(
         self,
-        app: Rota,
+        apps: Apps,
         config: WorkerConfig,
-        resources: Resources,
+        homes: Homes,
         drain: Callable[[], None],
         refuse: Callable[[RotaError], None],
+        *,
+        begin_child: Callable[[], object] | None = None,
     ) -> None:
-        store, events, board = app.database.store, app.events, Switchboard()
-        self._app = app
+        store, events, board = apps.first.database.store, apps.events, Switchboard()
+        self._apps = apps
         self._config, self._events = config, events
         leases = Leases()
         self._note_writer = NoteWriter(store, events)
         self._settler = Settler(store, events, leases, self._note_writer, board)
         self._session = Session(
-            store, config, events, board, entries=app.cron.declarations(), tasks=app.tasks
+            store, config, events, board, entries=apps.declarations, tasks=apps.tasks
         )
         self._upkeep = Upkeep(
             store,
             config,
             events,
             session=self._session,
-            keep=app.queues.discarded,
+            keep=apps.discarded,
             switchboard=board,
         )
         self._claimer = Claimer(
@@ -72,20 +75,19 @@ class Parts:
             leases=leases,
             switchboard=board,
         )
-        self._settings = Settings(app, config.queues, board)
+        self._settings = Settings(apps, config.queues, board)
         self._in_doubt = InDoubt(store, events, leases, board)
         notes = self._note_writer.notes
         self._calls = Calls(
-            app.tasks,
+            apps.tasks,
             config,
             events,
-            middleware=app.middleware,
+            homes=homes,
             notes=notes,
-            effects=JobTransactions(app, leases, board, notes),
-            resources=resources,
-            lifespans=app.lifespan.of_children,
+            effects=JobTransactions(apps, leases, board, notes),
+            begin_child=begin_child,
         )
-        self._runners = Runners(config.concurrency, self._calls, app.tasks.batch, events, board)
+        self._runners = Runners(config.concurrency, self._calls, apps.batch, events, board)
         self._connect(board, drain, refuse)
 
     def _connect(
@@ -152,9 +154,9 @@ class Parts:
         self._claimer.start()
 
     def _queues(self) -> set[str]:
-        """The queues that exist, and those of the app's tasks."""
-        database = self._app.database
-        named = {task.options.queue for task in self._app.tasks.values()}
+        """The queues that exist, and those of the apps' tasks."""
+        database = self._apps.first.database
+        named = {task.options.queue for task in self._apps.tasks.values()}
         return named.union(database.run(database.store.queue_names()))
 
     def health(self, phase: Phase) -> Health:

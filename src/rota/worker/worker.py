@@ -2,43 +2,59 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rota.app.app import Rota
 from rota.app.executor import Executor
-from rota.app.resources import Resources
 from rota.config import WorkerConfig
 from rota.errors import ConfigError, RotaError
+from rota.worker.apps import Apps
 from rota.worker.drain import left_over
 from rota.worker.executors.process import check_findable
 from rota.worker.health import Health, Phase
+from rota.worker.homes import Homes
 from rota.worker.lifespans import Entered
 from rota.worker.parts import Parts
 from rota.worker.signals import on_signals
 
+if TYPE_CHECKING:
+    from rota.subscribers import AsyncSubscribers
+
 
 class Worker:
-    """Runs the jobs of an app's tasks.
+    """Runs the jobs of an app's tasks, or of several apps' that have one database.
 
     Args:
-        app: The app whose tasks it runs.
+        app: The app whose tasks it runs, or several.
         config: How it behaves.
+        begin_child: Called first of all in each child process, where it sets up the log, say. It must be
+            possible to import it: a function at the top level of a module, or a `functools.partial` of one.
 
     Raises:
         ConfigError: There is nothing that it could run.
+        TaskAlreadyRegistered: Two apps have a task of one name.
+        CronEntryExists: Two apps declare a cron entry of one name.
     """
 
-    def __init__(self, app: Rota, config: WorkerConfig | None = None) -> None:
-        self._app = app
+    def __init__(
+        self,
+        app: Rota | Iterable[Rota],
+        config: WorkerConfig | None = None,
+        *,
+        begin_child: Callable[[], object] | None = None,
+    ) -> None:
+        self._begin_child = begin_child
+        self._apps = Apps(app)
         config = config or WorkerConfig()
-        queues = config.queues or tuple(sorted({task.options.queue for task in app.tasks.values()}))
+        tasks = self._apps.tasks.values()
+        queues = config.queues or tuple(sorted({task.options.queue for task in tasks}))
         if not queues:
             message = "this app has no tasks; import the modules that define them, or name queues"
             raise ConfigError(message)
         self._config = replace(config, queues=queues)
-        for task in app.tasks.values():
+        for task in tasks:
             if task.executor is Executor.PROCESS:
                 check_findable(task)
         self._stop: asyncio.Event | None = None
@@ -58,8 +74,8 @@ class Worker:
 
         Raises:
             StoreError: The database cannot be used at the start.
-            ConfigError: The database refuses the role, or what a worker needs to do first; or a
-                handler or a lifespan needs a resource that no lifespan yields.
+            ConfigError: The database refuses the role, or what a worker needs to do first; the apps have
+                several databases; or a handler or a lifespan needs a resource that no lifespan yields.
             LifespanFailed: A lifespan could not be entered, or has ended by itself.
         """
         asyncio.run(self.arun())
@@ -98,34 +114,46 @@ class Worker:
         return parts.health(phase) if parts is not None else Health(phase)
 
     async def _serve(self, stop: asyncio.Event, abort: asyncio.Event) -> None:
-        subscribers = self._app.events.asynchronous
-        if subscribers is None:
-            await self._live(stop, abort)
-            return
-        async with subscribers.hosted():
+        async with contextlib.AsyncExitStack() as stack:
+            for subscribers in self._subscribers():
+                await stack.enter_async_context(subscribers.hosted())
             await self._live(stop, abort)
 
+    def _subscribers(self) -> "list[AsyncSubscribers]":
+        every = [app.events.asynchronous for app in self._apps]
+        return [subscribers for subscribers in every if subscribers is not None]
+
     async def _live(self, stop: asyncio.Event, abort: asyncio.Event) -> None:
-        self._app.database.allow_transactions(self._config.concurrency)
-        await asyncio.to_thread(self._app.database.ready)
-        lifespans = Entered(self._app.lifespan.of_worker, self._app.events, self._end)
+        for app in self._apps:
+            app.database.allow_transactions(self._config.concurrency)
+        await asyncio.to_thread(self._apps.ready)
+        lifespans = [Entered(app.lifespan.of_worker, app.events, self._end) for app in self._apps]
+        homes = Homes(
+            (app, entered.resources) for app, entered in zip(self._apps, lifespans, strict=True)
+        )
         try:
-            if await _unless(stop, lifespans.enter()):
-                await self._work(lifespans.resources, stop, abort)
+            if await _unless(stop, _enter(lifespans)):
+                await self._work(homes, stop, abort)
         finally:
-            if self._app.events.asynchronous is not None:
+            for subscribers in self._subscribers():
                 # They may use what the lifespans have opened.
-                await self._app.events.asynchronous.finish()
-            await lifespans.leave(abort)
+                await subscribers.finish()
+            for entered in reversed(lifespans):
+                await entered.leave(abort)
             self._phase = Phase.ENDED
         if self._refusals:
             raise self._refusals[0]
 
-    async def _work(self, resources: Resources, stop: asyncio.Event, abort: asyncio.Event) -> None:
-        for task in self._app.tasks.values():
-            if task.executor is not Executor.PROCESS:
-                resources.of(task)
-        parts = Parts(self._app, self._config, resources, self._drain, self._refuse)
+    async def _work(self, homes: Homes, stop: asyncio.Event, abort: asyncio.Event) -> None:
+        homes.check()
+        parts = Parts(
+            self._apps,
+            self._config,
+            homes,
+            self._drain,
+            self._refuse,
+            begin_child=self._begin_child,
+        )
         if not await _unless(stop, parts.prepare()):
             return
         await parts.start()
@@ -148,12 +176,18 @@ class Worker:
 
     def _drain(self) -> None:
         """No job is left here: stop, unless jobs of these queues wait or run elsewhere."""
-        left = left_over(self._app.database, self._config.queues)
+        left = left_over(self._apps.first.database, self._config.queues)
         if left is None or self._asked_to_stop:
             return
         for paused in left:
-            self._app.events.emit(paused)
+            self._apps.events.emit(paused)
         self.stop()
+
+
+async def _enter(lifespans: Iterable[Entered]) -> None:
+    """Enter those of one app after those of another."""
+    for entered in lifespans:
+        await entered.enter()
 
 
 async def _unless(stop: asyncio.Event, first: Coroutine[Any, Any, None]) -> bool:

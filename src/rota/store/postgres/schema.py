@@ -20,6 +20,7 @@ INCOMPLETE = (
 )
 
 SCHEMA_VERSION = sql("schema/schema_version")
+IDENTITY = sql("schema/identity")
 OLDEST_CODE = sql("schema/oldest_code")
 REMOVE = sql("schema/remove")
 
@@ -52,6 +53,13 @@ def elsewhere() -> Steps[str | None]:
     """Nothing: a pooler may give databases and servers other names than they have."""
     yield from ()
     return None
+
+
+@operation(Begin.NOTHING)
+def identity() -> Steps[str]:
+    """The cluster, and the database's name there."""
+    [(which,)] = yield IDENTITY()
+    return str(which)
 
 
 def migrations(version: int = 0) -> Mapping[int, str]:

@@ -216,3 +216,4 @@ class PostgresStore:
     script = staticmethod(schema.script)
     removal = staticmethod(schema.removal)
     elsewhere = staticmethod(schema.elsewhere)
+    identity = staticmethod(schema.identity)

@@ -202,6 +202,7 @@ class SqliteStore:
 
     schema_version = staticmethod(schema.schema_version)
     oldest_code = staticmethod(schema.oldest_code)
+    identity = staticmethod(schema.identity)
     migrations = staticmethod(schema.migrations)
     migrate = staticmethod(schema.migrate)
     script = staticmethod(schema.script)

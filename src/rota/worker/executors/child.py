@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from rota.app.lifespan import made
 from rota.app.resources import OF_CHILDREN, Resources
 from rota.app.task import Task
 from rota.errors import ConfigError
+from rota.log import RUN
 from rota.model.chosen import retries
 from rota.model.job import ClaimedJob
 from rota.model.notes import Note, Notes
@@ -59,28 +61,42 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """What all children of a worker have in common.
+class OfApp:
+    """What is of one app.
 
     Attributes:
         lifespans: In the order in which they are entered.
         tasks: Those whose handlers are given resources.
-        max_jobs: After how many jobs a child ends.
-        max_memory: The bytes of memory above which a child ends after its job.
     """
 
     lifespans: tuple[Place, ...] = ()
     tasks: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all children of a worker have in common.
+
+    Attributes:
+        apps: What is of each app.
+        max_jobs: After how many jobs a child ends.
+        max_memory: The bytes of memory above which a child ends after its job.
+        begin: Called first of all.
+    """
+
+    apps: tuple[OfApp, ...] = ()
     max_jobs: int | None = None
     max_memory: int | None = None
+    begin: Callable[[], object] | None = None
 
 
 class Order(msgspec.Struct):
-    """What the parent wants done: a job, and where to find its task."""
+    """What the parent wants done: a job, where to find its task, and which of the worker's apps has it."""
 
     module: str
     qualname: str
     job: ClaimedJob
+    app: int = 0
 
 
 class Answer(msgspec.Struct):
@@ -150,13 +166,19 @@ def main(pipe: Connection, module: str, setting: Setting) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     teller = Teller(pipe)
+    if setting.begin is not None:
+        setting.begin()
     # Imported here, so that no job's time is spent on it; what is wrong with it, the first order says.
     with contextlib.suppress(Exception):
         importlib.import_module(module)
     stack = ExitStack()
     try:
         with contextlib.suppress(EOFError, BrokenPipeError):
-            ready, resources = enter(setting, stack)
+            resources = [Resources(OF_CHILDREN) for _ in setting.apps]
+            ready = Answer("ready")
+            for app, own in zip(setting.apps, resources, strict=True):
+                if ready.kind == "ready":
+                    ready = enter(app, own, stack)
             teller.answer(ready)
             if ready.kind == "ready":
                 _serve_all(pipe, teller, resources, setting)
@@ -165,11 +187,10 @@ def main(pipe: Connection, module: str, setting: Setting) -> None:
         logger.exception("a lifespan of a child process raised as it was left")
 
 
-def enter(setting: Setting, stack: ExitStack) -> tuple[Answer, Resources]:
-    """Enter the lifespans; what to tell the parent, and what they yield."""
-    resources = Resources(OF_CHILDREN)
+def enter(app: OfApp, resources: Resources, stack: ExitStack) -> Answer:
+    """Enter the lifespans of an app, which yield its resources; what to tell the parent."""
     try:
-        for place in setting.lifespans:
+        for place in app.lifespans:
             lifespan = made(place.find(), place.name, 0)
             try:
                 manager: Any = lifespan.manager(resources)
@@ -182,22 +203,24 @@ def enter(setting: Setting, stack: ExitStack) -> tuple[Answer, Resources]:
             except ConfigError:
                 raise
             except Exception as error:  # noqa: BLE001 - told to the parent
-                return _raised("broken", lifespan.failed(error)), resources
-        for place in setting.tasks:
+                return _raised("broken", lifespan.failed(error))
+        for place in app.tasks:
             resources.of(place.find())
     except Exception as error:  # noqa: BLE001 - told to the parent
-        return _raised("unfit", error), resources
-    return Answer("ready"), resources
+        return _raised("unfit", error)
+    return Answer("ready")
 
 
-def _serve_all(pipe: Connection, teller: Teller, resources: Resources, setting: Setting) -> None:
+def _serve_all(
+    pipe: Connection, teller: Teller, resources: Sequence[Resources], setting: Setting
+) -> None:
     """Serve orders, until the pipe closes or the child has done all it may."""
     decoder = msgspec.json.Decoder(Order)
     jobs, last = 0, False
     while not last:
         order = decoder.decode(pipe.recv_bytes())
         # In a context of its own: jobs do not see each other's variables.
-        answer = copy_context().run(serve, order, teller.notes, resources)
+        answer = copy_context().run(serve, order, teller.notes, resources[order.app])
         jobs += 1
         if setting.max_memory is not None:
             answer.memory = memory()
@@ -225,15 +248,17 @@ def serve(order: Order, notes: Notes, resources: Resources) -> Answer:
     except BaseException as error:  # noqa: BLE001 - as below
         return _raised("raised", error)
     try:
+        context = Context(
+            order.job,
+            notes=notes,
+            resources=resources,
+            soft_timeout=task.soft_timeout,
+            interrupts=True,
+        )
+        RUN.set(context)
         args, kwargs = task.codec.decode(order.job.args)
         if task.codec.context_parameter:
-            kwargs[task.codec.context_parameter] = Context(
-                order.job,
-                notes=notes,
-                resources=resources,
-                soft_timeout=task.soft_timeout,
-                interrupts=True,
-            )
+            kwargs[task.codec.context_parameter] = context
         kwargs.update(resources.of(task))
         value = task.function(*args, **kwargs)
     except Outcome as outcome:

@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 
 from rota.app.executor import Executor
-from rota.app.lifespan import Lifespan
 from rota.app.resources import OF_CHILDREN, Resources
 from rota.app.task import Task
 from rota.config import WorkerConfig
@@ -27,7 +26,8 @@ from rota.model.job import ClaimedJob
 from rota.model.notes import Note
 from rota.model.settlement import ChildDied, RemoteError
 from rota.outcome import Again, Discard, Retry, Snooze
-from rota.worker.executors.child import Answer, Order, Place, Setting, main
+from rota.worker.executors.child import Answer, OfApp, Order, Place, Setting, main
+from rota.worker.homes import Home, Homes
 
 ENDING = 1.0
 """Seconds that a child without lifespans has to end."""
@@ -135,17 +135,19 @@ class Children:
 
     Args:
         config: The worker's.
-        lifespans: Those of children.
+        homes: Those of the worker's apps.
         tasks: The worker's.
         events: Told of children that are replaced, and of lifespans that take too long to be left.
+        begin: Called first of all in each child.
     """
 
     def __init__(
         self,
         config: WorkerConfig,
-        lifespans: Iterable[Lifespan],
+        homes: Homes,
         tasks: Iterable[Task[..., Any, Any]],
         events: Events,
+        begin: Callable[[], object] | None = None,
     ) -> None:
         count = config.children
         self._free = asyncio.Semaphore(count)
@@ -154,13 +156,24 @@ class Children:
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="rota-child")
         self._ending: list[threading.Thread] = []
         self._events = events
-        self._lifespans = tuple(lifespans)
+        self._homes = homes
+        self._lifespans = tuple(each for home in homes for each in home.of_children)
         self._needy = [task for task in tasks if task.executor is Executor.PROCESS and task.needs]
         self._setting = Setting(
-            tuple(_place(each.function, each.name) for each in self._lifespans),
-            tuple(_place(task.function, task.name) for task in self._needy),
+            tuple(self._of_app(home) for home in homes),
             config.max_jobs,
             config.max_memory,
+            begin,
+        )
+
+    def _of_app(self, home: Home) -> OfApp:
+        return OfApp(
+            tuple(_place(each.function, each.name) for each in home.of_children),
+            tuple(
+                _place(task.function, task.name)
+                for task in self._needy
+                if self._homes.of(task) is home
+            ),
         )
 
     async def prepare(self) -> None:
@@ -171,7 +184,7 @@ class Children:
             ConfigError: A lifespan or a handler needs a resource that no lifespan yields.
         """
         if self._lifespans:
-            self._idle.append(await self._started(self._setting.lifespans[0].module))
+            self._idle.append(await self._started(self._lifespans[0].function.__module__))
         else:
             for task in self._needy:
                 Resources(OF_CHILDREN).of(task)
@@ -207,7 +220,8 @@ class Children:
         """
         loop = asyncio.get_running_loop()
         module = task.function.__module__
-        order = msgspec.json.encode(Order(module, task.function.__qualname__, job))
+        app = self._homes.of(task).number
+        order = msgspec.json.encode(Order(module, task.function.__qualname__, job, app))
         async with self._free:
             child = self._idle.pop() if self._idle else None
             if child is None:

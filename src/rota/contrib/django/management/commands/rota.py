@@ -11,10 +11,6 @@ from typing import Any, ClassVar
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.module_loading import autodiscover_modules
 
-from rota.contrib.django.address import address
-
-TARGET = "rota.contrib.django:rota"
-
 
 class Command(BaseCommand):
     """Forwards to Rota's command line."""
@@ -50,13 +46,8 @@ class Command(BaseCommand):
 
 
 def _forward(arguments: list[str]) -> None:
-    from rota.cli.main import cli
-    from rota.cli.worker import APP_VARIABLE
     from rota.contrib.django.app import rota
-    from rota.store.opening import VARIABLE
+    from rota.contrib.forwarding import forward
 
     autodiscover_modules("tasks")
-    os.environ.setdefault(APP_VARIABLE, TARGET)
-    # For child processes, too.
-    os.environ[VARIABLE] = address(rota.alias)
-    cli.main(arguments, prog_name="manage.py rota")
+    forward(rota, arguments, "manage.py rota")
