@@ -183,7 +183,7 @@ def test_a_worker_that_is_refused(postgres_url: str, caplog: pytest.LogCaptureFi
 
 SERVED = """
 import asyncio, sys
-from rota import Rota, WorkerConfig
+from rota import Context, Rota, WorkerConfig
 from starlette.applications import Starlette
 from starlette.routing import Route
 from rota.contrib.starlette import web_lifespan
@@ -194,6 +194,13 @@ rota = Rota({url!r})
 async def endless():
     print("it runs", file=sys.stderr, flush=True)
     await asyncio.Event().wait()
+
+@rota.task(name="patient")
+def patient(ctx: Context):
+    print("it runs", file=sys.stderr, flush=True)
+    while not ctx.wait_cancelled(60):
+        pass
+    print("it is told", file=sys.stderr, flush=True)
 
 async def hang(request):
     print("it hangs", file=sys.stderr, flush=True)
@@ -234,12 +241,13 @@ async def test_an_end_by_an_error(app: Rota) -> None:
     assert await job.astatus() is State.AVAILABLE
 
 
-def test_a_server_that_does_not_wait(app: Rota, tmp_path: Path) -> None:
+@pytest.mark.parametrize("task", ["endless", "patient"])
+def test_a_server_that_does_not_wait(app: Rota, tmp_path: Path, task: str) -> None:
     """At the second Ctrl-C uvicorn ends no lifespan and cancels every task: it need not wait for the grace.
 
-    A handler on the loop is cancelled as well, which is a failed attempt; no job stays running.
+    A handler on the loop is cancelled as well, one in a thread is told by its Context, and no attempt is spent.
     """
-    job = app.task(name="endless")(print).enqueue()
+    job = app.task(name=task)(print).enqueue()
     (tmp_path / "web.py").write_text(SERVED.format(url=app.url, grace=2 * LONG))
     with uvicorn("web:app", tmp_path) as server:
         server.wait_for("it runs")
@@ -252,7 +260,9 @@ def test_a_server_that_does_not_wait(app: Rota, tmp_path: Path) -> None:
             server.process.send_signal(signal.SIGINT)
         # From Python 3.12 on the loop's server waits for the connection's end, whatever uvicorn does.
         server.ended()
-    assert job.status is State.RETRYABLE
+    record = job.record()
+    assert (record.state, record.attempt, record.errors) == (State.AVAILABLE, 0, ())
+    assert ("it is told\n" in server.said) is (task == "patient")
 
 
 async def _undecorated(_: Starlette) -> AsyncIterator[None]:

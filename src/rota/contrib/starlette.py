@@ -98,7 +98,7 @@ async def worker_beside(rota: Rota, config: WorkerConfig) -> AsyncIterator[None]
 
     It has begun to claim when the block begins. At its end it stops in order; where the block is left by an
     error, it gives its jobs back at once. A server that leaves without an end of the lifespan cancels every task of
-    the loop, and to the worker that is a failed attempt of each async handler.
+    the loop, and the worker gives its jobs back likewise.
 
     Raises:
         ConfigError: There is nothing that it could run, or the database refuses the role.

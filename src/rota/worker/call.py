@@ -90,6 +90,7 @@ class Calls:
         self._transact = effects.transact
         self._completions = effects.completions
         self._loop = asyncio.get_running_loop()
+        self._worker = asyncio.current_task()
         self._running: dict[JobId, Call] = {}
         self._threads = ThreadPoolExecutor(config.concurrency, thread_name_prefix="rota-handler")
         self._children = Children(config, homes, tasks.values(), events, begin_child)
@@ -158,6 +159,7 @@ class Calls:
                 value = await self._call(call)
             settlement = self._ending(call, job, value)
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is an outcome
+            self._look_for_the_end(call, error)
             settlement = self._ending(call, job, None, error)
         finally:
             self._end(call, job)
@@ -182,6 +184,7 @@ class Calls:
                 if said is not None:
                     said = undone(said) or said
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is an outcome
+            self._look_for_the_end(call, error)
             said = error
         finally:
             for job in batch.jobs:
@@ -311,11 +314,26 @@ class Calls:
         elif reason is Stop.TIMEOUT:
             self._events.emit(JobOverdue(call.job))
 
+    def _look_for_the_end(self, call: Call, error: BaseException) -> None:
+        """Give jobs back that were cancelled with the worker.
+
+        A web server that does not wait for the end of its lifespan cancels every task of the loop.
+        """
+        if call.stop is None and isinstance(error, asyncio.CancelledError) and self._cancelled:
+            call.stop = Stop.RELEASE
+            if call.context is not None:
+                # A thread goes on, and keeps the process from ending.
+                call.context.request_cancel()
+
+    @property
+    def _cancelled(self) -> bool:
+        return self._worker is not None and self._worker.cancelling() > 0
+
     def _end(self, call: Call, job: ClaimedJob) -> None:
         # After a lost session the job may have come back, while its thread still ran.
         if self._running.get(job.id) is call:
             del self._running[job.id]
-        while call.stop is not None and call.runner.cancelling():
+        while call.stop is not None and call.runner.cancelling() and not self._cancelled:
             call.runner.uncancel()
 
     def _part(self, call: Call, job: ClaimedJob, part: object) -> Settlement | None:
