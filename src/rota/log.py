@@ -6,8 +6,7 @@ write JSON. Args are never logged, nor the messages of exceptions, which may hol
 
 import logging
 import time
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rota.dispatch import Events
 from rota.events import (
@@ -36,9 +35,6 @@ from rota.events import (
 from rota.model.job import ClaimedJob
 from rota.model.sizes import megabytes
 
-if TYPE_CHECKING:
-    from rota.app.context import BatchContext, Context
-
 logger = logging.getLogger("rota")
 
 FIELDS = (
@@ -57,9 +53,6 @@ FIELDS = (
 
 REMINDER = 60.0
 """Seconds between two warnings of the same unknown task, which may have thousands of jobs."""
-
-RUN: "ContextVar[Context | BatchContext | None]" = ContextVar("run", default=None)
-"""What is being run where a line is logged: in child processes, and in workers whose log names it."""
 
 RETRY, DISCARD = "rota.outcome.Retry", "rota.outcome.Discard"
 """What a handler says on purpose: a retry is not logged then, and a discard is no error."""

@@ -198,6 +198,10 @@ def test_the_command(rota: Rota, tmp_path: Path) -> None:
     assert job.result(0) == "shop"
     assert "Usage: flask rota jobs list" in flask("jobs", "list", "--help").stdout
     assert "doctor" in flask().stdout
+    # Commands that need an app have it.
+    added = flask("cron", "add", "nightly", "@daily", "--task", "shop.name")
+    assert added.returncode == 0, added.stderr
+    assert "code says otherwise" not in flask("queues", "show", "default").stdout
     wrong = flask("jobs", "show", "4711")
     assert (wrong.returncode, wrong.stdout) == (1, "")
     assert "4711" in wrong.stderr

@@ -7,6 +7,7 @@ no part of the job's args.
 import threading
 import time
 from collections.abc import Sequence
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
@@ -288,3 +289,7 @@ class BatchContext(Run):
     def timeout(self) -> float | None:
         """Seconds this call may take, `None` for no limit."""
         return self._timeout
+
+
+RUN: ContextVar[Context | BatchContext | None] = ContextVar("run", default=None)
+"""What is being run where a line is logged: in child processes, and in workers whose log names it."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from rota.app.context import Context
-from rota.log import FIELDS, RUN
+from rota.app.context import RUN, Context
+from rota.log import FIELDS
 from rota.terminal.exits import log_the_end
 from rota.terminal.output import harmless, harmless_lines
 

@@ -15,7 +15,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.contrib.django.pythons import ROOT
+from tests.contrib.django.test_suite import ROOT
 from tests.fixtures.workers import LONG, until
 
 PROJECT = ROOT / "examples" / "django_shop"

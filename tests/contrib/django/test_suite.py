@@ -6,10 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import django
 import pytest
 
-from tests.contrib.django.pythons import NONE_FOUND, ROOT, with_django_6
 from tests.fixtures.postgres import TESTED
+
+ROOT = Path(__file__).parents[3]
 
 LONGEST = 200
 """Seconds."""
@@ -20,7 +22,7 @@ OLDEST_OF_DJANGO_6 = 15
 pytestmark = pytest.mark.timeout(LONGEST)
 
 
-def run(url: str, *arguments: str, python: str = sys.executable, file: Path | None = None) -> str:
+def run(url: str, *arguments: str, file: Path | None = None) -> str:
     """Run the suite, or some of it; what it printed."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("ROTA_")}
     own = {
@@ -29,7 +31,7 @@ def run(url: str, *arguments: str, python: str = sys.executable, file: Path | No
         "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", ROOT / "lab" / "src", ROOT))),
     }
     done = subprocess.run(
-        [python, "-m", "tests.contrib.django.run", *arguments],
+        [sys.executable, "-m", "tests.contrib.django.run", *arguments],
         cwd=ROOT, env=inherited | own, capture_output=True, text=True, timeout=LONGEST, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-20_000:]
@@ -67,18 +69,14 @@ def test_psycopg2(postgres_url: str) -> None:
     assert ", psycopg2," in said
 
 
-@pytest.mark.large
-@pytest.mark.parametrize("database", ["sqlite", "postgres"])
-def test_django_6(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """All of it on Django 6, with the interpreter of its own that it needs."""
-    python = with_django_6()
-    if python is None:
-        pytest.skip(NONE_FOUND)
-    url = "sqlite:///shop.db"
-    if database == "postgres":
-        url = request.getfixturevalue("postgres_url")
-        version = request.config.stash[TESTED].version
-        if int(version.partition(".")[0]) < OLDEST_OF_DJANGO_6:
-            pytest.skip(f"Django 6 needs PostgreSQL {OLDEST_OF_DJANGO_6}, and this is {version}")
-    said = run(url, python=python, file=tmp_path / "test.db" if database == "sqlite" else None)
+@pytest.mark.pythons
+@pytest.mark.skipif(
+    django.VERSION < (6, 0), reason="Django 6 needs Python 3.12: `make test-pythons` runs this"
+)
+def test_django_6(postgres_url: str, request: pytest.FixtureRequest) -> None:
+    """All of it on Django 6 and PostgreSQL; `make test-pythons` has that, and runs it on SQLite as well."""
+    version = request.config.stash[TESTED].version
+    if int(version.partition(".")[0]) < OLDEST_OF_DJANGO_6:
+        pytest.skip(f"Django 6 needs PostgreSQL {OLDEST_OF_DJANGO_6}, and this is {version}")
+    said = run(postgres_url)
     assert re.search(r"^Django [6-9]", said, re.MULTILINE)

@@ -26,12 +26,11 @@ from typing import Any
 
 import msgspec
 
-from rota.app.context import Context
+from rota.app.context import RUN, Context
 from rota.app.lifespan import made
 from rota.app.resources import OF_CHILDREN, Resources
 from rota.app.task import Task
 from rota.errors import ConfigError
-from rota.log import RUN
 from rota.model.chosen import retries
 from rota.model.job import ClaimedJob
 from rota.model.notes import Note, Notes

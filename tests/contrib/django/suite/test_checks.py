@@ -151,6 +151,15 @@ class Command(WorkerTestCase):
         result.refresh()
         self.assertEqual(result.return_value, 1)
 
+    def test_commands_that_need_an_app(self) -> None:
+        """`manage.py rota` is the app's own: no command has to be told which."""
+        name = f"{self.queue}-entry"
+        args = ("--task", chores.note.name, "--args", "[1]")
+        self.run_command("cron", "add", name, "@daily", *args)
+        self.run_command("cron", "remove", name)
+        chores.note.using(queue=self.queue).enqueue(1)
+        self.assertNotIn("code says otherwise", self.run_command("queues", "show", self.queue))
+
     def test_failure(self) -> None:
         """A failure of Rota's command is one of Django's."""
         with self.assertRaisesRegex(CommandError, "status 1"):
