@@ -67,7 +67,9 @@ class Using:
         self._confinement, self._end = confinement, end
         self._now, self._later = Now(confinement), Later(confinement)
         self._drain = Drain(self._app, confinement, self._resources)
-        if not confinement.awaits:
+        if confinement.awaits:
+            confinement.begin = partial(self._ado, self._drain.begin)
+        else:
             try:
                 self._do(self._drain.begin)
             except BaseException:
@@ -128,8 +130,11 @@ class Using:
         return drive(self._flow(flow, side), now)
 
     async def _ado(self, flow: Any) -> Any:
-        side = self._later
+        side, confinement = self._later, self._confinement
         assert side is not None  # noqa: S101 - there is a drain
+        assert confinement is not None  # noqa: S101 - and so there is this
+        if confinement.awaits:
+            await confinement.begun()
         return await adrive(self._flow(flow, side), later)
 
     def _flow(self, flow: Any, side: Side) -> Flow:
