@@ -362,6 +362,7 @@ def test_blocking_handlers_meet_no_event_loop(kit: Kit, app: Rota) -> None:
     @app.around_run
     async def around(ctx: Context, call_next: Callable[[], Awaitable[Any]]) -> Any:
         began = asyncio.get_running_loop()
+        assert ctx.task == "blocking"
         try:
             return await call_next()
         finally:

@@ -21,8 +21,8 @@ class Kits(TestCase):
             with self.subTest(given=type(given).__name__), Kit(given, app=rota) as kit:
                 note.enqueue(1)
                 kit.assert_enqueued(note, number=1)
-                note.enqueue(2, conn=connection)
-                note.enqueue(3, conn="default")
+                note.using(conn=connection).enqueue(2)
+                note.using(conn="default").enqueue(3)
                 self.assertEqual(kit.drain().completed, 3)
 
     def test_task_of_django(self) -> None:
