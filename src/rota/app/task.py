@@ -262,7 +262,7 @@ class Task(Generic[P, R, T]):
         changes = {key: value for key, value in named.items() if value is not None} | unknown
         self._check_changes(changes)
         other = copy.copy(self)
-        other.options = self.options.using(changes)
+        other.options = self.options.using(changes, "conn")
         other.spec = other.options.spec(self.name)
         if other.options.keyed and changes:
             other.keying = self._keying(other.options)

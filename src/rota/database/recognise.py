@@ -65,11 +65,13 @@ def blocking_caller(connection: Any) -> Blocking:
             return django(connection)
         case (("psycopg" | "asyncpg" | "aiosqlite" | "sqlalchemy"), kind):
             message = (
-                f"conn is an async {kind}, for async code: `await aenqueue(...)`, `async with`"
+                f"conn is an async {kind}, which only async code can use: write "
+                "`await task.aenqueue(...)`, or `async with`"
             )
             raise ConfigError(message)
         case _:
             kind = f"{type(connection).__module__}.{type(connection).__qualname__}"
+            kind = kind.removeprefix("builtins.")
             if (instead := _instead(connection)) is not None:
                 message = f"conn is a {kind}, {instead}"
                 raise ConfigError(message)

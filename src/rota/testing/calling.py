@@ -20,7 +20,10 @@ from rota.errors import ConfigError
 from rota.model.job import ClaimedJob
 from rota.store.operation import Operation
 from rota.testing.confinement import Confinement
+from rota.testing.frames import hidden
 from rota.worker.ending import too_long
+
+__tracebackhide__ = hidden
 
 T = TypeVar("T")
 

@@ -23,8 +23,11 @@ from rota.model.job import JobId
 from rota.store.opening import open_store
 from rota.store.operation import Begin, Operation
 from rota.store.protocol import Store
+from rota.testing.frames import hidden
 from rota.testing.isolated import IsolatedStore
 from rota.testing.savepoints import Savepoint, awaited_savepoint, savepoint
+
+__tracebackhide__ = hidden
 
 T = TypeVar("T")
 

@@ -13,9 +13,12 @@ from rota.events import Event
 from rota.model.job import JobId
 from rota.testing.committed import Committed
 from rota.testing.drain import Part
+from rota.testing.frames import hidden
 from rota.testing.looking import Looking
 from rota.testing.runs import Run, Runs
 from rota.testing.using import only_app
+
+__tracebackhide__ = hidden
 
 E = TypeVar("E", bound=Event)
 Due = Literal["now", "all"]
@@ -139,17 +142,35 @@ class Kit(Looking):
 
     # Time, and events ----------------------------------------------------------------------------
 
-    def travel(self, **duration: float) -> None:
+    def travel(
+        self,
+        *,
+        weeks: float = 0,
+        days: float = 0,
+        hours: float = 0,
+        minutes: float = 0,
+        seconds: float = 0,
+    ) -> None:
         """Let so much time pass for the transaction's jobs: `travel(hours=2)`, `travel(days=1, minutes=5)`.
 
-        What is stored of them is set back, the clock stays: times that they wait for, windows of their
-        limits and unique keys, and how long finished ones are kept.
+        The clock stays. What is stored of the jobs is set back: the times that they wait for, the windows of
+        their limits and unique keys, and how long finished jobs are kept.
         """
-        self._do(partial(self._part.travel, seconds=timedelta(**duration).total_seconds()))
+        passed = timedelta(days, seconds, minutes=minutes, hours=hours, weeks=weeks)
+        self._do(partial(self._part.travel, seconds=passed.total_seconds()))
 
-    async def atravel(self, **duration: float) -> None:
+    async def atravel(
+        self,
+        *,
+        weeks: float = 0,
+        days: float = 0,
+        hours: float = 0,
+        minutes: float = 0,
+        seconds: float = 0,
+    ) -> None:
         """`travel` for async tests."""
-        await self._ado(partial(self._part.travel, seconds=timedelta(**duration).total_seconds()))
+        passed = timedelta(days, seconds, minutes=minutes, hours=hours, weeks=weeks)
+        await self._ado(partial(self._part.travel, seconds=passed.total_seconds()))
 
     @contextmanager
     def collect(self, kind: type[E]) -> Iterator[list[E]]:

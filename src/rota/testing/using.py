@@ -14,6 +14,9 @@ from rota.testing.attempts import Flow
 from rota.testing.calling import Later, Now, Side, later, now
 from rota.testing.confinement import Confinement
 from rota.testing.drain import Drain
+from rota.testing.frames import hidden
+
+__tracebackhide__ = hidden
 
 
 class Using:
