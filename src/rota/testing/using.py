@@ -49,8 +49,8 @@ class Using:
     ) -> Self:
         """Look at the jobs of this connection's or session's transaction from now on.
 
-        Jobs that were enqueued in it before are seen as well. From now on all that the app does with its
-        database happens in it, also without `conn=`, until the kit is closed.
+        Jobs already enqueued in it are seen, too. From now on, everything that the app does with its database
+        happens in this transaction, even without `conn=`, until the kit is closed.
 
         Raises:
             ConfigError: The connection cannot be used; the message says why.
@@ -81,9 +81,9 @@ class Using:
         return self
 
     def provide(self, **resources: object) -> None:
-        """Give handlers these resources, by their types or their names, as a worker's lifespans would.
+        """Give handlers these resources, by type or by name, as a worker's lifespans would.
 
-        The lifespans themselves are not entered: a test says what a handler gets.
+        The lifespans themselves are not entered.
         """
         for name, value in resources.items():
             self._resources.add(name, value)
