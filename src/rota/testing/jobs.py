@@ -187,11 +187,10 @@ def pattern(
 
 
 def _state(given: State | str) -> State:
-    try:
-        return State(given)
-    except ValueError as error:
+    if given not in set(State):
         message = f"state: no job can be {given!r}; the states are {', '.join(State)}"
-        raise ConfigError(message) from error
+        raise ConfigError(message)
+    return State(given)
 
 
 def _shown(value: object) -> str:
