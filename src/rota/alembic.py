@@ -165,7 +165,7 @@ def _version(store: Store, context: Any, to: int | Mapping[str, int], least: int
         raise ConfigError(message)
     if isinstance(version, bool) or not isinstance(version, int) or not least <= version <= newest:
         message = (
-            f"to={version!r}: this Rota knows its tables on {name} up to version {newest}; write that, "
+            f"to={version!r}: a whole number is needed, and this Rota knows its tables on {name} up to version {newest}; write that, "
             "or install the Rota that this migration was written for"
         )
         raise ConfigError(message)
@@ -213,8 +213,8 @@ def _check_code(oldest: int, known: int) -> None:
     """
     if oldest > known:
         message = (
-            f"Rota's tables need a Rota that knows version {oldest}: they cannot go back to {known}, nor "
-            "work with a Rota that knows no newer one"
+            f"Rota's tables cannot go back to {known}: they need a Rota that knows version {oldest} or a newer "
+            "one; leave them as they are"
         )
         raise SchemaTooNew(message)
 

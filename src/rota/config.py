@@ -47,6 +47,9 @@ class WorkerConfig:
     max_memory: int | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.queues, str):
+            message = f"queues: a tuple of names is needed, such as ({self.queues!r},), not a text"
+            raise ConfigError(message)
         for name in self.queues:
             check_name(name, "queue")
         fields = {"concurrency": 1, "processes": 0, "prefetch": 0, "max_jobs": 1, "max_memory": 1}

@@ -92,7 +92,9 @@ class Log:
     def _queue_strange(event: QueueStrange) -> None:
         line = "queue %s: no task here names it, and it has never had a job"
         values = [event.queue]
-        if event.nearest is not None:
+        if "," in event.queue:
+            line += "; give --queue once for each queue"
+        elif event.nearest is not None:
             line += "; is %s meant?"
             values.append(event.nearest)
         logger.warning(line, *values, extra=_fields(event, queue=event.queue))
@@ -159,8 +161,8 @@ class Log:
     def _job_overdue(event: JobOverdue) -> None:
         job = event.job
         logger.warning(
-            "job %d (%s) runs longer than its %s seconds; a thread cannot be stopped, "
-            "its Context says cancelled",
+            "job %d (%s) has run longer than its %s seconds; a thread cannot be stopped from outside, "
+            "so its Context says cancelled",
             job.id,
             job.task,
             job.timeout,
@@ -228,7 +230,7 @@ class UnknownTasks:
         job, now = event.job, time.monotonic()
         if now >= self._reminded.get(job.task, -REMINDER) + REMINDER:
             self._reminded[job.task] = now
-            line = "no task named %r here; its jobs go back, such as job %d"
+            line = "no task named %r here: this worker gives its jobs back, such as job %d; is its module imported?"
             logger.warning(line, job.task, job.id, extra=_fields(event, job))
 
     def __eq__(self, other: object) -> bool:

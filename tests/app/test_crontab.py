@@ -223,5 +223,5 @@ async def test_in_a_transaction_of_async_code(app: Rota, send: Send) -> None:
 
 def test_an_entry_of_another_database(app: Rota, send: Send) -> None:
     """A connection that leads elsewhere is refused."""
-    with pytest.raises(ConfigError, match="conn is a"):
+    with pytest.raises(ConfigError, match="conn is of type"):
         app.cron.add("e", "@daily", send, args=(1,), conn=object())

@@ -298,7 +298,7 @@ def test_using_after_using(send: Any) -> None:
 
 def test_using_an_unknown_option(app: Rota, send: Any) -> None:
     """An option that does not exist is named, with those that do."""
-    with pytest.raises(ConfigError, match="unknown option colour, size; there are at, delay"):
+    with pytest.raises(ConfigError, match="unknown option colour, size; there are at, conn, delay"):
         send.using(size=1, colour="red")
     assert jobs(app) == []
 
@@ -385,6 +385,7 @@ def test_args_that_cannot_be_stored(app: Rota, value: Any) -> None:
         ((1, 2), {}, "2 were given"),
         ((1,), {"number": 2}, "twice"),
         ((1,), {"colour": 2}, "`colour` is not a parameter"),
+        ((1,), {"queue": "mail"}, r"`queue` is not a parameter; .* using\(queue=…\)"),
     ],
 )
 def test_args_that_do_not_fit(

@@ -316,6 +316,8 @@ def refusal(folder: Path, target: str, code: int, *options: str) -> str:
     ("target", "code", "words"),
     [
         ("nowhere:rota", 1, "no module 'nowhere'"),
+        ("shop.py:rota", 1, "'shop.py' is a file, and a module is needed: write shop"),
+        ("src/shop.py", 1, "write src.shop"),
         ("shop.nowhere:rota", 1, "no module 'shop.nowhere'"),
         ("shop:nothing", 1, "has no 'nothing'; its apps are shop:rota"),
         ("shop:double", 1, "shop:double is a Task, not a rota.Rota"),

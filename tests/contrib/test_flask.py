@@ -10,9 +10,9 @@ from flask import Flask, current_app, g
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import text
 
-from rota import Rota, State, WorkerConfig
+from rota import ConfigError, Rota, State, WorkerConfig
 from rota.contrib.flask import RotaFlask
-from rota.errors import StoreError
+from rota.errors import LifespanFailed, StoreError
 from rota.worker import Worker
 from tests.cli.calling import answer, environment
 
@@ -102,10 +102,17 @@ def test_without_an_application(rota: Rota) -> None:
     def work() -> None: ...
 
     job = work.enqueue()
-    drain(rota)
-    [error] = job.record().errors
-    assert error.exception == "rota.errors.ConfigError"
-    assert "flask rota worker" in error.message
+    with pytest.raises(LifespanFailed, match="flask rota worker"):
+        drain(rota)
+    assert job.status is State.AVAILABLE
+
+
+def test_the_application_first() -> None:
+    """Extensions of Flask's take the application first; this one says what it takes."""
+    with pytest.raises(
+        ConfigError, match=r"takes the rota\.Rota first, not a Flask.*RotaFlask\(rota, app\)"
+    ):
+        RotaFlask(Flask("shop"))  # type: ignore[arg-type]
 
 
 @pytest.fixture

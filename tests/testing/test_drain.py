@@ -1,5 +1,6 @@
 """Running the jobs of a test's transaction: the whole path of a worker's, and nothing stays."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -353,3 +354,22 @@ def test_a_job_that_expired(kit: Kit, app: Rota, *, batch: bool) -> None:
     kit.drain()
     assert ran == [2]
     assert late.status is State.CANCELLED
+
+
+def test_blocking_handlers_meet_no_event_loop(kit: Kit, app: Rota) -> None:
+    """Nor do they in a worker's thread: Django's ORM and `asyncio.run` refuse to run in one."""
+
+    @app.around_run
+    async def around(ctx: Context, call_next: Callable[[], Awaitable[Any]]) -> Any:
+        began = asyncio.get_running_loop()
+        assert ctx.task == "blocking"
+        try:
+            return await call_next()
+        finally:
+            assert asyncio.get_running_loop() is began
+
+    @app.task(name="blocking")
+    def blocking() -> str:
+        return asyncio.run(asyncio.sleep(0, "slept"))
+
+    assert kit.run(blocking).result == "slept"

@@ -51,7 +51,7 @@ def test_the_nearest_comes_first(kit: Kit, mail: Any, bill: Any) -> None:
     with pytest.raises(AssertionError) as raised:
         kit.assert_enqueued(mail, user="d", queue="mail", size=4)
     first, _, nearest, why, *rest = str(raised.value).splitlines()
-    assert first == "no job of mail(user='d', size=4) with queue='mail': none such was enqueued"
+    assert first == "no job of mail(user='d', size=4) with queue='mail' was enqueued"
     assert nearest.endswith("mail(user='d', at=None, size=4), queue slow, available")
     assert why.strip() == "queue is 'slow', not 'mail'"
     assert any(line.strip() == "user is 'c', not 'd'" for line in rest)
@@ -70,9 +70,13 @@ def test_counts(kit: Kit, bill: Any) -> None:
     """Too many is wrong, too."""
     bill.enqueue_many([(1,), (1,)])
     kit.assert_enqueued(bill, count=2)
-    with pytest.raises(AssertionError, match=r"^2 jobs, not 1, of bill\(order=1\) were enqueued"):
+    with pytest.raises(
+        AssertionError, match=r"^2 jobs of bill\(order=1\) were enqueued, and 1 should be"
+    ):
         kit.assert_enqueued(bill, order=1, count=1)
-    with pytest.raises(AssertionError, match=r"^no job, not 3, of bill\(order=2\)"):
+    with pytest.raises(
+        AssertionError, match=r"^no job of bill\(order=2\) was enqueued, and 3 should be"
+    ):
         kit.assert_enqueued(bill, order=2, count=3)
 
 
@@ -86,10 +90,10 @@ def test_refuting(kit: Kit, bill: Any) -> None:
     """A job that should not be there is named."""
     bill.enqueue(7)
     with pytest.raises(
-        AssertionError, match=r"1 job\(s\) of bill\(\) were enqueued(.|\n)*bill\(order=7\)"
+        AssertionError, match=r"1 job of bill was enqueued, and none(.|\n)*bill\(order=7\)"
     ):
         kit.refute_enqueued(bill)
-    with pytest.raises(AssertionError, match="any task"):
+    with pytest.raises(AssertionError, match="1 job of any task was"):
         kit.refute_enqueued()
 
 
@@ -97,6 +101,23 @@ def test_a_parameter_that_is_not_there(kit: Kit, bill: Any) -> None:
     """No job could ever fit: the test itself is wrong."""
     with pytest.raises(ConfigError, match="no parameter 'oder'; it has order"):
         kit.refute_enqueued(bill, oder=7)
+
+
+def test_args_by_place(kit: Kit, bill: Any) -> None:
+    """Args are compared by name; the message says which name."""
+    with pytest.raises(ConfigError, match=r"by name, order=7, or as a dict: \{'order': 7\}"):
+        kit.assert_enqueued(bill, 7)  # type: ignore[arg-type]
+
+
+def test_a_state_that_is_not_there(kit: Kit, bill: Any) -> None:
+    """No job can be in it, so no job could ever fit; a state that is there is shown as it is written."""
+    bill.enqueue(7)
+    with pytest.raises(
+        ConfigError, match="no job can be 'done'; the states are scheduled, available"
+    ):
+        kit.refute_enqueued(bill, state="done")
+    with pytest.raises(AssertionError, match="state is 'available', not 'completed'"):
+        kit.assert_enqueued(bill, state="completed")
 
 
 def test_long_values_are_cut(kit: Kit, mail: Any) -> None:

@@ -95,6 +95,8 @@ def test_a_suite(suite: pytest.Pytester) -> None:
     result = run(suite)
     result.assert_outcomes(passed=2, failed=2)
     result.stdout.fnmatch_lines(["E*user is 'b', not 'a'", "E*LookupError: nobody"])
+    # What failed is the test's own line, and not the kit's.
+    result.stdout.no_fnmatch_line("*rota/testing/*")
 
 
 @pytest.mark.parametrize("kit_url", ["postgres"], indirect=True)

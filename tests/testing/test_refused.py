@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from rota import ConfigError, Rota, SchemaMissing, State
 from rota.app.app import APPS
 from rota.testing import Kit
-from tests.testing.conftest import alchemy, connect
+from tests.testing.conftest import alchemy, connect, stored
 
 only_postgres = pytest.mark.parametrize("kit_url", ["postgres"], indirect=True)
 only_sqlite = pytest.mark.parametrize("kit_url", ["sqlite"], indirect=True)
@@ -77,6 +77,26 @@ async def test_asyncpg_outside_of_a_transaction(app: Rota, kit_url: str) -> None
 
 
 @only_postgres
+@pytest.mark.asyncio
+async def test_an_enqueue_with_asyncpg_outside_of_a_transaction(
+    app: Rota, kit_url: str, ship: Any
+) -> None:
+    """Nothing is committed by an enqueue that comes before the kit's first look at the connection."""
+    conn = await asyncpg.connect(kit_url)
+    with Kit(conn, app=app):
+        for _ in range(2):
+            with pytest.raises(ConfigError, match="in no transaction"):
+                await ship.aenqueue()
+            with pytest.raises(ConfigError, match="in no transaction"):
+                await ship.aenqueue(conn=conn)
+            with pytest.raises(ConfigError, match="in no transaction"):
+                async with app.transaction() as tx:
+                    await tx.execute("SELECT 1")
+    await conn.close()
+    assert stored(kit_url) == 0
+
+
+@only_postgres
 def test_another_database(app: Rota, kit_url: str) -> None:
     """The app's jobs are in another database than the session leads to."""
     with psycopg.connect(kit_url, dbname="postgres") as conn:
@@ -106,7 +126,7 @@ def test_another_kind_of_database(
 
 def test_no_connection_at_all(app: Rota) -> None:
     """A thing that is no connection is named."""
-    refused(app, object(), r"builtins\.object, which Rota cannot use")
+    refused(app, object(), "conn is of type object, which Rota cannot use")
 
 
 def test_no_tables(postgres_url: str) -> None:

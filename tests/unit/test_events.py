@@ -168,8 +168,8 @@ def test_collecting() -> None:
 RESCUE = Rescue(SessionId(4), "web1:42", (JobId(1), JobId(2)), (JobId(3),))
 
 OVERDUE = (
-    "job 7 (shop.mail) runs longer than its 30.0 seconds; a thread cannot be stopped, "
-    "its Context says cancelled"
+    "job 7 (shop.mail) has run longer than its 30.0 seconds; a thread cannot be stopped from outside, "
+    "so its Context says cancelled"
 )
 LEASES_LOST = "LeaseLost: 2 job(s) were taken over by other workers; what this worker did was not stored: [1, 2]"
 RESCUED = "session 4 of worker web1:42 ended without a word: 2 job(s) available again, 1 discarded"
@@ -201,7 +201,7 @@ LINES: list[tuple[Event, str, str, dict[str, object]]] = [
     (JobDiscarded(JOB, failed(Move.DISCARD, Retry("later"))), "ERROR",
      "job 7 (shop.mail) discarded after attempt 2 of 5: Retry", {"job": 7}),
     (JobOverdue(JOB), "WARNING", OVERDUE, {"job": 7}),
-    (TaskUnknown(JOB), "WARNING", "no task named 'shop.mail' here; its jobs go back, such as job 7",
+    (TaskUnknown(JOB), "WARNING", "no task named 'shop.mail' here: this worker gives its jobs back, such as job 7; is its module imported?",
      {"job": 7, "task": "shop.mail"}),
     (LeasesLost((JobId(1), JobId(2))), "WARNING", LEASES_LOST, {"count": 2}),
     (SessionLost(SessionId(4)), "WARNING",
@@ -218,6 +218,9 @@ LINES: list[tuple[Event, str, str, dict[str, object]]] = [
      {"queue": "mial"}),
     (QueueStrange("fax", None), "WARNING",
      "queue fax: no task here names it, and it has never had a job", {"queue": "fax"}),
+    (QueueStrange("mail,fax", "mail"), "WARNING",
+     "queue mail,fax: no task here names it, and it has never had a job; give --queue once for each queue",
+     {"queue": "mail,fax"}),
     (StoreRecovered("claimer"), "WARNING", "claimer: the database answers again",
      {"part": "claimer"}),
     (Tidied(("log: segment 0 is empty again",)), "INFO", "upkeep: log: segment 0 is empty again",

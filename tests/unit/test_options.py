@@ -84,8 +84,18 @@ def test_using() -> None:
     options = JobOptions(queue="mail", delay=5).using({"at": AT})
     assert (options.queue, options.delay, options.at) == ("mail", None, AT)
     assert options.using({"delay": timedelta(seconds=1)}).spec("task").delay == 1.0
-    with pytest.raises(ConfigError, match="unknown option prioritty; there are at, delay"):
+    with pytest.raises(
+        ConfigError, match=r"unknown option prioritty; is priority meant\? there are at, delay"
+    ):
         options.using({"prioritty": 1})
+
+
+def test_a_name_beside_the_options() -> None:
+    """The message has names that the caller takes itself."""
+    with pytest.raises(
+        ConfigError, match=r"unknown option con; is conn meant\? there are at, conn,"
+    ):
+        JobOptions().using({"con": 1}, "conn")
 
 
 def test_no_delay_is_no_delay() -> None:

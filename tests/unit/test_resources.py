@@ -103,11 +103,11 @@ def test_by_name() -> None:
         (Engine, {"a": FastEngine(), "b": FastEngine(), "it": 1},
          "several resources are of that type; name the parameter: a or b"),
         (Engine, {"it": 1, "a": "b"},
-         r"no lifespan of the worker yields it; there are: it \(int\), a \(str\); add one by @rota"),
+         r"no lifespan of the worker yields it; there are: it \(int\), a \(str\); add one with @rota"),
         (FastEngine, {"a": Engine()}, "no lifespan of the worker yields it"),
         (Any, {"a": Engine()}, r"parameter `it`: no lifespan .* there are: a \(Engine\)"),
-        (Engine, {}, "parameter `it: Engine`: .* there is none at all"),
-        (Engine, {"it": None}, "there is none at all"),
+        (Engine, {}, "parameter `it: Engine`: .* there are none"),
+        (Engine, {"it": None}, "there are none"),
     ],
 )  # fmt: skip
 def test_none_is_meant(kind: object, values: dict[str, object], why: str) -> None:

@@ -34,7 +34,7 @@ class Admin:
         """The version of Rota's tables in the database; 0: there are none. Creates nothing.
 
         Raises:
-            SchemaIncomplete: There are tables, and their version is missing.
+            SchemaIncomplete: There are tables, but their version is missing.
             SchemaTooNew: A newer Rota has taken away what this Rota uses.
         """
         store = self._database.store
@@ -53,8 +53,8 @@ class Admin:
         For the database's own client: each is applied as a whole or not at all, and records its version.
 
         Raises:
-            SchemaOutdated: The tables are so old that this Rota does not know the way any more.
-            SchemaIncomplete: There are tables, and their version is missing.
+            SchemaOutdated: The tables are too old for this Rota to migrate.
+            SchemaIncomplete: There are tables, but their version is missing.
             SchemaTooNew: A newer Rota has taken away what this Rota uses.
         """
         return migrate.scripts(self._database.store, self.version())
@@ -66,17 +66,17 @@ class Admin:
     def migrate(
         self, *, to: int | None = None, waiting: Callable[[], None] = lambda: None
     ) -> list[int]:
-        """Bring Rota's tables up to date, as `rota migrate` does; the versions that were applied.
+        """Bring Rota's tables up to date, as `rota migrate` does; returns the versions that it applied.
 
         Args:
-            to: The version to stop at; without it the newest. New tables are made as they are in the newest.
-            waiting: Called once, if the tables are in use, so that it is tried again for up to a minute.
+            to: The version to stop at, by default the newest. New tables are always created at the newest.
+            waiting: Called once if the tables are in use; then it keeps trying for up to a minute.
 
         Raises:
-            StoreUnavailable: The tables were in use all the time; steps that were done before stay done.
+            StoreUnavailable: The tables stayed in use; steps that are done stay done.
             ConfigError: There is no way to the version `to`.
-            SchemaOutdated: The tables are so old that this Rota does not know the way any more.
-            SchemaIncomplete: There are tables, and their version is missing.
+            SchemaOutdated: The tables are too old for this Rota to migrate.
+            SchemaIncomplete: There are tables, but their version is missing.
             SchemaTooNew: A newer Rota has taken away what this Rota uses.
         """
         store = self._database.store
@@ -101,13 +101,13 @@ class Admin:
         return await self._database.arun(self._database.store.queues())
 
     def workers(self, *, jobs: int = JOBS) -> list[WorkerRecord]:
-        """The workers that have not closed their sessions, dead ones too until they are rescued.
+        """The workers that have not closed their sessions; a dead worker is among them until it is rescued.
 
         Args:
-            jobs: Up to so many of the jobs that each of them holds.
+            jobs: How many of the jobs that each worker holds are returned at most.
 
         Raises:
-            ConfigError: `jobs` is no number of jobs.
+            ConfigError: `jobs` is not a whole number of at least 1.
         """
         check_count(jobs, "jobs")
         database = self._database

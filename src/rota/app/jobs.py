@@ -34,9 +34,9 @@ Given = Job | Iterable[Job] | None
 class Jobs:
     """The jobs of a database. An attribute of the app: `rota.jobs`.
 
-    Jobs are found by `state=`, `queue=`, `task=` (a name or a `Task`) and `subject=` (a unique key, or
-    the beginning of some with a `*` behind it). Each method raises `ConfigError` for a value that cannot be, and
-    has an async twin with an `a` in front.
+    The filters are `state=`, `queue=`, `task=` (a name or a `Task`) and `subject=` (a unique key, or the
+    beginning of a key and a `*`). Each method raises `ConfigError` for an impossible value, and has an
+    async twin with an `a` in front.
     """
 
     def __init__(self, database: Database, queues: Queues) -> None:
@@ -53,11 +53,11 @@ class Jobs:
         conn: object = None,
         **wanted: Unpack[Wanted],
     ) -> Records:
-        """The newest jobs first, without what their handlers told: `get` has that.
+        """A page of jobs, newest first, without progress and log lines: `get` has these.
 
         Args:
             limit: At most so many.
-            after: The last job of the page before: only older ones.
+            after: The last job of the previous page; only older jobs follow.
             conn: A connection or session of the caller, to look from its transaction.
             wanted: `state=`, `queue=`, `task=`, `subject=`.
         """
@@ -89,7 +89,7 @@ class Jobs:
     def count(self, *, conn: object = None, **wanted: Unpack[Wanted]) -> int:
         """How many such jobs there are.
 
-        By state and queue the counters say it exactly, at a cost that does not grow with the jobs. With
+        By state and queue, counters give the exact number, at a cost that does not grow with the jobs. With
         `task=`, `subject=` or `conn=` the jobs are read and counted.
         """
         if conn is None and _counted(wanted):
@@ -104,7 +104,7 @@ class Jobs:
         return await database.arun(database.store.count_jobs(job_filter(wanted)), conn)
 
     def get(self, jobs: Job | Iterable[Job], *, conn: object = None) -> Records:
-        """Everything that is known of these jobs, in the order asked for; ids of no job are left out."""
+        """Everything about these jobs, in the given order; ids that do not exist are left out."""
         return drive(self._getting(job_ids(jobs)), partial(self._database.run, conn=conn))
 
     async def aget(self, jobs: Job | Iterable[Job], *, conn: object = None) -> Records:
@@ -121,15 +121,15 @@ class Jobs:
         limit: int | None = BOUND,
         **wanted: Unpack[Wanted],
     ) -> Ids:
-        """Make jobs available now, with all their attempts; the ids of those that it changed.
+        """Make jobs available now, with all their attempts; returns the ids of the jobs it changed.
 
-        Either of these jobs, as far as they have finished or wait for their time, or of those that are found:
-        the discarded ones, unless `state=` says others. A finished job with a unique key stays as it
-        is while another one has the key.
+        Name the jobs, or find them by filters. Only jobs that have finished, or wait for their time, change.
+        Without `state=` the filters find discarded jobs. A finished job with a unique key stays as it is
+        while another job has the key.
 
         Args:
             jobs: Ids, handles or records.
-            limit: Of those that are found, at most so many; `None` for all.
+            limit: How many of the jobs that filters find it changes at most; `None` for all.
             wanted: `state=`, `queue=`, `task=`, `subject=`; one of them at least.
         """
         return [*drive(self._retrying(jobs, limit, wanted), self._database.run)]
@@ -153,14 +153,14 @@ class Jobs:
         limit: int | None = BOUND,
         **wanted: Unpack[Wanted],
     ) -> dict[JobId, State]:
-        """Cancel jobs that wait, and ask running ones to stop; the state of each afterwards.
+        """Cancel waiting jobs, and ask running ones to stop; returns the state of each afterwards.
 
-        That is `cancelled`, or `running` while its worker does not know yet; of jobs given by their ids also the state
-        in which they had finished anyway. Without `state=` all are found that have not finished.
+        That is `cancelled`, or `running` until the job's worker hears of it. Jobs that you name and that had already
+        finished are returned with their state. Without `state=` the filters find all jobs that have not finished.
 
         Args:
             jobs: Ids, handles or records.
-            limit: Of those that are found, at most so many; `None` for all.
+            limit: How many of the jobs that filters find it changes at most; `None` for all.
             wanted: `state=`, `queue=`, `task=`, `subject=`; one of them at least.
         """
         return drive(self._cancelling(jobs, limit, wanted), self._database.run)
@@ -184,11 +184,11 @@ class Jobs:
         limit: int | None = BOUND,
         **wanted: Unpack[Wanted],
     ) -> Ids:
-        """Delete jobs that are not running, with everything about them; the ids of those that it changed.
+        """Delete jobs that are not running, with everything about them; returns the ids of the jobs it deleted.
 
         Args:
             jobs: Ids, handles or records.
-            limit: Of those that are found, at most so many; `None` for all.
+            limit: How many of the jobs that filters find it changes at most; `None` for all.
             wanted: `state=`, `queue=`, `task=`, `subject=`; one of them at least.
         """
         return [*drive(self._deleting(jobs, limit, wanted), self._database.run)]

@@ -6,12 +6,12 @@ from typing import Any, Protocol
 from rota.args.provided import Need
 from rota.errors import ConfigError
 
-OF_WORKER = ("no lifespan of the worker yields it", "add one by @rota.lifespan")
+OF_WORKER = ("no lifespan of the worker yields it", "add one with @rota.lifespan")
 OF_CHILDREN = (
     "no lifespan of child processes yields it",
-    "add one by @rota.lifespan(executor='process')",
+    "add one with @rota.lifespan(executor='process')",
 )
-OF_TEST = ("this test provides none", "give it by rota_test.provide(name=value)")
+OF_TEST = ("this test provides none", "give it with rota_test.provide(name=value)")
 """What is said where a resource is missing, and what to do."""
 
 
@@ -97,4 +97,4 @@ class Resources:
 
     def _there(self) -> str:
         there = ", ".join(f"{name} ({type(each).__name__})" for name, each in self._values.items())
-        return f"there are: {there}" if there else "there is none at all"
+        return f"there are: {there}" if there else "there are none"

@@ -231,7 +231,7 @@ class Task(Generic[P, R, T]):
             timeout: Seconds or a timedelta that one attempt may take.
             wake: Whether a sleeping worker is told at once (the default); without, it finds the job
                 by polling, within a second. PostgreSQL cannot prepare a transaction (two-phase
-                commit) that told anybody.
+                commit) that has notified a worker.
             unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.
             limit: How many jobs of a key may run at once, or start in a time.
             fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared.
@@ -262,7 +262,7 @@ class Task(Generic[P, R, T]):
         changes = {key: value for key, value in named.items() if value is not None} | unknown
         self._check_changes(changes)
         other = copy.copy(self)
-        other.options = self.options.using(changes)
+        other.options = self.options.using(changes, "conn")
         other.spec = other.options.spec(self.name)
         if other.options.keyed and changes:
             other.keying = self._keying(other.options)

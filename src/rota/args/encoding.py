@@ -220,7 +220,10 @@ class ArgsCodec:
             reason = "is positional-only; pass it by position"
         else:
             known = ", ".join(self._names) or "none"
-            reason = f"is not a parameter; leave it out (parameters: {known})"
+            reason = (
+                f"is not a parameter; leave it out, or write using({name}=…) for an option of the job "
+                f"(parameters: {known})"
+            )
         raise ArgsError(f"{self._subject}: `{name}` {reason}")
 
     def _read(self, text: bytes) -> dict[str, object]:

@@ -105,6 +105,8 @@ def _import(name: str) -> ModuleType:
             f"there is no module {error.name!r}; run this in the folder that has it, "
             "or install its package"
         )
+        if (module := name.removesuffix(".py").replace("/", ".")) != name:
+            message = f"{name!r} is a file, and a module is needed: write {module}"
         raise Failure(message) from error
     except RotaError:
         raise

@@ -9,7 +9,7 @@ def create_app() -> Flask:
     return app
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from flask import Flask
@@ -34,11 +34,21 @@ class RotaFlask:
     Args:
         rota: The app whose tasks these are.
         app: The application; or give it to `init_app`, where it is made later.
+
+    Raises:
+        ConfigError: `rota` is no app of Rota's, or its database cannot be that of the application's config.
     """
 
     def __init__(self, rota: Rota, app: Flask | None = None) -> None:
+        if not isinstance(rota, Rota):
+            message = (
+                f"RotaFlask takes the rota.Rota first, not a {type(rota).__name__}; give it the Flask "
+                "application second, RotaFlask(rota, app), or by init_app(app)"
+            )
+            raise ConfigError(message)
         self._rota = rota
         self._app: Flask | None = None
+        rota.lifespan(name="flask")(self._begun)
         rota.around_run(self._in_thread)
         rota.around_run(self._on_loop)
         if app is not None:
@@ -57,6 +67,10 @@ class RotaFlask:
         self._app = app
         app.extensions["rota"] = self._rota
         app.cli.add_command(forwarded(self._rota, "flask rota"))
+
+    async def _begun(self) -> AsyncIterator[Flask]:
+        """Keep a worker without an application from claiming: each attempt would fail."""
+        yield self._application()
 
     def _in_thread(self, _: Context | BatchContext, call_next: Callable[[], Any]) -> Any:
         with self._application().app_context():

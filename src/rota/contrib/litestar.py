@@ -14,15 +14,15 @@ from rota.contrib.starlette import web_lifespan
 
 
 class RotaPlugin(InitPlugin, CLIPlugin):
-    """Checks the database when the application starts, closes Rota's connections when it ends, adds `litestar rota`.
+    """Checks the database at startup, closes Rota's connections at shutdown, and adds `litestar rota`.
 
     Args:
         rota: The app whose jobs the application enqueues.
-        worker: Whether a worker runs in the same process, and how; see `rota.contrib.starlette.web_lifespan`. It
+        worker: Whether, and how, a worker runs in the same process; see `rota.contrib.starlette.web_lifespan`. It
             starts after the application's own `lifespan` managers have begun and stops before they end.
 
     Raises:
-        ConfigError: An argument is something else.
+        ConfigError: An argument has the wrong type.
     """
 
     def __init__(self, rota: Rota, *, worker: bool | WorkerConfig = False) -> None:

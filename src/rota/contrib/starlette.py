@@ -51,19 +51,19 @@ def web_lifespan(
 ) -> Callable[[Any], AbstractAsyncContextManager[Any]]:
     """The lifespan of a web application that enqueues jobs, and may run them as well.
 
-    At the start the database is checked, so that a server whose database is not migrated does not come up. At the
-    end Rota's connections are closed.
+    At startup it checks the database, so that a server whose database is not migrated does not start. At shutdown
+    it closes Rota's connections.
 
     Args:
         rota: The app whose jobs it enqueues.
-        worker: Whether a worker runs in this process, on the server's event loop, and how. It starts when the
-            application's own lifespan has begun and stops before that ends. Signals are the server's. Each
-            process of the server has one. Running jobs may go on for 10 seconds at the end, unless a
+        worker: Whether, and how, a worker runs in this process, on the server's event loop. It starts after the
+            application's own lifespan has begun and stops before that ends. Signals belong to the server. Each
+            process of the server has its own worker. At shutdown, running jobs have 10 seconds, unless a
             `WorkerConfig` gives another `grace`.
-        then: The application's own lifespan; what it yields is the state of requests, as without Rota.
+        then: The application's own lifespan; what it yields becomes the requests' state, as without Rota.
 
     Raises:
-        ConfigError: An argument is something else, or the worker has nothing to run.
+        ConfigError: An argument has the wrong type, or the worker has nothing to run.
     """
     if not isinstance(rota, Rota):
         message = f"web_lifespan takes the rota.Rota first, not a {type(rota).__name__}"

@@ -65,16 +65,18 @@ def blocking_caller(connection: Any) -> Blocking:
             return django(connection)
         case (("psycopg" | "asyncpg" | "aiosqlite" | "sqlalchemy"), kind):
             message = (
-                f"conn is an async {kind}, for async code: `await aenqueue(...)`, `async with`"
+                f"conn is an async {kind}, which only async code can use: write "
+                "`await task.aenqueue(...)`, or `async with`"
             )
             raise ConfigError(message)
         case _:
             kind = f"{type(connection).__module__}.{type(connection).__qualname__}"
+            kind = kind.removeprefix("builtins.")
             if (instead := _instead(connection)) is not None:
-                message = f"conn is a {kind}, {instead}"
+                message = f"conn is of type {kind}, {instead}"
                 raise ConfigError(message)
             message = (
-                f"conn is a {kind}, which Rota cannot use; it takes connections of psycopg, "
+                f"conn is of type {kind}, which Rota cannot use; it takes connections of psycopg, "
                 "asyncpg, sqlite3 and aiosqlite, SQLAlchemy's Connection, Session and their "
                 "async twins, and Django's connections and their aliases"
             )

@@ -2,7 +2,7 @@
 
 with rota.transaction() as tx:
     tx.execute("INSERT INTO orders (id) VALUES (%s)", [42])
-    send_receipt.enqueue(42, conn=tx)
+    send_receipt.using(conn=tx).enqueue(42)
 """
 
 from abc import ABC, abstractmethod

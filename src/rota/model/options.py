@@ -89,16 +89,25 @@ class JobOptions:
         if self.at is not None:
             object.__setattr__(self, "at", moment(self.at, "at"))
 
-    def using(self, changes: dict[str, object]) -> Self:
+    def using(self, changes: dict[str, object], *beside: str) -> Self:
         """The same options with some of them changed.
+
+        Args:
+            changes: The options by name.
+            beside: Other names that the caller takes, for the message.
 
         Raises:
             ConfigError: An option is not known, or a value is outside its range.
         """
         known = {option.name for option in fields(self)}
-        if unknown := changes.keys() - known:
+        if unknown := sorted(changes.keys() - known):
+            from difflib import get_close_matches
+
+            there = sorted(known.union(beside))
+            meant = get_close_matches(unknown[0], there, 1)
             message = (
-                f"unknown option {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}"
+                f"unknown option {', '.join(unknown)}; {f'is {meant[0]} meant? ' if meant else ''}"
+                f"there are {', '.join(there)}"
             )
             raise ConfigError(message)
         # The later of two `.using()` decides when the job starts.

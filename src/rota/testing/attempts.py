@@ -29,11 +29,14 @@ from rota.outcome import Outcome
 from rota.store.protocol import Store
 from rota.store.testing import Wanted
 from rota.testing.calling import Handler, Side
+from rota.testing.frames import hidden
 from rota.testing.jobs import read_args
 from rota.testing.runs import Ended, Run
 from rota.worker.batches import CANCELLED, Batch
 from rota.worker.ending import failed, returned
 from rota.worker.undone import undone
+
+__tracebackhide__ = hidden
 
 Flow = Generator[Callable[[], Any], Any, Any]
 

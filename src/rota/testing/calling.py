@@ -5,7 +5,8 @@ calls of `Now` one after the other; an async test awaits those of `Later`.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -19,7 +20,10 @@ from rota.errors import ConfigError
 from rota.model.job import ClaimedJob
 from rota.store.operation import Operation
 from rota.testing.confinement import Confinement
+from rota.testing.frames import hidden
 from rota.worker.ending import too_long
+
+__tracebackhide__ = hidden
 
 T = TypeVar("T")
 
@@ -57,7 +61,10 @@ class Handler:
         async def innermost() -> Any:
             if self._task.executor is Executor.LOOP:
                 return await self._in_time()
-            return await asyncio.to_thread(self._blocking) if threads else self.now()
+            if threads:
+                return await asyncio.to_thread(self._blocking)
+            with _no_loop():
+                return self.now()
 
         if self._around:
             return await wrapped(self._around, self._context, innermost)()
@@ -204,6 +211,20 @@ class Later:
         """The driver's connection."""
         connection = self._confinement.connection
         return await adriver(connection) if self._confinement.awaits else driver(connection)
+
+
+@contextmanager
+def _no_loop() -> Iterator[None]:
+    """Let blocking code find no running event loop, as in a worker's thread: some refuses to run in one.
+
+    Django's ORM does, and `asyncio.run`. The loop stands still meanwhile.
+    """
+    loop = asyncio.get_running_loop()
+    asyncio._set_running_loop(None)  # noqa: SLF001 - there is no other way in the same thread
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(loop)  # noqa: SLF001
 
 
 def _in_loop() -> bool:

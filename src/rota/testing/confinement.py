@@ -7,7 +7,7 @@ behind the test's back. What has to be done outside of any caller's transaction,
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NoReturn, TypeVar, cast
 
 from rota.database.adapters import Blocking
@@ -15,6 +15,7 @@ from rota.database.callers_transaction import AwaitedJoined, Joined, Unthreaded,
 from rota.database.database import Database
 from rota.database.own_transaction import to_its_end
 from rota.database.recognise import blocking_caller, caller, family
+from rota.database.through_django import alias_of, connection_of
 from rota.database.transaction_block import TransactionBlock
 from rota.database.waiting import Wait, Waiting
 from rota.errors import ConfigError
@@ -22,8 +23,11 @@ from rota.model.job import JobId
 from rota.store.opening import open_store
 from rota.store.operation import Begin, Operation
 from rota.store.protocol import Store
+from rota.testing.frames import hidden
 from rota.testing.isolated import IsolatedStore
 from rota.testing.savepoints import Savepoint, awaited_savepoint, savepoint
+
+__tracebackhide__ = hidden
 
 T = TypeVar("T")
 
@@ -52,11 +56,13 @@ class Confinement:
     Attributes:
         connection: The test's connection or session.
         awaits: Whether it is async.
+        begin: What is still to be done before its first use, where that has to be awaited.
         store: The app's store, with keys of the test's own.
     """
 
     waiting: Waiting
     store: Store
+    begin: Callable[[], Awaitable[object]] | None = None
 
     def __init__(self, database: Database, connection: Any, test: str) -> None:
         package, kind = family(connection)
@@ -88,11 +94,27 @@ class Confinement:
         if not self.awaits:
             return self.run(operation, conn)
         self._loop = asyncio.get_running_loop()
+        await self.begun()
         found = await caller(await self._ameant(conn))
         if isinstance(found, Blocking):
             _refuse()
         self._database.check(found)
         return await found.run(operation, apart=self._aapart, notify=False)
+
+    async def begun(self) -> None:
+        """Do once what comes before the first use of an async connection.
+
+        Raises:
+            ConfigError: The connection cannot be used.
+        """
+        begin, self.begin = self.begin, None  # what it does comes here again
+        if begin is None:
+            return
+        try:
+            await begin()
+        except BaseException:
+            self.begin = begin
+            raise
 
     def apart(self, operation: Operation[T]) -> T:
         """Run an operation on a connection of Rota's own, which commits."""
@@ -146,6 +168,7 @@ class Confinement:
         if not self.awaits:
             return Unthreaded(cast("Savepoint", self.joined(conn, commit=commit, outer=outer)))
         self._loop = asyncio.get_running_loop()
+        await self.begun()
         return awaited_savepoint(await self._ameant(conn), own=conn is None, outer=outer)
 
     # The connection ------------------------------------------------------------------------------
@@ -161,7 +184,7 @@ class Confinement:
             return self.connection
         database = blocking_caller(conn)
         self._database.check(database)
-        if driver(conn) is not driver(self.connection):
+        if driver(_djangos(conn)) is not driver(_djangos(self.connection)):
             _refuse()
         return conn
 
@@ -172,6 +195,11 @@ class Confinement:
         if await adriver(conn) is not await adriver(self.connection):
             _refuse()
         return conn
+
+
+def _djangos(connection: Any) -> Any:
+    """The connection that an alias of Django's or a proxy means, else the connection itself."""
+    return connection if alias_of(connection) is None else connection_of(connection)
 
 
 def _refuse() -> NoReturn:

@@ -20,9 +20,12 @@ from rota.store.url import shown
 from rota.testing.attempts import Attempts, Flow
 from rota.testing.calling import Side
 from rota.testing.confinement import Confinement
+from rota.testing.frames import hidden
 from rota.testing.jobs import EnqueuedJob, read_args
 from rota.testing.runs import Run
 from rota.testing.savepoints import ENDED
+
+__tracebackhide__ = hidden
 
 _databases: dict[str, str] = {}
 """By URL, the database that an app's own connections lead to: asked for once in a process."""

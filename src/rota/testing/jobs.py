@@ -12,6 +12,9 @@ from rota.app.tasks import Tasks
 from rota.errors import ArgsError, ConfigError
 from rota.model.job import ClaimedJob, JobId, JobRecord
 from rota.model.states import Move, State
+from rota.testing.frames import hidden
+
+__tracebackhide__ = hidden
 
 SHOWN = 10
 """Jobs that a message names at the most."""
@@ -117,7 +120,8 @@ class Pattern:
     def __str__(self) -> str:
         args = ", ".join(f"{name}={_shown(value)}" for name, value in self.args.items())
         options = ", ".join(f"{name}={_shown(value)}" for name, value in self.options.items())
-        what = f"{self.task or 'any task'}({args})"
+        task = self.task or "any task"
+        what = f"{task}({args})" if args else task
         return f"{what} with {options}" if options else what
 
     def found_among(self, jobs: Sequence[EnqueuedJob]) -> list[EnqueuedJob]:
@@ -157,8 +161,16 @@ def pattern(
     """What a test looks for.
 
     Raises:
-        ConfigError: The task has no such parameter, so no job could ever fit.
+        ConfigError: No job could ever fit: the task has no such parameter, there is no such state, or the
+            args are given by place.
     """
+    if args is not None and not isinstance(args, Mapping):
+        first = task.codec.names[:1] if isinstance(task, Task) else ()
+        name = first[0] if first else "name"
+        message = (
+            f"give args by name, {name}={_shown(args)}, or as a dict: {{{name!r}: {_shown(args)}}}"
+        )
+        raise ConfigError(message)
     wanted = {**(args or {}), **named}
     if task is not None and not isinstance(task, str):
         unknown = [name for name in wanted if name not in task.codec.names and not task.codec.open]
@@ -169,9 +181,18 @@ def pattern(
             )
             raise ConfigError(message)
     given = {name: value for name, value in options.items() if value is not None}
+    if "state" in given:
+        given["state"] = _state(given["state"])
     return Pattern(task if task is None or isinstance(task, str) else task.name, wanted, given)
 
 
+def _state(given: State | str) -> State:
+    if given not in set(State):
+        message = f"state: no job can be {given!r}; the states are {', '.join(State)}"
+        raise ConfigError(message)
+    return State(given)
+
+
 def _shown(value: object) -> str:
-    text = repr(value)
+    text = repr(str(value) if isinstance(value, State) else value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -13,9 +13,12 @@ from rota.events import Event
 from rota.model.job import JobId
 from rota.testing.committed import Committed
 from rota.testing.drain import Part
+from rota.testing.frames import hidden
 from rota.testing.looking import Looking
 from rota.testing.runs import Run, Runs
 from rota.testing.using import only_app
+
+__tracebackhide__ = hidden
 
 E = TypeVar("E", bound=Event)
 Due = Literal["now", "all"]
@@ -26,11 +29,11 @@ DEEPEST = 50
 
 
 class Kit(Looking):
-    """Looks at, and runs, the jobs of one transaction, which the test rolls back.
+    """Looks at the jobs of one transaction, which the test rolls back, and runs them.
 
     Args:
-        connection: A connection or session in a transaction of the test's, or `use` says it later.
-        app: The app; not needed where a process has only one.
+        connection: A connection or session in a transaction of the test's; or give it to `use` later.
+        app: The app; not needed if the process has only one.
         unique: `"test"`: keys of unique jobs are the test's own, so that tests beside each other do not wait
             for each other; `"real"`: they are stored as they are.
 
@@ -45,11 +48,11 @@ class Kit(Looking):
     def run(
         self, task: Task[..., Any, Any], /, *args: Any, raises: bool = True, **named: Any
     ) -> Run:
-        """Enqueue one job and make one attempt of it, as a worker would; how that ended.
+        """Enqueue one job and make one attempt, as a worker would; returns how that ended.
 
         Args:
             task: The task; `task.using(...)` for other options.
-            args: The job's args by place.
+            args: The job's positional args.
             raises: Whether the handler's own error is raised here.
             named: The job's args by name.
 
@@ -74,19 +77,19 @@ class Kit(Looking):
         limit: int = 1000,
         crash: Literal["before_settle"] | None = None,
     ) -> Runs:
-        """Run the transaction's jobs until none is left, as a worker would; what came of each attempt.
+        """Run the transaction's jobs until none is left, as a worker would; returns how each attempt ended.
 
         Each attempt is a savepoint: what a failing handler did is undone.
 
         Args:
-            queues: Only jobs of this queue, or of these.
-            due: `"now"`: jobs whose time has come; `"all"`: delayed and retried ones, too, without waiting,
-                and limits are no obstacle. What snoozes or comes round then is left for the next drain.
-            recursive: Whether jobs are run that handlers enqueue.
+            queues: Run only jobs of this queue, or of these queues.
+            due: `"now"`: run jobs whose time has come; `"all"`: do not wait for delays, retries and limits.
+                Jobs that snooze or come round are then left for the next drain.
+            recursive: Whether to run the jobs that handlers enqueue.
             raises: Whether the first error of a handler is raised here, once the attempt is settled.
-            limit: Attempts at the most.
-            crash: `"before_settle"`: after each handler that ended well the job's lease is lost, and the job
-                runs again. What the handler did must bear that.
+            limit: How many attempts it makes at most.
+            crash: `"before_settle"`: after each handler that ended well, the job's lease is lost, and the job
+                runs again, so the handler must be safe to run twice.
 
         Raises:
             ConfigError: There were more attempts than `limit`.
@@ -139,17 +142,35 @@ class Kit(Looking):
 
     # Time, and events ----------------------------------------------------------------------------
 
-    def travel(self, **duration: float) -> None:
+    def travel(
+        self,
+        *,
+        weeks: float = 0,
+        days: float = 0,
+        hours: float = 0,
+        minutes: float = 0,
+        seconds: float = 0,
+    ) -> None:
         """Let so much time pass for the transaction's jobs: `travel(hours=2)`, `travel(days=1, minutes=5)`.
 
-        What is stored of them is set back, the clock stays: times that they wait for, windows of their
-        limits and unique keys, and how long finished ones are kept.
+        The clock stays. What is stored of the jobs is set back: the times that they wait for, the windows of
+        their limits and unique keys, and how long finished jobs are kept.
         """
-        self._do(partial(self._part.travel, seconds=timedelta(**duration).total_seconds()))
+        passed = timedelta(days, seconds, minutes=minutes, hours=hours, weeks=weeks)
+        self._do(partial(self._part.travel, seconds=passed.total_seconds()))
 
-    async def atravel(self, **duration: float) -> None:
+    async def atravel(
+        self,
+        *,
+        weeks: float = 0,
+        days: float = 0,
+        hours: float = 0,
+        minutes: float = 0,
+        seconds: float = 0,
+    ) -> None:
         """`travel` for async tests."""
-        await self._ado(partial(self._part.travel, seconds=timedelta(**duration).total_seconds()))
+        passed = timedelta(days, seconds, minutes=minutes, hours=hours, weeks=weeks)
+        await self._ado(partial(self._part.travel, seconds=passed.total_seconds()))
 
     @contextmanager
     def collect(self, kind: type[E]) -> Iterator[list[E]]:
@@ -174,9 +195,9 @@ class Kit(Looking):
         """Give the app a database of the test's own, with real commits, for a block; see `Committed`.
 
         Args:
-            app: The app; not needed where a process has only one.
-            template: The PostgreSQL database to copy, with your own tables, to which nothing is connected;
-                without it a copy has Rota's tables alone.
+            app: The app; not needed if the process has only one.
+            template: The PostgreSQL database to copy, with your own tables; nothing may be connected to it.
+                Without it, the copy has only Rota's tables.
 
         Raises:
             ConfigError: The kit has a transaction in use.

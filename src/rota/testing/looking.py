@@ -5,8 +5,11 @@ from typing import Any
 
 from rota.app.task import Task
 from rota.model.states import State
+from rota.testing.frames import hidden
 from rota.testing.jobs import EnqueuedJob, Pattern, pattern
 from rota.testing.using import Using
+
+__tracebackhide__ = hidden
 
 
 class Looking(Using):
@@ -145,18 +148,22 @@ class Looking(Using):
 def _enqueued(wanted: Pattern, jobs: list[EnqueuedJob], count: int | None) -> EnqueuedJob:
     found = wanted.found_among(jobs)
     if not found or (count is not None and len(found) != count):
-        number = "no job" if not found else f"{len(found)} jobs, not {count},"
-        number = f"{number} of " if count is None or found else f"no job, not {count}, of "
-        message = (
-            f"{number}{wanted}: none such was enqueued"
-            if not found
-            else f"{number}{wanted} were enqueued"
-        )
+        expected = "" if count is None else f", and {count} should be"
+        message = f"{_jobs(len(found))} of {wanted} {_was(len(found))} enqueued{expected}"
         raise AssertionError(f"{message}\n{wanted.nearest_first(jobs)}")
     return found[-1]
 
 
 def _refuted(wanted: Pattern, jobs: list[EnqueuedJob]) -> None:
     if found := wanted.found_among(jobs):
-        message = f"{len(found)} job(s) of {wanted} were enqueued, and none should be"
+        number = len(found)
+        message = f"{_jobs(number)} of {wanted} {_was(number)} enqueued, and none should be"
         raise AssertionError(f"{message}\n{wanted.nearest_first(found)}")
+
+
+def _jobs(number: int) -> str:
+    return f"{number or 'no'} job{'s' if number > 1 else ''}"
+
+
+def _was(number: int) -> str:
+    return "were" if number > 1 else "was"

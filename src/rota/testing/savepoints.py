@@ -11,6 +11,9 @@ from rota.database.callers_transaction import adriver, driver
 from rota.database.recognise import blocking_caller, caller, family
 from rota.errors import ConfigError, RotaError, StoreError
 from rota.store.operation import Operation, Query, Statement
+from rota.testing.frames import hidden
+
+__tracebackhide__ = hidden
 
 T = TypeVar("T")
 

@@ -14,6 +14,9 @@ from rota.testing.attempts import Flow
 from rota.testing.calling import Later, Now, Side, later, now
 from rota.testing.confinement import Confinement
 from rota.testing.drain import Drain
+from rota.testing.frames import hidden
+
+__tracebackhide__ = hidden
 
 
 class Using:
@@ -46,8 +49,8 @@ class Using:
     ) -> Self:
         """Look at the jobs of this connection's or session's transaction from now on.
 
-        Jobs that were enqueued in it before are seen as well. From now on all that the app does with its
-        database happens in it, also without `conn=`, until the kit is closed.
+        Jobs already enqueued in it are seen, too. From now on, everything that the app does with its database
+        happens in this transaction, even without `conn=`, until the kit is closed.
 
         Raises:
             ConfigError: The connection cannot be used; the message says why.
@@ -67,7 +70,9 @@ class Using:
         self._confinement, self._end = confinement, end
         self._now, self._later = Now(confinement), Later(confinement)
         self._drain = Drain(self._app, confinement, self._resources)
-        if not confinement.awaits:
+        if confinement.awaits:
+            confinement.begin = partial(self._ado, self._drain.begin)
+        else:
             try:
                 self._do(self._drain.begin)
             except BaseException:
@@ -76,9 +81,9 @@ class Using:
         return self
 
     def provide(self, **resources: object) -> None:
-        """Give handlers these resources, by their types or their names, as a worker's lifespans would.
+        """Give handlers these resources, by type or by name, as a worker's lifespans would.
 
-        The lifespans themselves are not entered: a test says what a handler gets.
+        The lifespans themselves are not entered.
         """
         for name, value in resources.items():
             self._resources.add(name, value)
@@ -128,8 +133,11 @@ class Using:
         return drive(self._flow(flow, side), now)
 
     async def _ado(self, flow: Any) -> Any:
-        side = self._later
+        side, confinement = self._later, self._confinement
         assert side is not None  # noqa: S101 - there is a drain
+        assert confinement is not None  # noqa: S101 - and so there is this
+        if confinement.awaits:
+            await confinement.begun()
         return await adrive(self._flow(flow, side), later)
 
     def _flow(self, flow: Any, side: Side) -> Flow:

@@ -1,5 +1,6 @@
 """What `manage.py check` says of Rota; `--database default` looks at the tables as well."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -8,7 +9,6 @@ from django.db import Error as DatabaseError
 from django.db import connections, router
 
 from rota.contrib.django.address import address, default_alias
-from rota.contrib.django.database import by_migrating
 from rota.errors import ConfigError, RotaError, SchemaMissing, SchemaOutdated
 from rota.model.durations import seconds
 
@@ -39,13 +39,10 @@ def check_transactions(**kwargs: Any) -> list[CheckMessage]:
 
 
 def check_database(databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """The tables, where the database is to be looked at.
-
-    No errors: `manage.py migrate` asks this, too, before it makes the tables.
-    """
+    """The tables, where the database is to be looked at; not before `manage.py migrate`, which makes them."""
     del kwargs
     alias = default_alias()
-    if alias not in (databases or ()):
+    if alias not in (databases or ()) or sys.argv[1:2] == ["migrate"]:
         return []
     from rota.contrib.django.app import rota
     from rota.database.through_django import django
@@ -54,8 +51,9 @@ def check_database(databases: Sequence[str] | None = None, **kwargs: Any) -> lis
     try:
         migrate.check(rota.database.store, cast("Connection", django(alias)))
     except (SchemaMissing, SchemaOutdated) as error:
+        message, _, _ = str(error).partition("; run ")
         hint = f"Run `manage.py migrate --database {alias}`."
-        return [Warning(f"Rota's tables: {by_migrating(error)}", hint=hint, id="rota.W004")]
+        return [Warning(message, hint=hint, id="rota.W004")]
     except (RotaError, DatabaseError) as error:
         return [Warning(f"Rota's tables: {error}", id="rota.W004")]
     return []

@@ -5,8 +5,10 @@ a worker of this process ran to their end; a job that was cancelled before that 
 """
 
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import close_old_connections
@@ -25,16 +27,19 @@ class Finishing:
 
     Attributes:
         begun: When the runs began that are not settled yet.
+        raised: What those of them have raised that have failed.
     """
 
     def __init__(self, events: Events) -> None:
         self.begun: dict[JobId, datetime] = {}
+        self.raised: dict[JobId, BaseException] = {}
         self._thread: ThreadPoolExecutor | None = None
         events.subscribe(JobSettled, self._settled)
         events.subscribe(WorkerStopped, self._stopped)
 
     def _settled(self, event: JobSettled) -> None:
         began = self.begun.pop(event.job.id, None)
+        raised = self.raised.pop(event.job.id, None)
         if began is None:
             return
         from rota.contrib.django.results import FINISHED
@@ -42,7 +47,7 @@ class Finishing:
         if event.settlement.move in FINISHED:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(1, "rota-django-signals")
-            self._thread.submit(_send, event, began)
+            self._thread.submit(_send, event, began, raised)
 
     def _stopped(self, event: WorkerStopped) -> None:
         """Let the receivers hear of the last tasks before the process ends."""
@@ -52,7 +57,7 @@ class Finishing:
             thread.shutdown()
 
 
-def _send(event: JobSettled, began: datetime) -> None:
+def _send(event: JobSettled, began: datetime, raised: BaseException | None) -> None:
     from rota.contrib.django.app import rota
     from rota.contrib.django.results import finished_result
     from rota.contrib.django.running import djangos
@@ -65,8 +70,20 @@ def _send(event: JobSettled, began: datetime) -> None:
             return
         backend = task.get_backend()
         result = finished_result(backend, task, event.job, event.settlement, began)
-        task_finished.send_robust(type(backend), task_result=result)
+        send = partial(task_finished.send_robust, type(backend), task_result=result)
+        _handling(raised, send)
     except Exception:
         logger.exception("job %d: task_finished could not be sent", event.job.id)
     finally:
         close_old_connections()
+
+
+def _handling(raised: BaseException | None, call: Callable[[], object]) -> None:
+    """Call inside of the `except` of this error: Django's receiver logs the error that is being handled."""
+    if raised is None:
+        call()
+        return
+    try:
+        raise raised  # noqa: TRY301 - its traceback is the handler's
+    except BaseException:  # noqa: BLE001 - whatever the handler has raised
+        call()

@@ -6,7 +6,8 @@ its times and its workers.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -150,19 +151,29 @@ def _handler(task: Task) -> Callable[..., Any]:
         context.log(f"{BEGUN}{worker_id()}")
         return running_result(task.get_backend(), task, context)
 
+    @contextmanager
+    def noted(context: Context) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            task.get_backend().app.finishing.raised[context.job_id] = error
+            raise
+
     def given(result: Any, args: Sequence[Any]) -> Sequence[Any]:
         return (TaskContext(task_result=result), *args) if task.takes_context else args
 
     def call(*args: Any, rota_context: Context, **kwargs: Any) -> Any:
         result = begin(rota_context)
         task_started.send(sender=type(task.get_backend()), task_result=result)
-        return normalize_json(function(*given(result, args), **kwargs))
+        with noted(rota_context):
+            return normalize_json(function(*given(result, args), **kwargs))
 
     async def acall(*args: Any, rota_context: Context, **kwargs: Any) -> Any:
         # It may look at earlier attempts, through Django's connection.
         result = await sync_to_async(begin, thread_sensitive=True)(rota_context)
         await task_started.asend(sender=type(task.get_backend()), task_result=result)
-        return normalize_json(await function(*given(result, args), **kwargs))
+        with noted(rota_context):
+            return normalize_json(await function(*given(result, args), **kwargs))
 
     handler = acall if inspect.iscoroutinefunction(function) else call
     handler.__name__, handler.__qualname__ = function.__name__, function.__qualname__

@@ -190,6 +190,8 @@ class Signals(WorkerTestCase):
             self.drain()
         self.assertIn("state=RUNNING", logged.output[0])
         self.assertTrue(logged.output[-1].startswith("ERROR"))
+        self.assertIn("ValueError: no luck", logged.output[-1])
+        self.assertEqual(rota.finishing.raised, {})
 
 
 class Connections(WorkerTestCase):

@@ -1,0 +1,45 @@
+"""The test kit in the transaction of Django's `TestCase`."""
+
+from django.db import connection, connections, transaction
+from django.test import TestCase
+from shop.models import Order
+
+from rota.contrib.django import rota
+from rota.testing import Kit
+from tests.contrib.django.suite.chores import add, charge, note
+
+
+class Kits(TestCase):
+    """What is enqueued without `conn=` goes where Django's connection goes, which is the test's."""
+
+    def tearDown(self) -> None:
+        rota.close()
+
+    def test_own_task(self) -> None:
+        """A task of Rota's own is seen and run, whichever way the connection is given."""
+        for given in (connection, connections["default"], "default"):
+            with self.subTest(given=type(given).__name__), Kit(given, app=rota) as kit:
+                note.enqueue(1)
+                kit.assert_enqueued(note, number=1)
+                note.using(conn=connection).enqueue(2)
+                note.using(conn="default").enqueue(3)
+                self.assertEqual(kit.drain().completed, 3)
+
+    def test_task_of_django(self) -> None:
+        """So is a task of Django's."""
+        with Kit(connection, app=rota) as kit:
+            with transaction.atomic():
+                Order.objects.create(email="a@example.org", cents=1)
+                result = add.enqueue(1, right=2)
+            kit.assert_enqueued(add.module_path)
+            self.assertEqual(kit.drain().completed, 1)
+            self.assertEqual(add.get_result(result.id).return_value, 3)
+
+    def test_job_transaction(self) -> None:
+        """A handler's block with Django's connection is a savepoint of the test's."""
+        with Kit(connection, app=rota) as kit:
+            charge.enqueue("a@example.org")
+            charge.enqueue("b@example.org", fails=True)
+            runs = kit.drain(raises=False)
+            self.assertEqual((runs.completed, runs.discarded), (1, 1))
+            self.assertEqual([order.email for order in Order.objects.all()], ["a@example.org"])
