@@ -62,6 +62,7 @@ from rota.outcome import Again, Discard, Retry, Snooze
 
 if TYPE_CHECKING:
     from rota.app.changes import Change
+    from rota.model.finished import FinishedJob
     from rota.model.worker_record import HeldJob, WorkerRecord
     from rota.worker import Worker
 
@@ -70,6 +71,7 @@ __version__ = "0.1.0"
 
 LATER = {
     "Change": "rota.app.changes",
+    "FinishedJob": "rota.model.finished",
     "HeldJob": "rota.model.worker_record",
     "Worker": "rota.worker",
     "WorkerRecord": "rota.model.worker_record",
@@ -105,6 +107,7 @@ __all__ = [
     "EnqueueCall",
     "Enqueued",
     "Executor",
+    "FinishedJob",
     "HeldJob",
     "JobExists",
     "JobFailed",

@@ -18,6 +18,7 @@ from rota.app.executor import Executor
 from rota.app.lifespan import Lifespan
 from rota.app.middleware import Middleware, wrapped
 from rota.app.resources import Resources
+from rota.app.successor import check_known, wants_result
 from rota.app.task import Task
 from rota.config import WorkerConfig
 from rota.dispatch import Events
@@ -151,6 +152,8 @@ class Calls:
         if self._on_started:
             self._events.emit(JobStarted(job))
         try:
+            if job.headers is not None:
+                check_known(job, task)
             if self._around:
                 value = await self._call_through(call)
             elif job.timeout is None and task.executor is Executor.LOOP:
@@ -216,7 +219,7 @@ class Calls:
 
         async def call_next() -> Any:
             value = await self._call(call)
-            if task.executor is Executor.PROCESS and task.store_result:
+            if task.executor is Executor.PROCESS and value is not None:
                 return task.result_codec.decode(value)
             return value
 
@@ -287,7 +290,14 @@ class Calls:
 
         try:
             notes = RunNotes(call.job, self._notes)
-            return await self._children.run(call.task, call.job, call.children, start, notes.absorb)
+            return await self._children.run(
+                call.task,
+                call.job,
+                call.children,
+                start,
+                notes.absorb,
+                result=call.task.store_result or wants_result(call.job, call.task),
+            )
         finally:
             if timer is not None:
                 timer.cancel()

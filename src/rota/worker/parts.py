@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from rota.app.app import Rota
 from rota.app.resources import Resources
+from rota.app.successor import of_discarded
 from rota.config import WorkerConfig
 from rota.errors import RotaError
 from rota.events import QueueStrange, WorkerStarted, WorkerStopped, WorkerStopping
@@ -62,6 +64,7 @@ class Parts:
             events,
             session=self._session,
             keep=app.queues.discarded,
+            follow=partial(of_discarded, app.tasks),
             switchboard=board,
         )
         self._claimer = Claimer(

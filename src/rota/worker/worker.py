@@ -9,6 +9,7 @@ from typing import Any
 from rota.app.app import Rota
 from rota.app.executor import Executor
 from rota.app.resources import Resources
+from rota.app.successor import check_declared
 from rota.config import WorkerConfig
 from rota.errors import ConfigError, RotaError
 from rota.worker.drain import left_over
@@ -27,7 +28,7 @@ class Worker:
         config: How it behaves.
 
     Raises:
-        ConfigError: There is nothing that it could run.
+        ConfigError: There is nothing that it could run, or a task declares a successor that is not there.
     """
 
     def __init__(self, app: Rota, config: WorkerConfig | None = None) -> None:
@@ -41,6 +42,8 @@ class Worker:
         for task in app.tasks.values():
             if task.executor is Executor.PROCESS:
                 check_findable(task)
+            if task.chained:
+                check_declared(task)
         self._stop: asyncio.Event | None = None
         self._abort: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
