@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rota import Context, FinishedJob, Rota, State, TaskNotFound
+from rota import Context, FinishedJob, Rota, State, SuccessorNotFound
 from rota.events import JobsEnqueued
 from rota.testing import Kit
 
@@ -111,7 +111,7 @@ def test_a_job_transaction(kit: Kit, app: Rota, given: list[Any]) -> None:
 def test_a_choice_that_is_not_known(kit: Kit, app: Rota, given: list[Any]) -> None:
     """It fails the attempt as in a worker."""
     app.tasks["work"].using(on_success="elsewhere").enqueue(1)
-    with pytest.raises(TaskNotFound, match="its successor 'elsewhere'"):
+    with pytest.raises(SuccessorNotFound, match="its successor 'elsewhere'"):
         kit.drain()
     kit.drain()
     assert given == [(1, given[0][1])]

@@ -303,7 +303,7 @@ def test_unknown_to_this_worker(app: Rota, given: list[Any], *, batch: bool) -> 
         given.extend(numbers)
 
     options: Any = {"batch": 5} if batch else {}
-    work: Any = app.task(name="work", max_attempts=2, retry=AT_ONCE, **options)(
+    work: Any = app.task(name="work", max_attempts=2, retry=AT_ONCE, retry_on=OSError, **options)(
         several if batch else single
     )
     job = work.using(on_success="elsewhere").enqueue(1)
@@ -312,7 +312,7 @@ def test_unknown_to_this_worker(app: Rota, given: list[Any], *, batch: bool) -> 
     assert given == [2]
     assert (job.status, other.status) == (State.DISCARDED, State.COMPLETED)
     errors = job.record().errors
-    assert [error.exception for error in errors] == ["rota.errors.TaskNotFound"] * 2
+    assert [error.exception for error in errors] == ["rota.errors.SuccessorNotFound"] * 2
     assert "successor 'elsewhere' is not registered in this worker; import" in errors[0].message
 
     @app.task(name="elsewhere")

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from rota.app.task import Enqueuing, Task
-from rota.errors import ConfigError, RotaError, TaskNotFound
+from rota.errors import ConfigError, RotaError, SuccessorNotFound
 from rota.model.finished import FinishedJob
 from rota.model.headers import ON_FAILURE, ON_SUCCESS, decoded, encoded, of_users
 from rota.model.job import AttemptError, ClaimedJob, JobRecord, Order
@@ -86,7 +86,7 @@ def check_known(job: ClaimedJob, task: AnyTask) -> None:
     """Check that the successors which were chosen at a job's enqueue are there, before its handler begins.
 
     Raises:
-        TaskNotFound: One is not known here.
+        SuccessorNotFound: One is not known here.
     """
     headers = decoded(job.headers)
     for name in (headers.get(ON_SUCCESS), headers.get(ON_FAILURE)):
@@ -218,7 +218,7 @@ def _found(task: AnyTask, name: str) -> AnyTask:
     found = task.enqueuing.tasks.get(name)
     if found is None:
         message = f"its successor {name!r} is not registered in this worker; import the module that has it there"
-        raise TaskNotFound(message)
+        raise SuccessorNotFound(message)
     return found
 
 

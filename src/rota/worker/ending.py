@@ -6,7 +6,8 @@ from typing import Any
 from rota.app.batch import BatchTask
 from rota.app.successor import followed
 from rota.app.task import Task
-from rota.errors import ArgsError
+from rota.errors import ArgsError, SuccessorNotFound
+from rota.model.chosen import unchosen
 from rota.model.job import ClaimedJob
 from rota.model.settlement import Settlement, completed, decide
 from rota.outcome import Discard, Outcome
@@ -49,6 +50,9 @@ def failed(job: ClaimedJob, task: Task[..., Any, Any], error: BaseException) -> 
         error = _unstorable(error)
     keep = task.keeps[job.queue].discarded
     policy = _never if isinstance(error, Hopeless) else task.retry
+    if isinstance(error, SuccessorNotFound):
+        # Another worker may know it, and the handler was not even called.
+        policy = unchosen(policy)
     settlement = decide(job, error, policy, keep, now=datetime.now(UTC))
     if task.chained or job.headers is not None:
         return followed(settlement, job, task)

@@ -96,8 +96,9 @@ def test_a_successor_of_a_prepared_transaction(db: Database, gid: str) -> None:
     [job] = db.claim(session)
     following = Order(JobSpec("next", wake=True), ["{}"])
     ended = completing(job)._replace(successor=following)
+    sleeper = db.bare(autocommit=True)
+    sleeper.execute("SELECT pg_advisory_lock_shared(7682001, hashtext('default'))")
     raw = db.bare()
-    # The queue is served by the session, so that there is a worker to wake.
     assert db.inside(raw, db.store.settle(session, [ended]), notify=False) == []
     raw.execute(f"PREPARE TRANSACTION '{gid}'".encode())
     assert db.one("SELECT count(*) FROM rota.log WHERE task = 'next'") == 0
