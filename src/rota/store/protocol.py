@@ -32,12 +32,12 @@ from rota.model.queue_settings import QueueSettings
 from rota.model.settlement import Settled, Settlement
 from rota.model.states import State
 from rota.store.connections import Connections
-from rota.store.following import Follow
 from rota.store.operation import Operation
 from rota.store.versions import Versions
 
 if TYPE_CHECKING:
     from rota.store.cron import Cron
+    from rota.store.following import Follow
     from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.supervision import Supervision
     from rota.store.testing import Testing
@@ -303,7 +303,7 @@ class Store(Connections, Versions, Protocol):
         ...
 
     def rescue(
-        self, keep: Mapping[str, float] | None = None, follow: Follow | None = None
+        self, keep: Mapping[str, float] | None = None, follow: "Follow | None" = None
     ) -> Operation[list[Rescue]]:
         """Take the jobs of dead sessions back.
 
