@@ -44,6 +44,7 @@ from rota.errors import (
     SoftTimeout,
     StoreError,
     StoreUnavailable,
+    SuccessorNotFound,
     TaskAlreadyRegistered,
     TaskError,
     TaskNotFound,
@@ -62,6 +63,7 @@ from rota.outcome import Again, Discard, Retry, Snooze
 
 if TYPE_CHECKING:
     from rota.app.changes import Change
+    from rota.model.finished import FinishedJob
     from rota.model.limit_record import LimitRecord
     from rota.model.worker_record import HeldJob, WorkerRecord
     from rota.worker import Worker
@@ -71,6 +73,7 @@ __version__ = "0.1.0"
 
 LATER = {
     "Change": "rota.app.changes",
+    "FinishedJob": "rota.model.finished",
     "HeldJob": "rota.model.worker_record",
     "LimitRecord": "rota.model.limit_record",
     "Worker": "rota.worker",
@@ -107,6 +110,7 @@ __all__ = [
     "EnqueueCall",
     "Enqueued",
     "Executor",
+    "FinishedJob",
     "HeldJob",
     "JobExists",
     "JobFailed",
@@ -137,6 +141,7 @@ __all__ = [
     "State",
     "StoreError",
     "StoreUnavailable",
+    "SuccessorNotFound",
     "Task",
     "TaskAlreadyRegistered",
     "TaskError",

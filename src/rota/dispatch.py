@@ -10,8 +10,8 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
-from rota.events import ENDINGS, Event
-from rota.model.job import ClaimedJob
+from rota.events import ENDINGS, Event, JobsEnqueued
+from rota.model.job import ClaimedJob, Following
 from rota.model.settlement import Settlement
 
 if TYPE_CHECKING:
@@ -83,6 +83,13 @@ class Events:
         kind = ENDINGS[settlement.move]
         if self.wanted(kind):
             self.emit(kind(job, settlement))
+
+    def following(self, came: Sequence[Following]) -> None:
+        """Emit `JobsEnqueued` for successors, if it has subscribers."""
+        if came and self.wanted(JobsEnqueued):
+            for each in came:
+                if each.jobs:
+                    self.emit(JobsEnqueued(*each))
 
     @contextmanager
     def collect(self, kind: type[E]) -> Iterator[list[E]]:

@@ -58,6 +58,10 @@ class TaskNotFound(TaskError, LookupError):
     """No task of that name is registered in this process."""
 
 
+class SuccessorNotFound(TaskNotFound):
+    """The task that was chosen to follow a job is not registered in this worker, so its handler was not called."""
+
+
 class TaskAlreadyRegistered(TaskError):
     """Two functions were registered under one task name."""
 

@@ -69,8 +69,7 @@ def completion(app: Rota, send: Task[..., Any, Any], observer: Observer) -> Comp
     return Completion(
         jobs[0],
         observer.session,
-        send.keeps,
-        send.result_codec,
+        send,
         moving=lambda: nullcontext(forget),
         doubtful=lambda: None,
     )
@@ -150,6 +149,33 @@ async def test_rollback(app: Rota, kind: str, observer: Observer, completion: Co
         await within(app, completion, caller, None)
     assert observer.orders() == [7]
     assert [job.state for job in observer.jobs()] == [State.RUNNING, State.COMPLETED]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("how", ["commit", "rollback"])
+@pytest.mark.parametrize("writes", [True, False])
+async def test_with_a_successor(
+    app: Rota, kind: str, observer: Observer, completion: Completion, how: str, *, writes: bool
+) -> None:
+    """The first job of its queue is there with the completion, or neither is, also where nothing else is written."""
+
+    @app.task(name="next", queue="a new one")
+    def following() -> None: ...
+
+    completion.task.on_success, completion.task.chained = "next", True
+    async with ready(kind, observer.url) as caller:
+        if kind in {"asyncpg", "asyncpg-pool"}:
+            await caller.execute("BEGIN")
+        async with block(app, completion, caller, commit=False):
+            if writes:
+                await caller.execute(OWN_ROW)
+        await end(kind, caller, how)
+    came = {job.task: job.state for job in observer.jobs() if job.task == "next"}
+    assert came == ({"next": State.AVAILABLE} if how == "commit" else {})
+    assert len(observer.jobs()) == (3 if how == "commit" else 2)
+    states = [job.state for job in observer.jobs() if job.task != "next"]
+    done = State.COMPLETED if how == "commit" else State.RUNNING
+    assert states == [State.RUNNING, done]
 
 
 @pytest.mark.asyncio

@@ -8,9 +8,10 @@ import pytest
 
 from rota import Limit, Unique
 from rota.model.job import Keys, Order
+from rota.model.states import Move
 from rota.store.connections import Connection, Waker
 from rota.store.protocol import Store
-from tests.store.factories import enqueue, run_inside, spec_of
+from tests.store.factories import enqueue, run_inside, running, settlement, spec_of
 
 LONG = 60.0
 
@@ -45,6 +46,13 @@ def test_nothing_happens(waker: Waker) -> None:
 def test_woken_by_a_job(store: Store, connection: Connection, waker: Waker) -> None:
     """A job of one's queue ends the sleep."""
     assert woken_by(waker, lambda: enqueue(store, connection))
+
+
+def test_woken_by_a_successor(store: Store, connection: Connection, waker: Waker) -> None:
+    """A job that is enqueued because another one has ended wakes as any other does."""
+    session, [job] = running(store, connection, queue="elsewhere")
+    ended = settlement(job, Move.COMPLETE, successor=Order(spec_of(), ["{}"]))
+    assert woken_by(waker, lambda: connection.run(store.settle(session, [ended])))
 
 
 @pytest.mark.parametrize("count", [1, 300])

@@ -351,8 +351,7 @@ def test_a_job_that_moves_is_not_given_back(postgres_url: str) -> None:
             completion = Completion(
                 one,
                 session.current,
-                app.tasks[one.task].keeps,
-                None,
+                app.tasks[one.task],
                 moving=slowly,
                 doubtful=claimer.doubt,
             )

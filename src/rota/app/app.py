@@ -83,7 +83,12 @@ class Rota(DeclaresTasks):
         self.events = Events()
         Log(self.events)
         self._enqueuer = Enqueuer(
-            self.database, self.queues, self.middleware, self.events, max_args_bytes
+            self.database,
+            self.queues,
+            self.middleware,
+            self.events,
+            max_args_bytes=max_args_bytes,
+            tasks=self.tasks,
         )
         self.cron = Crontab(self._enqueuer, self.tasks)
         APPS.add(self)

@@ -70,6 +70,8 @@ class BatchTask(Task[[E], R, Any], Generic[E, R]):
         retention: float | None,
         store_result: bool,
         soft_timeout: float | None = None,
+        on_success: str | None = None,
+        on_failure: str | None = None,
     ) -> None:
         if executor is Executor.PROCESS:
             message = (
@@ -88,6 +90,8 @@ class BatchTask(Task[[E], R, Any], Generic[E, R]):
             retention=retention,
             store_result=store_result,
             soft_timeout=soft_timeout,
+            on_success=on_success,
+            on_failure=on_failure,
         )
         [self.parameter] = self.codec.names
 

@@ -69,6 +69,8 @@ class DeclaresTasks:
         limit: Limit | None = None,
         fair: str | None = None,
         expires: float | timedelta | None = None,
+        on_success: Task[..., Any, Any] | str | None = None,
+        on_failure: Task[..., Any, Any] | str | None = None,
     ) -> TaskDecorator: ...
     @overload
     def task(
@@ -93,6 +95,8 @@ class DeclaresTasks:
         limit: Limit | None = None,
         fair: str | None = None,
         expires: float | timedelta | None = None,
+        on_success: Task[..., Any, Any] | str | None = None,
+        on_failure: Task[..., Any, Any] | str | None = None,
     ) -> BatchDecorator: ...
 
     def task(
@@ -118,6 +122,8 @@ class DeclaresTasks:
         limit: Limit | None = None,
         fair: str | None = None,
         expires: float | timedelta | None = None,
+        on_success: Task[..., Any, Any] | str | None = None,
+        on_failure: Task[..., Any, Any] | str | None = None,
     ) -> Any:
         """Make a function a task: `@rota.task`, or `@rota.task(...)` with options.
 
@@ -151,6 +157,10 @@ class DeclaresTasks:
             fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared.
             expires: Seconds (or a timedelta) after a job's enqueue, after which no attempt of it begins: it
                 is cancelled instead.
+            on_success: A task, or its name, of which a job is enqueued when a job is completed, in the same
+                transaction.
+            on_failure: That of which one is enqueued when a job is discarded. The task may be declared later,
+                if it is given by name.
 
         Raises:
             ConfigError: An option cannot be used.
@@ -171,6 +181,8 @@ class DeclaresTasks:
         soft = None if soft_timeout is None else seconds(soft_timeout, "soft_timeout")
         keep = None if retention is None else seconds(retention, "retention")
         gathered = batching(batch, within)
+        success = self._successor("on_success", on_success)
+        failure = self._successor("on_failure", on_failure)
         kind = Task if gathered is None else functools.partial(BatchTask, batching=gathered)
 
         def register(function: Callable[..., Any]) -> Task[..., Any, Any]:
@@ -186,8 +198,17 @@ class DeclaresTasks:
                 retention=keep,
                 store_result=store_result,
                 soft_timeout=soft,
+                on_success=success,
+                on_failure=failure,
             )
             self.tasks.register(task)
             return task
 
         return register if function is None else register(function)
+
+    def _successor(self, option: str, given: object) -> str | None:
+        if given is None:
+            return None
+        from rota.app.successor import chosen  # here: few programs have successors
+
+        return check_name(chosen(option, given, self._enqueuer), "task")

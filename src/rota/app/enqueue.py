@@ -10,6 +10,7 @@ from rota.app.arguments import Alike, of_many
 from rota.app.middleware import Middleware
 from rota.app.queues import Queues
 from rota.app.task import EnqueueCall
+from rota.app.tasks import Tasks
 from rota.database.database import Database
 from rota.dispatch import Events
 from rota.errors import ArgsError
@@ -27,9 +28,12 @@ class Enqueuer:
         queues: Queues,
         middleware: Middleware,
         events: Events,
+        *,
         max_args_bytes: int | None,
+        tasks: Tasks,
     ) -> None:
         self.database = database
+        self.tasks = tasks
         self.queues = queues
         self.max_args_bytes = max_args_bytes
         self._middleware = middleware

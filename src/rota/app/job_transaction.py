@@ -11,22 +11,23 @@ is locked for a moment only. The transaction is tagged at the block's begin: whe
 the completion is not written into the next one.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from enum import Enum
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from rota.app.queues import Keeps
-from rota.args import ResultCodec
+from rota.app.successor import successor, wants_result
+from rota.app.task import Task
 from rota.database.callers_transaction import AwaitedJoined, Joined
 from rota.database.database import Database
 from rota.database.transaction_block import TransactionBlock
 from rota.errors import ConfigError, LeaseLost, StoreUnavailable, TransactionEnded
-from rota.model.job import ClaimedJob, LeaseId, SessionId
-from rota.model.settlement import Settlement, completed
+from rota.model.job import ClaimedJob, Following, LeaseId, SessionId
+from rota.model.settlement import Settled, Settlement, completed
 from rota.store.execute import adrive, drive
+from rota.store.operation import Operation, with_apart
 
 T = TypeVar("T")
 
@@ -51,10 +52,10 @@ class Completion:
 
     Attributes:
         job: The job, with the lease that it has now.
-        keeps: How long the task's jobs stay.
-        codec: What writes the job's result, if the task keeps results.
+        task: Its task.
         stage: How far the run has come.
         settlement: What was written, once that is known.
+        following: The successors that were enqueued with it.
         failed_late: Whether the handler failed after that, which is logged.
     """
 
@@ -62,18 +63,17 @@ class Completion:
         self,
         job: ClaimedJob,
         session: SessionId,
-        keeps: Keeps,
-        codec: ResultCodec | None,
+        task: Task[..., Any, Any],
         *,
         moving: Callable[[], AbstractContextManager[Callable[[LeaseId, LeaseId], None]]],
         doubtful: Callable[[], None],
     ) -> None:
         self.job = job
         self.session = session
-        self.keeps = keeps
-        self.codec = codec
+        self.task = task
         self.stage = Stage.NONE
         self.settlement: Settlement | None = None
+        self.following: Sequence[Following] = ()
         self.failed_late = False
         self._moving = moving
         self._doubtful = doubtful
@@ -116,6 +116,30 @@ class Completion:
                 self.job = job._replace(lease=lease)
         self.require(held=lease is not None)
 
+    def settle(self, result: str | None, value: object) -> Settlement:
+        """The settlement that completes the job with this result (JSON), and its successor.
+
+        Raises:
+            RotaError: The successor cannot be enqueued.
+        """
+        job, task = self.job, self.task
+        settlement = completed(job, task.keeps[job.queue].completed, result)
+        if task.chained or job.headers is not None:
+            follower = successor(settlement, job, task, value)
+            settlement = settlement._replace(successor=follower)
+        self.settlement = settlement
+        self.stage = Stage.SETTLED
+        return settlement
+
+    def settled(self, answer: Settled) -> None:
+        """Take the store's answer.
+
+        Raises:
+            LeaseLost: The job is not held by this worker any more.
+        """
+        self.require(held=not answer)
+        self.following = answer.following
+
     def require(self, *, held: bool) -> None:
         """Refuse to go on where the fence has refused.
 
@@ -149,6 +173,7 @@ class JobTransaction(TransactionBlock):
         self._commit = commit
         self._before: int | None = None
         self._result: str | None = None
+        self._value: object = None
         self._joined: Joined | None = None
         self._awaited: AwaitedJoined | None = None
 
@@ -178,17 +203,18 @@ class JobTransaction(TransactionBlock):
         """Store this as the job's result, with the completion: what is returned later comes late.
 
         Raises:
-            ConfigError: The task was not declared with `store_result=True`.
+            ConfigError: The task was not declared with `store_result=True`, and no successor takes a result.
             ArgsError: It cannot be stored, or does not fit the task's annotation.
         """
         if self._completion is None:
             return
-        codec = self._completion.codec
-        if codec is None:
-            task = self._completion.job.task
-            message = f"task {task!r} keeps no results; declare it with store_result=True"
+        job, task = self._completion.job, self._completion.task
+        if task.store_result:
+            self._result = task.result_codec.encode(value)
+        elif not wants_result(job, task):
+            message = f"task {task.name!r} keeps no results; declare it with store_result=True"
             raise ConfigError(message)
-        self._result = codec.encode(value)
+        self._value = value
 
     # The block -------------------------------------------------------------------------------
 
@@ -257,15 +283,8 @@ class JobTransaction(TransactionBlock):
             return
         try:
             if completion is not None:
-                completion.settlement = completed(
-                    completion.job, completion.keeps[completion.job.queue].completed, self._result
-                )
-                completion.stage = Stage.SETTLED
-                settle = self._database.store.settle_tagged(
-                    completion.session, completion.settlement, self._before
-                )
-                held = yield partial(joined.run, settle)
-                completion.require(held=held)
+                settle = self._settling(completion)
+                completion.settled((yield partial(joined.run, settle)))
             if self._commit:
                 yield joined.commit
         except BaseException as failure:
@@ -276,6 +295,15 @@ class JobTransaction(TransactionBlock):
             raise
         if completion is not None and self._commit:
             completion.stage = Stage.COMPLETED
+
+    def _settling(self, completion: Completion) -> Operation[Settled]:
+        settlement = completion.settle(self._result, self._value)
+        store = self._database.store
+        settle = store.settle_tagged(completion.session, settlement, self._before)
+        if settlement.successor is None:
+            return settle
+        # A lane is made for the first job of a queue, which is over in a moment.
+        return with_apart(settle, self._database.apart)
 
 
 def without_job(database: Database) -> Transact:

@@ -105,6 +105,11 @@ class Enqueuing(Protocol):
         ...
 
     @property
+    def tasks(self) -> "Mapping[str, Task[..., Any, Any]]":
+        """The tasks of the app, by name."""
+        ...
+
+    @property
     def max_args_bytes(self) -> int | None:
         """The largest args a job may have, as JSON."""
         ...
@@ -133,6 +138,8 @@ class Task(Generic[P, R, T]):
         retention: float | None,
         store_result: bool,
         soft_timeout: float | None = None,
+        on_success: str | None = None,
+        on_failure: str | None = None,
     ) -> None:
         self.enqueuing = enqueuing
         self.function = function
@@ -152,6 +159,9 @@ class Task(Generic[P, R, T]):
         # What is not stored may be of any type.
         self.result_codec = ResultCodec(self._result_annotation() if store_result else Any, name)
         self.store_result = store_result
+        self.on_success = on_success
+        self.on_failure = on_failure
+        self.chained = on_success is not None or on_failure is not None
         self.soft_timeout = checked(
             soft_timeout, self.spec.timeout, name, told=self.codec.context_parameter is not None
         )
@@ -217,6 +227,8 @@ class Task(Generic[P, R, T]):
         fair: str | None = None,
         headers: Mapping[str, str] | None = None,
         expires: float | timedelta | datetime | None = None,
+        on_success: "Task[..., Any, Any] | str | None" = None,
+        on_failure: "Task[..., Any, Any] | str | None" = None,
         conn: object = NOT_GIVEN,
         **unknown: object,
     ) -> Self:
@@ -238,6 +250,9 @@ class Task(Generic[P, R, T]):
             headers: Names and texts that travel with the job, to `Context.headers`; 4 kB at the most.
             expires: Seconds or a timedelta after the enqueue, or an aware datetime, after which no attempt
                 begins: the job is cancelled instead.
+            on_success: A task, or its name, of which a job is enqueued when this one is completed; it comes
+                before what the task declares.
+            on_failure: That of which one is enqueued when this one is discarded.
             conn: The caller's connection or session; `using(conn=c).enqueue(…)` is
                 `enqueue(…, conn=c)` in a form that type checkers can follow. Not `None`.
             unknown: Anything else is refused.
@@ -258,6 +273,8 @@ class Task(Generic[P, R, T]):
             "fair": fair,
             "headers": headers,
             "expires": expires,
+            "on_success": self._successor("on_success", on_success),
+            "on_failure": self._successor("on_failure", on_failure),
         }
         changes = {key: value for key, value in named.items() if value is not None} | unknown
         self._check_changes(changes)
@@ -325,6 +342,13 @@ class Task(Generic[P, R, T]):
         placing = Placing.CREATED if stored.placings is None else stored.placings[0]
         home = self.enqueuing
         return JobHandle(home.database, home.queues, job, self.result_codec, placing)
+
+    def _successor(self, option: str, given: object) -> str | None:
+        if given is None:
+            return None
+        from rota.app.successor import chosen  # here: few programs have successors
+
+        return chosen(option, given, self.enqueuing)
 
     def _check_changes(self, changes: Mapping[str, object]) -> None:
         """Refuse options that one job of this kind of task cannot have."""

@@ -144,6 +144,20 @@ class ArgsCodec:
         return self._extra is not None
 
     @property
+    def required(self) -> tuple[str, ...]:
+        """The parameters that every job must have an arg for."""
+        return self._required
+
+    @property
+    def positional(self) -> tuple[str, ...]:
+        """The parameters that can be given by position."""
+        return self._positional
+
+    def annotation(self, name: str) -> object:
+        """How a parameter is annotated."""
+        return self._shapes[name].annotation
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The parameters that are args, in the order of declaration."""
         return self._names

@@ -42,6 +42,10 @@ class Confined(Protocol):
         """`joined` for async code."""
         ...
 
+    def apart(self, operation: Operation[T]) -> T:
+        """Run an operation on a connection of Rota's own, which commits."""
+        ...
+
     async def aside(self, call: Callable[[], T]) -> T:
         """Make a blocking call that uses the database."""
         ...

@@ -214,6 +214,12 @@ class Database:
 
         return await ajoin(conn, self.check, commit=commit)
 
+    def apart(self, operation: Operation[T]) -> T:
+        """Run an operation outside of any caller's transaction."""
+        if self._confined is not None:
+            return self._confined.apart(operation)
+        return self.store.run(operation)
+
     async def aside(self, call: Callable[[], T]) -> T:
         """Make a blocking call that uses this database, to its end, without blocking the event loop."""
         if self._confined is not None:

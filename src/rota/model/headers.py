@@ -20,6 +20,12 @@ OWN = "rota."
 EXPIRES = "rota.expires"
 """Up to when a job may begin, as a moment in UTC."""
 
+ON_SUCCESS = "rota.on_success"
+"""The name of the task that follows when the job is completed."""
+
+ON_FAILURE = "rota.on_failure"
+"""The name of the task that follows when the job is discarded."""
+
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, str]).decode
 

@@ -113,6 +113,14 @@ class Order(NamedTuple):
         return self.spec.unique, self.keys.unique
 
 
+class Following(NamedTuple):
+    """Successors that were enqueued together: their task, their queue, and the ids of those that are new."""
+
+    task: str
+    queue: str
+    jobs: tuple[JobId, ...]
+
+
 class ClaimedJob(NamedTuple):
     """One job in the hands of a worker. `attempt` counts from 1 and includes this run.
 
@@ -305,6 +313,7 @@ class Rescue:
     """What a rescue took back from one dead session.
 
     `blamed` is the job that ran alone when its worker died: its attempt is spent, and no other.
+    `following` are the successors of those that were discarded.
     """
 
     session: SessionId
@@ -312,6 +321,7 @@ class Rescue:
     available: tuple[JobId, ...]
     discarded: tuple[JobId, ...]
     blamed: JobId | None = None
+    following: tuple[Following, ...] = ()
 
 
 class Look(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Self
 from rota.errors import ConfigError
 from rota.model.backoff import check_attempts
 from rota.model.durations import moment, seconds
-from rota.model.headers import check_expires, check_headers, encoded
+from rota.model.headers import ON_FAILURE, ON_SUCCESS, check_expires, check_headers, encoded
 from rota.model.job import JobSpec
 from rota.model.limit import Limit
 from rota.model.unique import Unique
@@ -39,6 +39,8 @@ class JobOptions:
         headers: Names and texts that travel with it, such as a trace; 4 kB at the most.
         expires: Seconds (or a timedelta) after its enqueue, or an aware datetime, after which no attempt of it
             begins: it is cancelled instead.
+        on_success: The name of the task of which a job is enqueued when this one is completed.
+        on_failure: The name of that which follows when it is discarded.
 
     Raises:
         ConfigError: A value is outside its range, or both `delay` and `at` are given.
@@ -56,6 +58,8 @@ class JobOptions:
     fair: str | None = None
     headers: Mapping[str, str] | None = None
     expires: float | timedelta | datetime | None = None
+    on_success: str | None = None
+    on_failure: str | None = None
 
     def __post_init__(self) -> None:
         check_name(self.queue, "queue")
@@ -66,6 +70,9 @@ class JobOptions:
         if self.timeout is not None and seconds(self.timeout, "timeout") == 0:
             message = "timeout: more than 0 seconds are needed; leave it out for no limit"
             raise ConfigError(message)
+        for name in (self.on_success, self.on_failure):
+            if name is not None:
+                check_name(name, "task")
         for name, check in (("headers", check_headers), ("expires", check_expires)):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, check(getattr(self, name)))
@@ -129,9 +136,17 @@ class JobOptions:
             wake=bool(self.wake),
             unique=self.unique if isinstance(self.unique, Unique) else None,
             limit=self.limit,
-            headers=encoded(self.headers),
+            headers=encoded(self._all_headers),
             expires=self.expires,  # type: ignore[arg-type]  # __post_init__ has made it one of these
         )
+
+    @property
+    def _all_headers(self) -> Mapping[str, str] | None:
+        """The headers of the caller's, and Rota's own for what has no column."""
+        if self.on_success is None and self.on_failure is None:
+            return self.headers
+        own = {ON_SUCCESS: self.on_success, ON_FAILURE: self.on_failure}
+        return {**(self.headers or {}), **{name: task for name, task in own.items() if task}}
 
     @property
     def keyed(self) -> bool:

@@ -4,6 +4,7 @@
 write the `Settlement` that comes out, and only if the lease it names is still held.
 """
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from traceback import format_exception
 from types import TracebackType
@@ -14,7 +15,7 @@ import msgspec
 from rota.errors import RotaError
 from rota.model.backoff import Backoff, RetryPolicy
 from rota.model.durations import seconds
-from rota.model.job import ClaimedJob, JobId, LeaseId
+from rota.model.job import ClaimedJob, Following, JobId, LeaseId, Order
 from rota.model.states import Move
 from rota.outcome import Again, Discard, Retry, Snooze
 
@@ -30,6 +31,7 @@ class Settlement(NamedTuple):
     is deleted or retried, and others leave no row. `result` and `error` are JSON text.
     `unique_key` is the job's; `at` is when it comes round again, else after `delay`. `unknown`: the job
     is released since the worker does not know its task; from then on it is for those alone that do.
+    `successor` is enqueued in the same transaction, if the settlement is written.
     """
 
     job: JobId
@@ -42,6 +44,15 @@ class Settlement(NamedTuple):
     unique_key: str | None = None
     at: datetime | None = None
     unknown: bool = False
+    successor: Order | None = None
+
+
+class Settled(list[JobId]):
+    """The ids of a batch that were refused; and the successors that were enqueued with the others."""
+
+    def __init__(self, refused: Iterable[JobId] = (), following: Sequence[Following] = ()) -> None:
+        super().__init__(refused)
+        self.following = tuple(following)
 
 
 class RemoteError(Exception):

@@ -146,6 +146,30 @@ Request = Query | Copy | Apart[Any] | Where
 Steps = Generator[Request, Rows, T]
 
 
+def with_apart(operation: "Operation[T]", run: "Callable[[Operation[Any]], Any]") -> "Operation[T]":
+    """The same operation for a connection that can do nothing apart: `run` does it, and blocks."""
+    return Stepped(operation.name, _with_apart(operation, run), operation.begin, operation.then)
+
+
+def _with_apart(operation: "Operation[T]", run: "Callable[[Operation[Any]], Any]") -> Steps[T]:
+    steps = operation.steps
+    try:
+        request = next(steps)
+        while True:
+            try:
+                if isinstance(request, Apart):
+                    given: Rows = [(run(request.operation),)]
+                else:
+                    given = yield request
+            except BaseException as error:  # noqa: BLE001 - the steps decide what it means
+                request = steps.throw(error)
+            else:
+                request = steps.send(given)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
 def surroundings() -> Steps[Surroundings]:
     """Where the statements of the operation run that this is a step of."""
     [row] = yield Where()

@@ -29,7 +29,7 @@ from rota.model.job import (
 )
 from rota.model.notes import Note, ToldNote
 from rota.model.queue_settings import QueueSettings
-from rota.model.settlement import Settlement
+from rota.model.settlement import Settled, Settlement
 from rota.model.states import State
 from rota.store.connections import Connections
 from rota.store.operation import Operation
@@ -38,6 +38,7 @@ from rota.store.versions import Versions
 if TYPE_CHECKING:
     from rota.model.limit_record import LimitRecord
     from rota.store.cron import Cron
+    from rota.store.following import Follow
     from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.supervision import Supervision
     from rota.store.testing import Testing
@@ -244,12 +245,11 @@ class Store(Connections, Versions, Protocol):
         """
         ...
 
-    def settle(
-        self, session: SessionId, settlements: Sequence[Settlement]
-    ) -> Operation[list[JobId]]:
+    def settle(self, session: SessionId, settlements: Sequence[Settlement]) -> Operation[Settled]:
         """Write settlements of jobs that the session still holds under the lease they name.
 
-        Returns the ids it refused: their lease is gone, and nothing was written for them.
+        The successors of those are enqueued in the same transaction. Returns the ids it refused: their lease
+        is gone, and nothing was written for them.
         """
         ...
 
@@ -285,8 +285,8 @@ class Store(Connections, Versions, Protocol):
 
     def settle_tagged(
         self, session: SessionId, settlement: Settlement, before: int | None
-    ) -> Operation[bool]:
-        """Settle a job in the caller's transaction that was tagged; false where its lease is gone.
+    ) -> Operation[Settled]:
+        """`settle` for one job, in the caller's transaction that was tagged.
 
         `before` is what `tag` gave; `None` for a transaction of Rota's own.
 
@@ -295,11 +295,8 @@ class Store(Connections, Versions, Protocol):
         """
         ...
 
-    def settle_free(self, session: SessionId, settlement: Settlement) -> Operation[bool | None]:
-        """Settle a job that was singled out, unless another transaction has its lease locked.
-
-        Returns whether it was settled: false where the lease is gone, `None` where it is locked.
-        """
+    def settle_free(self, session: SessionId, settlement: Settlement) -> Operation[Settled | None]:
+        """`settle` for a job that was singled out, unless another transaction has its lease locked: `None`."""
         ...
 
     def due(self) -> Operation[float | None]:
@@ -310,12 +307,15 @@ class Store(Connections, Versions, Protocol):
         """Make due jobs available, in the order of their time."""
         ...
 
-    def rescue(self, keep: Mapping[str, float] | None = None) -> Operation[list[Rescue]]:
+    def rescue(
+        self, keep: Mapping[str, float] | None = None, follow: "Follow | None" = None
+    ) -> Operation[list[Rescue]]:
         """Take the jobs of dead sessions back.
 
         The attempt of a job that was alone is spent, and it is discarded if that was its last one.
         Several jobs come back unspent, as suspects (`rota.model.suspects`). Those with a request to
-        cancel are cancelled. `keep` says for single queues how many seconds discarded jobs stay.
+        cancel are cancelled. `keep` says for single queues how many seconds discarded jobs stay. The
+        successors that `follow` gives for discarded ones are enqueued in the same transaction.
         """
         ...
 

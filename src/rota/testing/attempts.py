@@ -17,11 +17,12 @@ from rota.app.context import BatchContext, Context
 from rota.app.executor import Executor
 from rota.app.job_transaction import Completion, JobTransaction
 from rota.app.resources import Resources
+from rota.app.successor import check_known
 from rota.app.task import Task
 from rota.errors import ConfigError, TaskNotFound
 from rota.events import JobExpired, JobStarted
 from rota.model.headers import expired
-from rota.model.job import ClaimedJob, LeaseId, SessionId
+from rota.model.job import ClaimedJob, Following, LeaseId, SessionId
 from rota.model.notes import Notes
 from rota.model.settlement import cancelled, released
 from rota.model.states import Move
@@ -69,10 +70,13 @@ class Attempts:
             ended = yield from self._attempt(side, session, jobs)
         runs = []
         for one in ended:
+            came = one.following
             if not one.settled:
-                yield partial(side.run, self._store.settle(session, [one.settlement]))
+                settling = self._store.settle(session, [one.settlement])
+                came = (yield partial(side.run, settling)).following
             self._app.events.settled(one.job, one.settlement)
-            runs.append(self._run(one))
+            self._app.events.following(came)
+            runs.append(self._run(one, came))
         return runs
 
     def _lose(self, side: Side, session: SessionId, ended: Sequence[Ended]) -> Flow:
@@ -148,7 +152,7 @@ class Attempts:
             for job in jobs:
                 self._app.events.emit(JobStarted(job))
 
-    def _run(self, ended: Ended) -> Run:
+    def _run(self, ended: Ended, came: Sequence[Following]) -> Run:
         job, settlement = ended.job, ended.settlement
         task = self._app.tasks[job.task]
         result = ended.value
@@ -159,6 +163,7 @@ class Attempts:
         return Run(
             job.id, job.task, read_args(job.task, job.args, self._app.tasks), job.attempt,
             settlement.move, result, ended.error, settlement.delay,
+            tuple(successor for each in came for successor in each.jobs),
         )  # fmt: skip
 
 
@@ -223,7 +228,16 @@ class _Call:
         if completion is not None:
             job = completion.job
             if completion.over and completion.settlement is not None:
-                return [Ended(job, completion.settlement, value, error, settled=True)]
+                return [
+                    Ended(
+                        job,
+                        completion.settlement,
+                        value,
+                        error,
+                        settled=True,
+                        following=completion.following,
+                    )
+                ]
         return [self._end(job, value, error)]
 
     def _part(self, job: ClaimedJob, part: object) -> Ended:
@@ -244,6 +258,8 @@ class _Call:
         if self._batch is not None:
             return self._batch.arguments()
         codec = self._task.codec
+        if self._jobs[0].headers is not None:
+            check_known(self._jobs[0], self._task)
         args, kwargs = codec.decode(self._jobs[0].args)
         if codec.context_parameter is not None:
             kwargs[codec.context_parameter] = self._context
@@ -252,10 +268,8 @@ class _Call:
 
     def _transact(self, job: ClaimedJob, conn: object, commit: bool) -> JobTransaction:  # noqa: FBT001
         if self._completion is None:
-            task = self._task
-            codec = task.result_codec if task.store_result else None
             self._completion = Completion(
-                job, self._session, task.keeps, codec, moving=_moving, doubtful=lambda: None
+                job, self._session, self._task, moving=_moving, doubtful=lambda: None
             )
         return JobTransaction(self._app.database, self._completion, conn, commit=commit)
 

@@ -231,6 +231,8 @@ class Drain:
             came = yield from self._attempt(side, claimed, crash=part.crash)
             resting.update(run.job for run in came if run.move in {Move.SNOOZE, Move.AGAIN})
             runs += came
+            if jobs is not None and part.recursive:
+                jobs = jobs.union(*(run.successors for run in came))
             _raise(came, raises=part.raises)
             if not (yield partial(side.run, self._testing.waiting(wanted, due=now))):
                 return runs

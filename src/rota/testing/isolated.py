@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from rota.model.enqueued import Enqueued
-from rota.model.job import JobFilter, JobId, JobRecord, Order
+from rota.model.job import JobFilter, JobId, JobRecord, Order, SessionId
+from rota.model.settlement import Settled, Settlement
 from rota.model.states import State
 from rota.store.operation import Operation, Stepped, Steps
 from rota.store.protocol import Store
@@ -37,13 +38,21 @@ class IsolatedStore:
     def enqueue(self, order: Order) -> Operation[Enqueued]:
         """Store the jobs of an order. No worker can see them, so none is woken."""
         self.limited = self.limited or order.spec.limit is not None
-        keys = order.keys
-        if keys is not None and keys.unique is not None:
-            keys = keys._replace(unique=[self._prefix + key for key in keys.unique])
-        operation = self._store.enqueue(Order(replace(order.spec, wake=False), order.args, keys))
+        operation = self._store.enqueue(self._own(order))
         return Stepped(
             operation.name, self._noted(operation, order), operation.begin, operation.then
         )
+
+    def settle(self, session: SessionId, settlements: Sequence[Settlement]) -> Operation[Settled]:
+        """Write settlements, and enqueue successors."""
+        written = [self._followed(settlement) for settlement in settlements]
+        return self._store.settle(session, written)
+
+    def settle_tagged(
+        self, session: SessionId, settlement: Settlement, before: int | None
+    ) -> Operation[Settled]:
+        """`settle` for a job that its handler's transaction completes."""
+        return self._store.settle_tagged(session, self._followed(settlement), before)
 
     def get(self, jobs: list[JobId]) -> Operation[list[JobRecord]]:
         """The jobs with these ids."""
@@ -64,6 +73,19 @@ class IsolatedStore:
     def delete(self, jobs: Sequence[JobId]) -> Operation[list[JobId]]:
         """Remove jobs; no other test waits."""
         return self._store.testing.unlocked(self._store.delete(jobs))
+
+    def _own(self, order: Order) -> Order:
+        """An order with keys of the test's own."""
+        keys = order.keys
+        if keys is not None and keys.unique is not None:
+            keys = keys._replace(unique=[self._prefix + key for key in keys.unique])
+        return Order(replace(order.spec, wake=False), order.args, keys)
+
+    def _followed(self, settlement: Settlement) -> Settlement:
+        if settlement.successor is None:
+            return settlement
+        self.limited = self.limited or settlement.successor.spec.limit is not None
+        return settlement._replace(successor=self._own(settlement.successor))
 
     def _noted(self, operation: Operation[Enqueued], order: Order) -> Steps[Enqueued]:
         stored = yield from operation.steps

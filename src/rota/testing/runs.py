@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from rota.model.job import ClaimedJob, JobId
+from rota.model.job import ClaimedJob, Following, JobId
 from rota.model.settlement import Settlement
 from rota.model.states import Move
 
@@ -22,6 +22,7 @@ class Run:
         result: What the handler returned; of a task with `store_result` as it was stored and read again.
         error: What the handler raised, an outcome such as `Snooze` too.
         delay: Seconds until the job runs again, if it does.
+        successors: The ids of the jobs that were enqueued because it has ended.
     """
 
     job: JobId
@@ -32,6 +33,7 @@ class Run:
     result: Any = None
     error: BaseException | None = None
     delay: float = 0.0
+    successors: tuple[JobId, ...] = ()
 
     @property
     def completed(self) -> bool:
@@ -109,3 +111,4 @@ class Ended:
     value: Any = None
     error: BaseException | None = None
     settled: bool = False
+    following: Sequence[Following] = ()

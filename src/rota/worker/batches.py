@@ -16,7 +16,8 @@ from typing import Any, Final, NoReturn
 from rota.app.batch import BatchTask
 from rota.app.context import BatchContext, Context
 from rota.app.resources import Resources
-from rota.errors import ArgsError, ConfigError
+from rota.app.successor import check_known
+from rota.errors import ArgsError, ConfigError, SuccessorNotFound
 from rota.model.job import ClaimedJob, JobId
 from rota.model.notes import Notes
 from rota.worker.switchboard import Switchboard
@@ -37,7 +38,7 @@ class Batch:
         """Runs while the batch is gathered; afterwards it may still take jobs in."""
         self.elements: list[object] = []
         self.context = BatchContext(task.name, None, ())
-        self._faults: dict[JobId, ArgsError] = {}
+        self._faults: dict[JobId, ArgsError | SuccessorNotFound] = {}
         self._resources = Resources()
 
     @property
@@ -63,8 +64,10 @@ class Batch:
         self._resources = resources
         for job in self.jobs:
             try:
+                if job.headers is not None:
+                    check_known(job, self.task)
                 [element], _ = self.task.codec.decode(job.args)
-            except ArgsError as error:
+            except (ArgsError, SuccessorNotFound) as error:
                 self._faults[job.id] = error
             else:
                 self.elements.append(element)

@@ -16,6 +16,7 @@ from typing import Any
 from rota.app.context import BatchContext, Context
 from rota.app.executor import Executor
 from rota.app.middleware import wrapped
+from rota.app.successor import check_known, wants_result
 from rota.app.task import Task
 from rota.config import WorkerConfig
 from rota.dispatch import Events
@@ -150,6 +151,8 @@ class Calls:
         if self._on_started:
             self._events.emit(JobStarted(job))
         try:
+            if job.headers is not None:
+                check_known(job, task)
             if home.around:
                 value = await self._call_through(call)
             elif job.timeout is None and task.executor is Executor.LOOP:
@@ -218,7 +221,7 @@ class Calls:
 
         async def call_next() -> Any:
             value = await self._call(call)
-            if task.executor is Executor.PROCESS and task.store_result:
+            if task.executor is Executor.PROCESS and value is not None:
                 return task.result_codec.decode(value)
             return value
 
@@ -289,7 +292,14 @@ class Calls:
 
         try:
             notes = RunNotes(call.job, self._notes)
-            return await self._children.run(call.task, call.job, call.children, start, notes.absorb)
+            return await self._children.run(
+                call.task,
+                call.job,
+                call.children,
+                start,
+                notes.absorb,
+                result=call.task.store_result or wants_result(call.job, call.task),
+            )
         finally:
             if timer is not None:
                 timer.cancel()

@@ -4,8 +4,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rota.app.batch import BatchTask
+from rota.app.successor import followed
 from rota.app.task import Task
-from rota.errors import ArgsError
+from rota.errors import ArgsError, SuccessorNotFound
+from rota.model.chosen import unchosen
 from rota.model.job import ClaimedJob
 from rota.model.settlement import Settlement, completed, decide
 from rota.outcome import Discard, Outcome
@@ -16,8 +18,18 @@ def returned(
     job: ClaimedJob, task: Task[..., Any, Any], value: Any, *, encoded: bool
 ) -> Settlement:
     """The handler returned; `encoded` says that a result is JSON text already."""
+    alone = job.headers is None and not task.chained
+    if alone and value is None and (not task.store_result or isinstance(task, BatchTask)):
+        return completed(job, task.keeps[job.queue].completed)
+    settlement = _returned(job, task, value, encoded=encoded)
+    return settlement if alone else followed(settlement, job, task, value, encoded=encoded)
+
+
+def _returned(
+    job: ClaimedJob, task: Task[..., Any, Any], value: Any, *, encoded: bool
+) -> Settlement:
     keep = task.keeps[job.queue]
-    if value is None and (not task.store_result or isinstance(task, BatchTask)):
+    if value is None and isinstance(task, BatchTask):
         return completed(job, keep.completed)
     if isinstance(value, Outcome):
         return decide(job, value, task.retry, keep.discarded, now=datetime.now(UTC))
@@ -38,7 +50,13 @@ def failed(job: ClaimedJob, task: Task[..., Any, Any], error: BaseException) -> 
         error = _unstorable(error)
     keep = task.keeps[job.queue].discarded
     policy = _never if isinstance(error, Hopeless) else task.retry
-    return decide(job, error, policy, keep, now=datetime.now(UTC))
+    if isinstance(error, SuccessorNotFound):
+        # Another worker may know it, and the handler was not even called.
+        policy = unchosen(policy)
+    settlement = decide(job, error, policy, keep, now=datetime.now(UTC))
+    if task.chained or job.headers is not None:
+        return followed(settlement, job, task)
+    return settlement
 
 
 def too_long(job: ClaimedJob) -> TimeoutError:

@@ -101,13 +101,14 @@ class InDoubt:
             self._waiting.remove(waiting)
             self._switchboard.settled()
             self._leases.settled(otherwise.lease)
-            if settled:
+            self._events.following(settled.following)
+            if not settled:
                 logger.warning(
                     "job %d (%s): the transaction that was to complete it was rolled back",
                     job.id,
                     job.task,
                 )
-            written = otherwise if settled else completion.settlement
+            written = completion.settlement if settled else otherwise
             if written is not None:
                 self._events.settled(job, written)
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rota.app.job_transaction import Completion, JobTransaction, Stage
+from rota.app.successor import followed
 from rota.app.task import Task
 from rota.errors import LeaseLost
 from rota.model.chosen import unchosen
@@ -57,8 +58,7 @@ class JobTransactions:
             completion = self.completions[job.id, job.lease] = Completion(
                 job,
                 session,
-                task.keeps,
-                task.result_codec if task.store_result else None,
+                task,
                 moving=self._leases.moving,
                 doubtful=self._switchboard.doubt,
             )
@@ -97,10 +97,13 @@ class JobTransactions:
             self._switchboard.settled()
             self._leases.settled(lease)
             self._apps.events.settled(job, completion.settlement)
+            self._apps.events.following(completion.following)
             return None
         if settlement is None or settlement.move is Move.COMPLETE:
             lost = RolledBack("the transaction that was to complete the job was rolled back")
             settlement = decide(job, lost, unchosen(task.retry), now=datetime.now(UTC))
+            if task.chained or job.headers is not None:
+                settlement = followed(settlement, job, task)
         self._switchboard.leave_in_doubt(job, completion, settlement._replace(lease=lease))
         return None
 

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
+from rota.app.successor import of_discarded
 from rota.config import WorkerConfig
 from rota.errors import RotaError
 from rota.events import QueueStrange, WorkerStarted, WorkerStopped, WorkerStopping
@@ -65,6 +67,7 @@ class Parts:
             events,
             session=self._session,
             keep=apps.discarded,
+            follow=partial(of_discarded, apps.tasks),
             switchboard=board,
         )
         self._claimer = Claimer(

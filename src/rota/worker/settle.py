@@ -139,7 +139,7 @@ class Settler:
         began = time.monotonic()
         self._note_writer.before(self._connection, settlements)
         try:
-            refused = self._connection.run(self._store.settle(session, settlements))
+            settled = self._connection.run(self._store.settle(session, settlements))
         except StoreUnavailable:
             self._uncertain = True
             raise
@@ -147,11 +147,12 @@ class Settler:
         self._switchboard.settled()
         for settlement in settlements:
             self._leases.settled(settlement.lease)
-        if refused:
-            self._report(refused)
+        if settled:
+            self._report(settled)
         self._uncertain = False
+        self._events.following(settled.following)
         if self._events.wanted(SettlementsWritten):
-            written = len(settlements) - len(refused)
+            written = len(settlements) - len(settled)
             self._events.emit(SettlementsWritten(written, time.monotonic() - began))
 
     def _report(self, refused: list[JobId]) -> None:

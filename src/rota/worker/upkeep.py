@@ -15,6 +15,7 @@ from rota.config import WorkerConfig
 from rota.dispatch import Events
 from rota.events import JobsStaged, SessionRescued, Tidied
 from rota.model.job import Look
+from rota.store.following import Follow
 from rota.store.protocol import Store
 from rota.worker.cron import CronWatch
 from rota.worker.loop import Repeating, finish, repeat
@@ -49,7 +50,8 @@ TIDY_ANYWAY = 60.0
 class Upkeep:
     """A thread that stages, rescues, counts and tidies.
 
-    It looks for jobs of the session's tasks; `keep` says how long discarded jobs of single queues stay.
+    It looks for jobs of the session's tasks; `keep` says how long discarded jobs of single queues stay,
+    `follow` which successors they have.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Upkeep:
         *,
         session: Session,
         keep: Callable[[], Mapping[str, float]],
+        follow: Follow,
         switchboard: Switchboard,
     ) -> None:
         self._store = store
@@ -67,6 +70,7 @@ class Upkeep:
         self._events = events
         self._tasks = session.tasks
         self._keep = keep
+        self._follow = follow
         self._switchboard = switchboard
         self._counted = 0
         self._connection = store.connect("upkeep")
@@ -179,8 +183,9 @@ class Upkeep:
         if look.clock is not None and look.silent and not self._rhythm.steady:
             return False
         if look.silent and now >= self._rescue_at:
-            for rescue in self._connection.run(self._store.rescue(self._keep())):
+            for rescue in self._connection.run(self._store.rescue(self._keep(), self._follow)):
                 self._events.emit(SessionRescued(rescue))
+                self._events.following(rescue.following)
                 if rescue.available:
                     self._switchboard.wake()
             self._rescue_at = now + self._config.session_timeout / 6

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rota.app.app import Rota
 from rota.app.executor import Executor
+from rota.app.successor import check_declared
 from rota.config import WorkerConfig
 from rota.errors import ConfigError, RotaError
 from rota.worker.apps import Apps
@@ -33,7 +34,7 @@ class Worker:
             possible to import it: a function at the top level of a module, or a `functools.partial` of one.
 
     Raises:
-        ConfigError: There is nothing that it could run.
+        ConfigError: There is nothing that it could run, or a task declares a successor that is not there.
         TaskAlreadyRegistered: Two apps have a task of one name.
         CronEntryExists: Two apps declare a cron entry of one name.
     """
@@ -57,6 +58,8 @@ class Worker:
         for task in tasks:
             if task.executor is Executor.PROCESS:
                 check_findable(task)
+            if task.chained:
+                check_declared(task)
         self._stop: asyncio.Event | None = None
         self._abort: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rota.model.job import ClaimedJob, SessionId
+from rota.model.job import ClaimedJob, JobSpec, Order, SessionId
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
 from rota.store.operation import Statement
@@ -82,9 +82,28 @@ def test_jobs_of_the_same_claim(db: Database, gid: str, how: str) -> None:
     retry = Settlement(alone.id, alone.lease, Move.RETRY, 60.0, error=error_json(1, "E", "no"))
     assert db.own.run(db.store.settle_free(session, retry)) is None
     db.sql(f"{how} PREPARED '{gid}'")
-    assert db.own.run(db.store.settle_free(session, retry)) is (how == "ROLLBACK")
+    assert db.own.run(db.store.settle_free(session, retry)) == (
+        [] if how == "ROLLBACK" else [retry.job]
+    )
     assert state(db, alone) is (State.COMPLETED if how == "COMMIT" else State.RETRYABLE)
     assert effects_of(db) == ([alone.id] if how == "COMMIT" else [])
+
+
+def test_a_successor_of_a_prepared_transaction(db: Database, gid: str) -> None:
+    """It wakes no worker, which PostgreSQL could not prepare, and is there with the commit alone."""
+    session = db.session()
+    db.enqueue(1)
+    [job] = db.claim(session)
+    following = Order(JobSpec("next", wake=True), ["{}"])
+    ended = completing(job)._replace(successor=following)
+    sleeper = db.bare(autocommit=True)
+    sleeper.execute("SELECT pg_advisory_lock_shared(7682001, hashtext('default'))")
+    raw = db.bare()
+    assert db.inside(raw, db.store.settle(session, [ended]), notify=False) == []
+    raw.execute(f"PREPARE TRANSACTION '{gid}'".encode())
+    assert db.one("SELECT count(*) FROM rota.log WHERE task = 'next'") == 0
+    db.sql(f"COMMIT PREPARED '{gid}'")
+    assert db.one("SELECT count(*) FROM rota.log WHERE task = 'next'") == 1
 
 
 def test_which_jobs_a_prepared_transaction_completes(db: Database, gid: str) -> None:

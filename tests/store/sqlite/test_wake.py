@@ -9,6 +9,7 @@ from time import monotonic
 
 import pytest
 
+from rota.model.job import Order
 from rota.model.states import Move
 from rota.store.migrate import migrate
 from rota.store.sqlite import pauses
@@ -16,7 +17,7 @@ from rota.store.sqlite.alarm import Alarm
 from rota.store.sqlite.flags import WAITERS, WORKERS
 from rota.store.sqlite.store import SqliteStore
 from rota.store.sqlite.wake import SqliteWaker
-from tests.store.factories import enqueue, running, settle, settlement
+from tests.store.factories import enqueue, running, settle, settlement, spec_of
 
 LONG = 5.0
 
@@ -59,6 +60,19 @@ def test_a_worker(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
         assert waker.wait(0.0)
         assert not waker.wait(0.0)
         store.transaction().commit()
+        assert waker.wait(0.0)
+
+
+def test_a_worker_of_a_successor(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is woken by the end of a job that is followed by another one, and by no other end."""
+    monkeypatch.setattr(SqliteWaker, "_found", lambda *_: False)
+    with closing(store.connect()) as connection, closing(store.waker(["default"])) as waker:
+        session, [first, last] = running(store, connection, 2)
+        waker.wait(0.0)
+        settle(store, connection, session, settlement(first, Move.COMPLETE))
+        assert not waker.wait(0.0)
+        successor = Order(spec_of(), ["{}"])
+        settle(store, connection, session, settlement(last, Move.COMPLETE, successor=successor))
         assert waker.wait(0.0)
 
 

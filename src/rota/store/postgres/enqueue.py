@@ -111,6 +111,13 @@ class Appender:
         return Enqueued([JobId(job)])
 
 
+def append(order: Order) -> Steps[Enqueued]:
+    """Store the jobs of an order as a part of a larger transaction."""
+    if order.keys is not None:
+        return enqueue_keyed(order, among=True).steps
+    return _many(order.spec, order.args)
+
+
 def _ids(rows: Rows) -> Enqueued:
     return Enqueued([JobId(row[0]) for row in rows])
 

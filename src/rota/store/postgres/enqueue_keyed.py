@@ -101,14 +101,17 @@ class Found:
         self.placings.update(dict.fromkeys(keys, placing))
 
 
-def enqueue_keyed(order: Order) -> Operation[Enqueued]:
-    """Store the jobs of an order that have keys; see `rota.store.protocol.Store.enqueue`."""
+def enqueue_keyed(order: Order, *, among: bool = False) -> Operation[Enqueued]:
+    """Store the jobs of an order that have keys; see `rota.store.protocol.Store.enqueue`.
+
+    `among`: the steps are a part of a larger transaction of Rota's own.
+    """
     # Of one job each statement is complete in itself; more are all or nothing.
     begin = Begin.NOTHING if len(order.args) == 1 else Begin.DURABLE
-    return Stepped("enqueue", _enqueue(order), begin)
+    return Stepped("enqueue", _enqueue(order, among=among), begin)
 
 
-def _enqueue(order: Order) -> Steps[Enqueued]:
+def _enqueue(order: Order, *, among: bool) -> Steps[Enqueued]:
     spec, args, keys = order
     if not args or keys is None:
         return Enqueued()
@@ -125,7 +128,7 @@ def _enqueue(order: Order) -> Steps[Enqueued]:
     names, until = unique.in_period(given, now)
     wanted = _distinct(unique, Wanted(ids, names, lanes, args), names)
     where = yield from surroundings()
-    lasting = len(args) > 1 or where.inside
+    lasting = len(args) > 1 or where.inside or among
     # A caller's transaction may be one for each statement: a key would stay without its job.
     copy = where.copy and not where.inside and not spec.later
     found = yield from _place(spec, unique, wanted, until, lasting=lasting, copy=copy)

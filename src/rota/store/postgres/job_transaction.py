@@ -6,7 +6,7 @@ settled and rescued even while that transaction stays prepared.
 """
 
 from rota.model.job import JobId, LeaseId, SessionId
-from rota.model.settlement import Settlement
+from rota.model.settlement import Settled, Settlement
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.settle import settle_in_steps
 from rota.store.postgres.statements import sql
@@ -31,18 +31,18 @@ def tag() -> Steps[None]:
 
 
 @operation(Begin.DURABLE)
-def settle_tagged(session: SessionId, settlement: Settlement, before: int | None) -> Steps[bool]:
+def settle_tagged(session: SessionId, settlement: Settlement, before: int | None) -> Steps[Settled]:
     """Settle in the tagged transaction; see `rota.store.protocol.Store.settle_tagged`."""
     del before
-    return not (yield from settle_in_steps(session, [settlement], tagged=True).steps)
+    return (yield from settle_in_steps(session, [settlement], tagged=True).steps)
 
 
 @operation(Begin.DURABLE)
-def settle_free(session: SessionId, settlement: Settlement) -> Steps[bool | None]:
+def settle_free(session: SessionId, settlement: Settlement) -> Steps[Settled | None]:
     """Settle without waiting; see `rota.store.protocol.Store.settle_free`."""
     rows = yield LEASE_FREE(session=session, lease=settlement.lease)
     if not rows:
-        return False
+        return Settled([settlement.job])
     if rows[0][0]:
         return None
-    return not (yield from settle_in_steps(session, [settlement]).steps)
+    return (yield from settle_in_steps(session, [settlement]).steps)

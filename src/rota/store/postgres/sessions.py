@@ -9,11 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rota.errors import LeaseLost
-from rota.model.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
+from rota.model.job import Following, JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
 from rota.model.queue_settings import NAMES, QueueSettings
 from rota.model.states import State
 from rota.model.suspects import death_message
+from rota.store.following import Follow, following
 from rota.store.operation import Begin, Steps, operation
+from rota.store.postgres.enqueue import append
+from rota.store.postgres.jobs import get
 from rota.store.postgres.listener import tell_if_waited
 from rota.store.postgres.origin import anchor
 from rota.store.postgres.queue_settings import read
@@ -114,17 +117,21 @@ def _take_back(session: SessionId, held: Sequence[LeaseId]) -> Steps[tuple[list[
 
 
 @operation(Begin.DURABLE)
-def rescue(keep: Mapping[str, float] | None = None) -> Steps[list[Rescue]]:
+def rescue(
+    keep: Mapping[str, float] | None = None, follow: Follow | None = None
+) -> Steps[list[Rescue]]:
     """Take the jobs of dead sessions back."""
     silent = [session for (session,) in (yield RESCUE_LOCK())]
     if (yield RESCUE_END(locked=silent)):
         silent = [session for (session,) in (yield RESCUE_LOCK())]
     if not silent:
         return []
-    return (yield from take_over(silent, keep or {}))
+    return (yield from take_over(silent, keep or {}, follow))
 
 
-def take_over(sessions: Sequence[int], keep: Mapping[str, float]) -> Steps[list[Rescue]]:
+def take_over(
+    sessions: Sequence[int], keep: Mapping[str, float], follow: Follow | None
+) -> Steps[list[Rescue]]:
     """Take over from locked sessions that are still silent.
 
     Jobs that had not begun come back as they were; of the others see `rota.model.suspects`. A session
@@ -147,8 +154,13 @@ def take_over(sessions: Sequence[int], keep: Mapping[str, float]) -> Steps[list[
         yield from tell_if_waited(job for job, _ in ended)
         discarded = tuple(sorted(job for job, state in ended if state == State.DISCARDED))
         blamed = JobId(begun[0]) if alone else None
+        came: Sequence[Following] = ()
+        if discarded and follow is not None:
+            came = yield from following(follow((yield from get(discarded).steps)), append)
         rescues.append(
-            Rescue(SessionId(session), worker, tuple(sorted(available)), discarded, blamed)
+            Rescue(
+                SessionId(session), worker, tuple(sorted(available)), discarded, blamed, tuple(came)
+            )
         )
         if cancelled := [job for job, state in ended if state == State.CANCELLED]:
             yield CANCEL_FORGET(jobs=cancelled)

@@ -2,7 +2,10 @@
 
 The fence is the lease's row. `settle_fence.sql` takes the settled jobs out of their leases where
 the session still holds them; a rescue deletes these rows. The first to lock the row wins, and the
-other finds nothing. What the fence refused is not written anywhere.
+other finds nothing. What the fence refused is not written anywhere, and its successor is not enqueued.
+
+Known weakness: two settlers whose jobs and successors have unique keys in common can wait for each other;
+PostgreSQL ends one of them, which writes its batch again.
 """
 
 from collections.abc import Sequence
@@ -10,8 +13,9 @@ from itertools import pairwise
 
 from rota.errors import TransactionEnded
 from rota.model.job import JobId, LeaseId, SessionId
-from rota.model.settlement import Settlement
+from rota.model.settlement import Settled, Settlement
 from rota.model.states import Move, State
+from rota.store.following import following
 from rota.store.operation import (
     Apart,
     Begin,
@@ -23,6 +27,7 @@ from rota.store.operation import (
     operation,
     surroundings,
 )
+from rota.store.postgres.enqueue import append
 from rota.store.postgres.listener import IDS, tell_ended, tell_if_waited
 from rota.store.postgres.statements import sql
 
@@ -65,7 +70,7 @@ CANCELLED_KEEP = 86400.0
 """Seconds for which a job stays readable that was cancelled instead of coming back."""
 
 
-def settle(session: SessionId, settlements: Sequence[Settlement]) -> Operation[list[JobId]]:
+def settle(session: SessionId, settlements: Sequence[Settlement]) -> Operation[Settled]:
     """Write settlements; see `rota.store.protocol.Store.settle`."""
     if not settlements or (keep := _everyday(settlements)) is None:
         return settle_in_steps(session, settlements)
@@ -80,15 +85,14 @@ def _everyday(settlements: Sequence[Settlement]) -> float | None:
         and settlement.move is Move.COMPLETE
         and settlement.result is None
         and settlement.unique_key is None
+        and settlement.successor is None
         and settlement.keep == first.keep
         for settlement in settlements
     )
     return first.keep or None if everyday else None
 
 
-def _settle(
-    session: SessionId, settlements: Sequence[Settlement], keep: float
-) -> Steps[list[JobId]]:
+def _settle(session: SessionId, settlements: Sequence[Settlement], keep: float) -> Steps[Settled]:
     """In one statement if possible; not behind a pooler, where it would be planned without Rota's settings."""
     here = yield from surroundings()
     if here.inside:
@@ -106,15 +110,16 @@ def _settle(
                 keep=keep,
             )
         ):
-            return []
-    [(refused,)] = yield Apart(settle_in_steps(session, settlements))
-    return list(refused)
+            return Settled()
+    [(settled,)] = yield Apart(settle_in_steps(session, settlements))
+    answer: Settled = settled
+    return answer
 
 
 @operation(Begin.DURABLE)
 def settle_in_steps(
     session: SessionId, settlements: Sequence[Settlement], *, tagged: bool = False
-) -> Steps[list[JobId]]:
+) -> Steps[Settled]:
     """Write settlements of any kind, in whatever transaction there is.
 
     Raises:
@@ -143,15 +148,18 @@ def settle_in_steps(
     if partly:
         partly, refused, unwanted, asked = yield from _fence(session, partly)
         waited = waited or asked
-    yield from _write([*accepted, *partly])
+    accepted += partly
+    yield from _write(accepted)
     if waited and (yield from surroundings()).notify:
         # In this transaction, so that no listener hears of what is rolled back.
         yield from tell_ended(
-            settlement.job for settlement in (*accepted, *partly) if settlement.move in _FINISHED
+            settlement.job for settlement in accepted if settlement.move in _FINISHED
         )
     if unwanted:
         yield CANCEL_FORGET(jobs=list(unwanted))
-    return refused
+    # Last, when the unique keys of the jobs that have ended are free.
+    came = yield from following((settlement.successor for settlement in accepted), append)
+    return Settled(refused, came)
 
 
 def _fence(

@@ -24,6 +24,11 @@ ENQUEUE_ONE = sql("enqueue/enqueue_one")
 @operation(Begin.DURABLE, then=Then.WORKERS)
 def enqueue(order: Order) -> Steps[Enqueued]:
     """Store the jobs of an order; see `rota.store.protocol.Store.enqueue`."""
+    return (yield from append(order))
+
+
+def append(order: Order) -> Steps[Enqueued]:
+    """The steps of it, as a part of a larger transaction, too."""
     if not order.args:
         return Enqueued()
     at = order.spec.at

@@ -6,15 +6,16 @@ nothing can stay locked while others write.
 
 from rota.errors import StoreError, TransactionEnded
 from rota.model.job import JobId, LeaseId, SessionId
-from rota.model.settlement import Settlement
-from rota.store.operation import Begin, Steps, operation, surroundings
-from rota.store.sqlite.settle import settle
+from rota.model.settlement import Settled, Settlement
+from rota.store.operation import Begin, Operation, Stepped, Steps, operation, surroundings
+from rota.store.sqlite.settle import settle, settle_in_steps, woken
 from rota.store.sqlite.statements import sql
 
 LEASE_HELD = sql("settle/lease_held")
 TAG = sql("settle/tag")
 UNTAG = sql("settle/untag")
 CHANGES = sql("settle/changes")
+TOUCH = sql("settle/touch")
 
 
 @operation(Begin.READING)
@@ -37,9 +38,17 @@ def tag() -> Steps[int | None]:
     return int(changes)
 
 
-@operation(Begin.HASTY)
-def settle_tagged(session: SessionId, settlement: Settlement, before: int | None) -> Steps[bool]:
+def settle_tagged(
+    session: SessionId, settlement: Settlement, before: int | None
+) -> Operation[Settled]:
     """Settle in the tagged transaction; see `rota.store.protocol.Store.settle_tagged`."""
+    steps = _settle_tagged(session, settlement, before)
+    return Stepped("settle_tagged", steps, Begin.HASTY, woken([settlement]))
+
+
+def _settle_tagged(
+    session: SessionId, settlement: Settlement, before: int | None
+) -> Steps[Settled]:
     if before is None:
         try:
             yield UNTAG()
@@ -47,12 +56,15 @@ def settle_tagged(session: SessionId, settlement: Settlement, before: int | None
             if "no such savepoint" in str(error):
                 raise TransactionEnded from error
             raise
-    elif not (yield from surroundings()).begun and (yield CHANGES())[0][0] != before:
-        raise TransactionEnded
-    return not (yield from settle(session, [settlement]).steps)
+    elif not (yield from surroundings()).begun:
+        if (yield CHANGES())[0][0] != before:
+            raise TransactionEnded
+        if settlement.successor is not None:
+            # The handler has changed nothing, and the end and the successor must be one transaction.
+            yield TOUCH()
+    return (yield from settle_in_steps(session, [settlement]))
 
 
-@operation(Begin.HASTY)
-def settle_free(session: SessionId, settlement: Settlement) -> Steps[bool | None]:
+def settle_free(session: SessionId, settlement: Settlement) -> Operation[Settled | None]:
     """Settle; see `rota.store.protocol.Store.settle_free`."""
-    return not (yield from settle(session, [settlement]).steps)
+    return settle(session, [settlement])

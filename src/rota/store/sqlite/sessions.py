@@ -15,12 +15,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from rota.errors import LeaseLost
-from rota.model.job import JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
+from rota.model.job import Following, JobId, LeaseId, Renewal, Rescue, SessionId, SessionInfo
 from rota.model.states import State
 from rota.model.suspects import death_message
+from rota.store.following import Follow, following
 from rota.store.operation import Begin, Steps, Then, operation
 from rota.store.sqlite.counters import BUCKET, added
+from rota.store.sqlite.enqueue import append
 from rota.store.sqlite.enqueue_keyed import moved_on
+from rota.store.sqlite.jobs import get
 from rota.store.sqlite.queue_settings import QUEUE_SETTINGS, read
 from rota.store.sqlite.statements import json_list, sql
 from rota.store.sqlite.tasks import known
@@ -93,7 +96,9 @@ def _release(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
 
 
 @operation(Begin.HASTY, then=Then.WORKERS | Then.WAITERS)
-def rescue(keep: Mapping[str, float] | None = None) -> Steps[list[Rescue]]:
+def rescue(
+    keep: Mapping[str, float] | None = None, follow: Follow | None = None
+) -> Steps[list[Rescue]]:
     """Take the jobs of dead sessions back; which are to blame, see `rota.model.suspects`."""
     rescues = []
     keeps = json_list(list((keep or {}).items()))
@@ -116,6 +121,10 @@ def rescue(keep: Mapping[str, float] | None = None) -> Steps[list[Rescue]]:
             tuple(sorted(JobId(row[0]) for row in rows if row[2] == state))
             for state in (State.AVAILABLE, State.DISCARDED)
         )
-        rescues.append(Rescue(session, worker, available, discarded, begun[0] if alone else None))
+        came: Sequence[Following] = ()
+        if discarded and follow is not None:
+            came = yield from following(follow((yield from get(discarded).steps)), append)
+        blamed = begun[0] if alone else None
+        rescues.append(Rescue(session, worker, available, discarded, blamed, tuple(came)))
     yield RESCUE_NOTICE()
     return rescues

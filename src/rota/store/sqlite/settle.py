@@ -2,19 +2,21 @@
 
 A settlement is fenced by job, lease and session: all three must match a row, and a rescue has
 taken lease and session from it. What matched is in the answer of the statement; the rest was
-refused. The moves of `settlement.py` come down to four statements: a run ends the job, or lets it
+refused, and its successor is not enqueued. The moves of `settlement.py` come down to four statements: a run ends the job, or lets it
 wait for another run or another round, or leaves nothing behind.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, assert_never
 
 from rota.model.job import JobId, SessionId
-from rota.model.settlement import Settlement
+from rota.model.settlement import Settled, Settlement
 from rota.model.states import Move, State
-from rota.store.operation import Begin, Statement, Steps, Then, operation
+from rota.store.following import following
+from rota.store.operation import Begin, Operation, Statement, Stepped, Steps, Then
 from rota.store.sqlite.counters import BUCKET, added
+from rota.store.sqlite.enqueue import append
 from rota.store.sqlite.enqueue_keyed import ended, moved_on
 from rota.store.sqlite.statements import json_list, sql
 from rota.store.sqlite.tasks import pass_on
@@ -34,9 +36,20 @@ _UNSPENT = {Move.RETRY: 0, Move.SNOOZE: 1, Move.RELEASE: 1}
 """How many attempts a move gives back."""
 
 
-@operation(Begin.HASTY, then=Then.WAITERS)
-def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[JobId]]:
+def settle(session: SessionId, settlements: Sequence[Settlement]) -> Operation[Settled]:
     """Write settlements of jobs that the session still holds; the ids it refused."""
+    steps = settle_in_steps(session, settlements)
+    return Stepped("settle", steps, Begin.HASTY, woken(settlements))
+
+
+def woken(settlements: Iterable[Settlement]) -> Then:
+    """Who has a reason to wake after settlements: workers, if there are successors."""
+    followed = any(settlement.successor is not None for settlement in settlements)
+    return Then.WAITERS | Then.WORKERS if followed else Then.WAITERS
+
+
+def settle_in_steps(session: SessionId, settlements: Sequence[Settlement]) -> Steps[Settled]:
+    """The steps of it, as a part of a larger transaction, too."""
     batches: dict[Statement, list[list[Any]]] = defaultdict(list)
     for settlement in settlements:
         request, values = _written(settlement)
@@ -58,12 +71,14 @@ def settle(session: SessionId, settlements: Sequence[Settlement]) -> Steps[list[
             else:
                 yield from moved_on(theirs)
     refused = []
+    successors = []
     for settlement in settlements:
         if settlement.job in settled:
             settled.discard(settlement.job)
+            successors.append(settlement.successor)
         else:
             refused.append(settlement.job)
-    return refused
+    return Settled(refused, (yield from following(successors, append)))
 
 
 def _written(settlement: Settlement) -> tuple[Statement, list[Any]]:

@@ -90,11 +90,15 @@ class Setting:
 
 
 class Order(msgspec.Struct):
-    """What the parent wants done: a job, where to find its task, and which of the worker's apps has it."""
+    """What the parent wants done.
+
+    A job, where to find its task, which of the worker's apps has it, and whether its result is wanted.
+    """
 
     module: str
     qualname: str
     job: ClaimedJob
+    result: bool
     app: int = 0
 
 
@@ -264,7 +268,7 @@ def serve(order: Order, notes: Notes, resources: Resources) -> Answer:
         return _outcome(outcome)
     except BaseException as error:  # noqa: BLE001 - SystemExit too is an attempt that failed
         return _failed(task, error)
-    return _returned(task, value)
+    return _returned(task, value, wanted=order.result)
 
 
 def find(module: str, qualname: str) -> Task[..., Any, Any]:
@@ -276,12 +280,12 @@ def find(module: str, qualname: str) -> Task[..., Any, Any]:
     return found
 
 
-def _returned(task: Task[..., Any, Any], value: object) -> Answer:
+def _returned(task: Task[..., Any, Any], value: object, *, wanted: bool) -> Answer:
     if isinstance(value, Outcome):
         return _outcome(value)
     if (left := undone(value)) is not None:
         return _failed(task, left)
-    if not task.store_result:
+    if not wanted:
         return Answer("returned")
     try:
         return Answer("returned", result=task.result_codec.encode(value))

@@ -206,13 +206,15 @@ class Children:
         running: list[Child],
         start: Callable[[], None],
         note: Callable[[list[Note]], None],
+        *,
+        result: bool,
     ) -> Any:
         """Run a job in a child; meanwhile `running` holds the child, so that it can be killed.
 
         `start` is called when a child was free and has got the job, `note` with what the handler
         tells, in a thread.
 
-        Returns the JSON text of the result, if the task stores it.
+        Returns the JSON text of the `result`, if that is wanted.
 
         Raises:
             Snooze: The handler said so; likewise Again, Retry and Discard.
@@ -221,7 +223,7 @@ class Children:
         loop = asyncio.get_running_loop()
         module = task.function.__module__
         app = self._homes.of(task).number
-        order = msgspec.json.encode(Order(module, task.function.__qualname__, job, app))
+        order = msgspec.json.encode(Order(module, task.function.__qualname__, job, result, app))
         async with self._free:
             child = self._idle.pop() if self._idle else None
             if child is None:
