@@ -163,7 +163,10 @@ class _Telling:
         story = self._story
         for number, at in self._acknowledged.items():
             job = story.jobs[number]
-            if job.fate is Fate.SURE and any(begin <= at <= end for begin, end in story.tails):
+            # A producer may have been frozen between its commit and the line that says so.
+            if job.fate is Fate.SURE and any(
+                begin <= at and job.tried <= end for begin, end in story.tails
+            ):
                 # As uncertain as what was not acknowledged.
                 job.fate = Fate.MAYBE
         for job in story.jobs.values():

@@ -46,6 +46,8 @@ def test_a_lost_job() -> None:
     more = "8 1 tried 4 2 quick commit\n9 1 sure 4 2\n10 7 start c 5 1 505 -\n"
     assert one(WELL + more).startswith("2 jobs acknowledged and never done, such as 4 ")
     assert judged(WELL + more + "9.5 2 tail 1.0") == []
+    assert judged(WELL + more + "8.5 2 tail 1.0") == []
+    assert judged(WELL + more + "7.5 2 tail 1.0") == judged(WELL + more)
     assert judged(WELL + "8 1 tried 4 2 quick commit\n") == []
 
 
