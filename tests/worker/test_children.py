@@ -1,5 +1,6 @@
 """Child processes: their lifespans, their resources, and when they are replaced."""
 
+import multiprocessing
 import os
 import signal
 import threading
@@ -14,6 +15,7 @@ from rota import ChildDied, ConfigError, JobFailed, LifespanFailed, Rota, State,
 from rota.events import ChildReplaced, LifespanOverdue, WorkerStarted
 from rota.store.protocol import Store
 from rota.worker import Worker
+from rota.worker.executors.child import Setting, main
 from tests.fixtures.workers import WorkerProcess, drained, until, working
 from tests.worker import chores, equipped
 from tests.worker.chores import adopt
@@ -39,6 +41,23 @@ def for_children(app: Rota, *functions: Any, **options: Any) -> None:
 def did(diary: list[list[str]]) -> list[str]:
     """What was written down, without the processes."""
     return [" ".join(words[:-1]) for words in diary]
+
+
+# The pipe ----------------------------------------------------------------------------------------
+
+
+def test_a_worker_that_is_gone(capfd: pytest.CaptureFixture[str]) -> None:
+    """A child whose worker has gone, with an answer unread, ends without a word."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    child = context.Process(target=main, args=(theirs, "tests.worker.chores", Setting()))
+    child.start()
+    theirs.close()
+    # It is ready, and what it said stays in the pipe: to the child the connection is reset.
+    assert ours.poll(60)
+    ours.close()
+    child.join(60)
+    assert (child.exitcode, capfd.readouterr().err) == (0, "")
 
 
 # Lifespans ---------------------------------------------------------------------------------------

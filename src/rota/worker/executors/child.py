@@ -176,7 +176,8 @@ def main(pipe: Connection, module: str, setting: Setting) -> None:
         importlib.import_module(module)
     stack = ExitStack()
     try:
-        with contextlib.suppress(EOFError, BrokenPipeError):
+        # Its worker may go, even before it has read the last answer.
+        with contextlib.suppress(EOFError, ConnectionError):
             resources = [Resources(OF_CHILDREN) for _ in setting.apps]
             ready = Answer("ready")
             for app, own in zip(setting.apps, resources, strict=True):
