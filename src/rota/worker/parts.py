@@ -54,7 +54,13 @@ class Parts:
         self._note_writer = NoteWriter(store, events)
         self._settler = Settler(store, events, leases, self._note_writer, board)
         self._session = Session(
-            store, config, events, board, entries=app.cron.declarations(), tasks=app.tasks
+            store,
+            config,
+            events,
+            board,
+            leases=leases,
+            entries=app.cron.declarations(),
+            tasks=app.tasks,
         )
         self._upkeep = Upkeep(
             store,
