@@ -64,13 +64,19 @@ def pauses(times: list[float], count: int) -> list[float]:
 @pytest.fixture
 def patient(app: Rota) -> Iterator[tuple[Callable[[], Any], threading.Event]]:
     """A task that waits until it is let go."""
-    go = threading.Event()
+    go, began = threading.Event(), threading.Event()
 
     @app.task(name="patient")
     def patient() -> None:
+        began.set()
         go.wait(LONG)
 
-    yield patient.enqueue, go
+    def enqueue() -> None:
+        began.clear()
+        patient.enqueue()
+        assert began.wait(LONG)
+
+    yield enqueue, go
     go.set()
 
 
@@ -112,17 +118,6 @@ def test_the_first_job_asks_for_a_sign_of_life(
             if shortest < 1.9 * HEARTBEAT:
                 break
         assert shortest < 1.9 * HEARTBEAT
-
-
-def test_it_stops_at_once(app: Rota, renewed: list[float], patient: Any) -> None:
-    """Also while it leaves a sign of life out."""
-    del patient
-    with one_of(app, 3):
-        pauses(renewed, 1)
-        last = renewed[-1]
-        until(lambda: time.monotonic() > last + 1.1 * HEARTBEAT)
-        count = len(renewed)
-    assert len(renewed) == count
 
 
 def test_it_asks_rarely_for_what_is_untidy(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -199,9 +199,13 @@ def test_others_have_fallen_silent(
         assert len(conn.execute(rescued, [others]).fetchall()) == 3
 
 
-def test_a_worker_that_looks_rarely_hears_all_the_same(app: Rota) -> None:
-    """Its own heartbeats tell it that the way to the database is open, and the clock in order."""
-    config = WorkerConfig(session_timeout=1.0)
+@pytest.mark.parametrize("others", [0, 2])
+def test_a_worker_that_looks_rarely_hears_all_the_same(app: Rota, others: int) -> None:
+    """Its own heartbeats tell it that the way to the database is open, and the clock in order; of many fewer, too."""
+    config = WorkerConfig(queues=("default",), session_timeout=2.0)
+    for _ in range(others):
+        info = SessionInfo("elsewhere", 1, ("default",), 1000.0, ())
+        app.database.run(app.database.store.open_session(info))
     board = Switchboard()
     board.learn, board.refuse = lambda _: None, lambda _: None
     session = Session(app.database.store, config, app.events, board, leases=Leases())

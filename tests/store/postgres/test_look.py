@@ -7,6 +7,7 @@ from rota.store.postgres import rings
 from rota.store.postgres.look import LOOK
 from rota.store.postgres.stage import DUE as DUE_STATEMENT
 from tests.store.factories import DUE
+from tests.store.keying import limited
 from tests.store.postgres.database import KEEP, Database
 
 
@@ -45,6 +46,14 @@ def test_jobs_in_any_segment_are_seen(db: Database) -> None:
     db.enqueue()
     db.sql("SELECT setval('rota.log_turn', 5)")
     assert look(db).available
+
+
+def test_jobs_of_a_key_lane_are_seen(db: Database) -> None:
+    """With a limit, for instance; as long as it lets them run."""
+    limited(db.store, db.own, "ab")
+    assert look(db).available
+    db.claim_all(db.session())
+    assert not look(db).available
 
 
 def test_what_is_due_is_asked_for_in_the_same_words() -> None:
