@@ -58,7 +58,10 @@ DEAF = 8.0
 """Seconds for which it does not."""
 
 RETRY = 1.0
-"""Seconds between two attempts to have the watch, where no news ask for one."""
+"""Seconds between two attempts of a worker that hears no more to have the watch."""
+
+RARELY = 30.0
+"""The same for one that listens: it hears when the watch is handed on, and looks find out when it ends without a word."""
 
 
 def group(queues: Collection[str], tasks: Collection[str] | None) -> int:
@@ -125,7 +128,9 @@ class PostgresWaker:
             elif self._watches:
                 if self._patterns and now >= self._found_at + FRESH:
                     self._awaited |= self._found(self._awaited)
-            elif now >= self._tried_at + RETRY and self._begin(now):
+            elif now >= self._tried_at + (RETRY if self._deaf_until else RARELY) and self._begin(
+                now
+            ):
                 return [Wake()]
             wakes = self._notified()
             lost = self.connection.raw() is not self._listening
