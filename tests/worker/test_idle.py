@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -131,8 +130,6 @@ def test_it_asks_rarely_for_what_is_untidy(app: Rota, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(app.database.store, "look", looking)
     monkeypatch.setattr(upkeep, "TIDY", 10 * LONG)
-    drawn = SimpleNamespace(random=lambda: 1.0, uniform=lambda *_: 1.0)
-    monkeypatch.setattr(upkeep, "random", drawn)
     app.task(name="nothing")(lambda: None)
     with working(app, poll=0.05):
         until(lambda: len(asked) > 10, "looks")

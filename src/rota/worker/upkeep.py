@@ -83,7 +83,7 @@ class Upkeep:
         self._tidied = self._asked = time.monotonic()
         self._ordered = 0
         # Workers that start together shall not tidy together.
-        self._spread = random.random()  # noqa: S311 - no secret
+        self._spread = random.uniform(0.2, 1.2)  # noqa: S311 - no secret
         self._cron = CronWatch(store, self._connection, config, events, switchboard)
 
     def start(self) -> None:
