@@ -440,13 +440,16 @@ def claiming(app: Rota, told: Callable[[Any], None]) -> Iterator[tuple[Claimer, 
     switchboard.adopt = on_loop(asyncio.get_running_loop(), told)
     switchboard.learn = switchboard.cancel = switchboard.refuse = switchboard.lose = ignore
     switchboard.nudge = nothing
-    session = Session(app.database.store, config, app.events, switchboard, tasks=app.tasks)
+    leases = Leases()
+    session = Session(
+        app.database.store, config, app.events, switchboard, leases=leases, tasks=app.tasks
+    )
     claimer = Claimer(
         app.database.store,
         config,
         app.events,
         session=session,
-        leases=Leases(),
+        leases=leases,
         switchboard=switchboard,
     )
     session.open()

@@ -59,7 +59,9 @@ def test_together_they_look_often_enough(count: int) -> None:
         assert max(after - before for before, after in pairwise(found)) <= 1.06 * SELDOM * POLL
 
 
-@pytest.mark.parametrize(("count", "most"), [(1, 1.1), (2, 2.1), (4, 2.1), (16, 2.1), (50, 6.5)])
+@pytest.mark.parametrize(
+    ("count", "most"), [(1, 1.1), (2, 2.1), (4, 2.1), (16, 2.1), (32, 2.1), (50, 3.3)]
+)
 def test_together_they_do_not_look_too_often(count: int, most: float) -> None:
     """However many they are; in one `poll`, once each has had its turn."""
     begin, seconds = 1_800_000_000.0, 100.0 * POLL
@@ -74,6 +76,16 @@ def test_together_they_do_not_look_too_often(count: int, most: float) -> None:
         for worker in crew(count)
     )
     assert total / 80 <= most
+
+
+@pytest.mark.parametrize("count", [4, 8, 16, 32, 50, 100])
+def test_half_of_them_have_gone(count: int) -> None:
+    """Those of one machine, which came one after the other; the others do not leave long gaps."""
+    begin = 1_800_000_000.0
+    crew_looks = [looks(worker, begin, 100.0) for worker in crew(count)]
+    for left in (crew_looks[: count // 2], crew_looks[count // 2 :]):
+        moments = sorted(moment for found in left for moment in found if moment > begin + 40)
+        assert max(after - before for before, after in pairwise(moments)) <= 1.5 * POLL + 1e-3
 
 
 def test_a_turn_that_has_just_been() -> None:

@@ -16,9 +16,9 @@ def looks(rhythm: Rhythm, *times: float, clock: float = 1000.0) -> None:
 def test_the_first_looks() -> None:
     """A worker that has just started knows nothing yet."""
     rhythm = Rhythm(TIMEOUT)
-    looks(rhythm, 0, 1, 2, 3)
+    looks(rhythm, 0, 1, 2, 3, 4)
     assert not rhythm.steady
-    looks(rhythm, 4)
+    looks(rhythm, 5)
     assert rhythm.steady
 
 
@@ -28,10 +28,10 @@ def test_a_clock_that_jumps(jump: float) -> None:
     rhythm = Rhythm(TIMEOUT)
     looks(rhythm, *range(10))
     assert rhythm.steady
-    for time in range(10, 14):
+    for time in range(10, 15):
         looks(rhythm, time, clock=1000.0 + jump)
         assert not rhythm.steady
-    looks(rhythm, 14, clock=1000.0 + jump)
+    looks(rhythm, 15, clock=1000.0 + jump)
     assert rhythm.steady
 
 
@@ -39,9 +39,9 @@ def test_a_pause() -> None:
     """So it does where there was no look for a while, or one that took long."""
     rhythm = Rhythm(TIMEOUT)
     looks(rhythm, *range(10))
-    looks(rhythm, 12.5, 13.5, 14.5, 15.5)
+    looks(rhythm, 15.0, 16.0, 17.0, 18.0, 19.0)
     assert not rhythm.steady
-    looks(rhythm, 16.5)
+    looks(rhythm, 20.0)
     assert rhythm.steady
 
 

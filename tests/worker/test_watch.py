@@ -17,6 +17,7 @@ from rota.model.job import SessionInfo
 from rota.store.migrate import migrate
 from rota.store.postgres.wake import group
 from rota.worker import claim
+from rota.worker.leases import Leases
 from rota.worker.peers import Peers
 from rota.worker.session import Session
 from rota.worker.switchboard import Switchboard
@@ -176,12 +177,38 @@ def test_others_have_gone(
         until(lambda: ran)
 
 
-def test_a_worker_that_looks_rarely_hears_all_the_same(app: Rota) -> None:
-    """Its own heartbeats tell it that the way to the database is open, and the clock in order."""
-    config = WorkerConfig(session_timeout=1.0)
+def test_others_have_fallen_silent(
+    app: Rota, crew: Any, quick: TASK, ran: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed, frozen or cut off without a word: long before their rescue the worker takes on their looks."""
+    store = app.database.store
+    monkeypatch.setattr(Peers, "until_turn", lambda *_: 10 * LONG)
+    other = SessionInfo("elsewhere", 1, ("default",), 1000.0, ("quick",))
+    others = [app.database.run(store.open_session(other)) for _ in range(3)]
+    rescued = "SELECT FROM rota.session WHERE id = ANY (%s)"
+    with crew(1, poll=0.3), psycopg.connect(app.url, autocommit=True) as conn:
+        delayed = quick.using(delay=0.5).enqueue()
+        app.cron.add("quickly", "* * * * * *", quick)
+        conn.execute(
+            "UPDATE rota.heartbeat SET at = at - interval '700 s' WHERE session = ANY (%s)",
+            [others],
+        )
+        until(lambda: delayed.status is State.COMPLETED, "the job of the timer")
+        until(lambda: len(ran) >= 2, "the job of the entry")
+        app.cron.remove("quickly")
+        assert len(conn.execute(rescued, [others]).fetchall()) == 3
+
+
+@pytest.mark.parametrize("others", [0, 2])
+def test_a_worker_that_looks_rarely_hears_all_the_same(app: Rota, others: int) -> None:
+    """Its own heartbeats tell it that the way to the database is open, and the clock in order; of many fewer, too."""
+    config = WorkerConfig(queues=("default",), session_timeout=2.0)
+    for _ in range(others):
+        info = SessionInfo("elsewhere", 1, ("default",), 1000.0, ())
+        app.database.run(app.database.store.open_session(info))
     board = Switchboard()
     board.learn, board.refuse = lambda _: None, lambda _: None
-    session = Session(app.database.store, config, app.events, board)
+    session = Session(app.database.store, config, app.events, board, leases=Leases())
     session.open()
     try:
         until(lambda: session.peers.rhythm.steady, "the heartbeats to come regularly")

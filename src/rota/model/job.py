@@ -297,8 +297,8 @@ class Renewal:
 
     `alive` is false when the session was rescued; `cancel` names the running jobs of the session
     that are to be cancelled. `serving` says which sessions with the same tasks serve each of its
-    queues, in the same order for all of them; empty where that does not matter. `queues` is what is set for single
-    queues in the database. `clock` is the database's, in seconds; `None` where that does not matter.
+    queues, in the same order for all of them and without those long silent; empty where that does not
+    matter. `queues` is what is set for single queues in the database. `clock` is the database's, in seconds; `None` where that does not matter.
     """
 
     alive: bool

@@ -258,11 +258,17 @@ class Store(Connections, Versions, Protocol):
         ...
 
     def look(
-        self, queues: Sequence[str], *, tasks: Collection[str] | None = None, cron: bool = False
+        self,
+        queues: Sequence[str],
+        *,
+        tasks: Collection[str] | None = None,
+        cron: bool = False,
+        untidy: bool = True,
     ) -> Operation[Look]:
         """What there is to do; changes nothing, and may say that there is more than there is.
 
         `cron`: also when the next cron entry is due, which takes the longer, the more there are.
+        `untidy`: also whether there is housekeeping that cannot wait.
         """
 
     def single_out(

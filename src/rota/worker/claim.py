@@ -250,6 +250,8 @@ class Claimer:
             self._pass_on()
         claimed = answer()
         self._leases.add(session, claimed)
+        if claimed:
+            self._session.stir()
         jobs = self._suspects.set_aside(session, claimed)
         if turns is not None and room is not None:
             turns.took(jobs, room)

@@ -111,7 +111,7 @@ def examined(
 ) -> Health:
     """The health of a worker that is running, from its threads by name, and the session it holds."""
     # Longer than each of them sleeps of its own will; the settler sleeps until there is something to write.
-    sleeps = max(LONGER * config.poll, config.heartbeat)
+    sleeps = max(LONGER * config.poll, 2 * config.heartbeat)
     since = time.monotonic() - sleeps - STUCK
     return Health(
         Phase.RUNNING,

@@ -59,7 +59,13 @@ class Parts:
         self._note_writer = NoteWriter(store, events)
         self._settler = Settler(store, events, leases, self._note_writer, board)
         self._session = Session(
-            store, config, events, board, entries=apps.declarations, tasks=apps.tasks
+            store,
+            config,
+            events,
+            board,
+            leases=leases,
+            entries=apps.declarations,
+            tasks=apps.tasks,
         )
         self._upkeep = Upkeep(
             store,

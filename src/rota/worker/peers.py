@@ -2,10 +2,11 @@
 
 All workers look after the database, each in its turn: the more they are, the more rarely each of them looks, so
 that together they look a few times in a `poll`. Their turns are spread by the server's clock. Where a worker
-does not take its turn, since it hangs or is gone, a `poll` passes between two looks.
+does not take its turn, since it hangs or is gone, a `poll` passes between two looks. Where half of them have gone at
+once, as with one of two machines, a poll and a half.
 
 Known weakness: where most workers have gone at once, without a word, looks are as many times rarer, until the
-others have noticed.
+others have noticed: a sign of life names no session that has been silent for 0.6 of its timeout.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,8 +18,12 @@ from rota.worker.rhythm import Rhythm
 TOGETHER = 2
 """Workers that look in one `poll`, where each looks less often than that."""
 
-SELDOM = 8
+SELDOM = 16
 """After so many `poll` each worker looks, however many they are."""
+
+GOLDEN = 0.618034
+"""What mixes the turns: of sessions that were opened one after the other, as those of one machine are, none
+have turns in a row, which would all be missing together."""
 
 JUST = 0.05
 """The share of the time between two turns within which a worker has just had its turn."""
@@ -53,11 +58,16 @@ class Peers:
             sessions = serving.get(pattern, ())
         return session in sessions[:STAND_BY]
 
+    @property
+    def share(self) -> float:
+        """How many times more rarely each of them looks than a worker that is alone."""
+        return min(max(1.0, self._turn()[1] / TOGETHER), SELDOM)
+
     def until_turn(self, poll: float, clock: float) -> float:
         """In how many seconds it is this worker's turn to look, if it has just looked at `clock`."""
         place, count = self._turn()
-        period = poll * min(max(1.0, count / TOGETHER), SELDOM)
-        wait = (place / count * period - clock) % period
+        period = poll * self.share
+        wait = (_turn_of(place, count) / count * period - clock) % period
         return wait if wait > JUST * period else wait + period
 
     def _turn(self) -> tuple[int, int]:
@@ -68,3 +78,8 @@ class Peers:
             return 0, 1
         fewest = min(mine, key=len)
         return fewest.index(session), len(fewest)
+
+
+def _turn_of(place: int, count: int) -> int:
+    """Which turn this place has, of as many."""
+    return sorted(range(count), key=lambda other: other * GOLDEN % 1).index(place)

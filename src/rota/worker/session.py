@@ -1,5 +1,8 @@
 """The worker's session: its signs of life, and what it does when they did not get through.
 
+A worker without jobs, one of several, gives a sign of life every second time only. This delays no takeover, which is
+counted from the last sign; and it gives the next one as soon as it has jobs.
+
 The thread and its connection do nothing else, so a handler that blocks the event loop or a slow
 claim cannot starve it. By its own monotonic clock, counted from before the last renewal that
 succeeded was sent, the worker knows when others may take its jobs over; then it stops them itself
@@ -24,6 +27,7 @@ from rota.model.job import SessionId, SessionInfo
 from rota.model.queue_settings import QueueSettings
 from rota.store.protocol import Store
 from rota.worker.deadline import Deadline
+from rota.worker.leases import Leases
 from rota.worker.loop import Repeating, finish, hurried, repeat
 from rota.worker.peers import Peers
 from rota.worker.switchboard import Switchboard
@@ -32,6 +36,9 @@ if TYPE_CHECKING:
     from rota.cron.entry import CronEntry
 
 logger = logging.getLogger("rota")
+
+BREATH = 0.05
+"""Seconds that a worker without jobs lets pass between the first ones and its sign of life."""
 
 
 class Session:
@@ -47,6 +54,7 @@ class Session:
         events: Events,
         switchboard: Switchboard,
         *,
+        leases: Leases,
         entries: "Sequence[CronEntry]" = (),
         tasks: Collection[str] = (),
     ) -> None:
@@ -56,6 +64,7 @@ class Session:
         self._config = config
         self._events = events
         self._switchboard = switchboard
+        self._leases = leases
         self.peers = Peers(config.queues, config.session_timeout)
         self.tasks = tasks
         self._learnt: Mapping[str, QueueSettings] = {}
@@ -71,6 +80,7 @@ class Session:
         self._ends = threading.Lock()
         self._left: list[SessionId] = []
         self._stopping = threading.Event()
+        self._stirred = threading.Event()
         self._thread: Repeating | None = None
 
     def open(self) -> SessionId:
@@ -90,6 +100,7 @@ class Session:
     def close(self) -> None:
         """End the session in order; what it still holds goes back unspent."""
         self._stopping.set()
+        self._stirred.set()
         if self._thread is not None:
             finish(self._thread, self._connection)
         self._deadline.stop()
@@ -101,6 +112,11 @@ class Session:
             except RotaError as error:
                 logger.warning("the session could not be closed, others will rescue it: %s", error)
         self._connection.close()
+
+    def stir(self) -> None:
+        """The worker has jobs again: from now on it gives signs of life at the full pace."""
+        if not self._stirred.is_set():
+            self._stirred.set()
 
     @property
     def thread(self) -> Repeating | None:
@@ -133,7 +149,16 @@ class Session:
             self._give_back()
         self._deadline.end()
         if self.current is not None:
-            self._stopping.wait(self._config.heartbeat)
+            self._rest(self.current)
+
+    def _rest(self, session: SessionId) -> None:
+        """Until the next sign of life: one of many workers leaves every second one out while it has no jobs."""
+        self._stirred.clear()
+        self._stopping.wait(self._config.heartbeat)
+        idle = self.peers.share > 1 and not self._leases.unsettled(session)
+        if idle and self._stirred.wait(self._config.heartbeat):
+            # The jobs that have come begin first.
+            self._stopping.wait(BREATH)
 
     def _renew(self, session: SessionId) -> None:
         sent = time.monotonic()

@@ -44,7 +44,8 @@ TIDY = 5.0
 """Seconds between two rounds of housekeeping where something cannot wait."""
 
 TIDY_ANYWAY = 60.0
-"""Seconds between two rounds of housekeeping where nothing seems to be urgent."""
+"""Seconds between two rounds of housekeeping where nothing seems to be urgent; longer, as all pauses between
+these rounds, in one of many workers."""
 
 
 class Upkeep:
@@ -83,8 +84,10 @@ class Upkeep:
         self._rhythm = session.peers.rhythm
         self._fewer = threading.Event()
         self._squeeze_at = 0.0
-        self._tidied = time.monotonic() - TIDY * random.random()  # noqa: S311 - no secret
-        self._spread = 1.0
+        self._tidied = self._asked = time.monotonic()
+        self._ordered = 0
+        # Workers that start together shall not tidy together.
+        self._spread = random.uniform(0.2, 1.2)  # noqa: S311 - no secret
         self._cron = CronWatch(store, self._connection, config, events, switchboard)
 
     def start(self) -> None:
@@ -136,7 +139,8 @@ class Upkeep:
     def _look(self) -> float | None:
         """Do what there is to do; in how many seconds jobs are to be staged."""
         cron = self._cron.wants_to_know()
-        looking = self._store.look(self._config.queues, tasks=self._tasks, cron=cron)
+        untidy = self._wants_order(time.monotonic())
+        looking = self._store.look(self._config.queues, tasks=self._tasks, cron=cron, untidy=untidy)
         look = self._connection.run(looking)
         self._rhythm.look(look.clock)
         heard = self._rescue(look)
@@ -144,13 +148,8 @@ class Upkeep:
             self._switchboard.wake()
         soon = self._cron.step(look, known=cron)
         now = time.monotonic()
-        pause = TIDY if look.untidy else TIDY_ANYWAY
-        if now >= self._tidied + pause * self._spread:
-            if done := self._connection.run(self._store.tidy()):
-                self._events.emit(Tidied(tuple(done)))
-            self._tidied = now
-            # Drawn once a round: drawn at every look, the shortest pause would come true.
-            self._spread = random.uniform(0.8, 1.2)  # noqa: S311 - no secret
+        if look.untidy or now >= self._tidied + self._pause(TIDY_ANYWAY):
+            self._tidy()
         wait = EARLY * self._config.poll
         if look.clock is not None:
             wait = self._peers.until_turn(wait, look.clock)
@@ -160,6 +159,26 @@ class Upkeep:
             wait = min(wait, self._rhythm.hurry)
         self._look_at = now + wait
         return look.due
+
+    def _wants_order(self, now: float) -> bool:
+        """Whether the next look shall say if something is untidy; where no job was claimed meanwhile, rarely."""
+        claimed = self._switchboard.claimed()
+        since = self._tidied if claimed != self._ordered else self._asked
+        if now < since + self._pause(TIDY):
+            return False
+        self._asked, self._ordered = now, claimed
+        return True
+
+    def _tidy(self) -> None:
+        began = time.monotonic()
+        if done := self._connection.run(self._store.tidy()):
+            self._events.emit(Tidied(tuple(done)))
+        self._tidied = self._asked = began
+        # Drawn once a round: drawn at every look, the shortest pause would come true.
+        self._spread = random.uniform(0.8, 1.2)  # noqa: S311 - no secret
+
+    def _pause(self, seconds: float) -> float:
+        return seconds * self._spread * self._peers.share
 
     def _stage(self) -> float | None:
         """Stage what is due; in how many seconds the next job is."""

@@ -43,7 +43,7 @@ def blocks(db: Database, statement: Query) -> int:
 def statements(db: Database) -> Iterator[Query]:
     """What workers ask about entries: at each look, and when one is due."""
     number = db.one("SELECT id FROM rota.cron_entry")
-    yield look.LOOK(queues=["default"], tasks=None, cron=True, group=None, **look.sizes())
+    yield look.LOOK[0](queues=["default"], cron=True, group=None)
     yield DIALECT.lock(size=50, aside=[])
     yield DIALECT.take(entries=[number])
 

@@ -91,7 +91,7 @@ def test_idle_keys_are_not_walked(idle: Database, lanes: str) -> None:
     asked = [found] + [
         read(db, query)
         for query in (
-            look.LOOK(queues=["default"], tasks=None, cron=False, group=None, **look.sizes()),
+            look.AVAILABLE(queues=["default"], tasks=None),
             counters.SQUEEZE(age=0.0),
             lookup.QUEUES(),
         )
@@ -211,7 +211,7 @@ def test_keys_of_one_queue_do_not_burden_the_others(idle: Database, lanes: str) 
         db.enqueue(1, queue=name)
     limited(db.store, db.own, "ab", ONE, queue="queue 1")
     db.claim_all(session)
-    found = read(db, look.LOOK(queues=queues, tasks=None, cron=False, group=None, **look.sizes()))
+    found = read(db, look.AVAILABLE(queues=queues, tasks=None))
     assert found["log_"] <= (2 * IDLE if lanes == "many" else 10)
     assert found["cursor_"] <= 30
     assert found["lane"] <= 5 * IDLE

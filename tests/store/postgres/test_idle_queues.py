@@ -42,7 +42,7 @@ def test_idle_queues_cost_nothing(db: Database, tenants: list[str]) -> None:
     db.enqueue(1, queue=tenants[0])
     few, many = tenants[:5], tenants
     assert reads(db, claim.probe(many)) < reads(db, claim.probe(few)) + 50
-    assert reads(db, look.look(many)) < reads(db, look.look(few)) + 50
+    assert reads(db, look.Looks().look(many)) < reads(db, look.Looks().look(few)) + 50
 
 
 def test_queues_in_use_are_not_told_apart(

@@ -52,7 +52,7 @@ def claiming(db: Database, session: SessionId) -> tuple[int, int]:
         lane=lane, session=session, size=TENANTS, after=0, share=1, most=TENANTS + 1, tasks=None
     )
     lock = claim_lanes.KEYED_LOCK(lane=lane, session=session)
-    looking = look.LOOK(queues=["default"], tasks=None, cron=False, group=None, **look.sizes())
+    looking = look.AVAILABLE(queues=["default"], tasks=None)
     return buffers(db, taking, lock=lock), buffers(db, looking)
 
 
@@ -177,7 +177,7 @@ def test_pauses(db: Database, held: Raw) -> None:
     lane = db.one("SELECT id FROM rota.lane WHERE NOT of_key")
 
     def costs() -> list[int]:
-        looking = look.LOOK(queues=["default"], tasks=None, cron=False, group=None, **look.sizes())
+        looking = look.AVAILABLE(queues=["default"], tasks=None)
         locks = claim.CLAIM_LOCK, claim_lanes.KEYED_LOCK
         return [buffers(db, lock(lane=lane, session=session)) for lock in locks] + [
             buffers(db, looking)

@@ -190,9 +190,7 @@ def test_lanes_without_a_place_are_not_looked_into(thousand: Database) -> None:
     taken = db.claim_all(session)
     assert len(taken) == 2000
     assert max(map(keys_of([*taken]).count, {"tenant 1", "tenant 2"})) == 2
-    found = read(
-        db, look.LOOK(queues=["default"], tasks=None, cron=False, group=None, **look.sizes())
-    )
+    found = read(db, look.AVAILABLE(queues=["default"], tasks=None))
     assert found["log_"] <= 10
     assert not db.own.run(db.store.look(["default"])).available
 

@@ -4,7 +4,10 @@ import pytest
 
 from rota.model.job import Look
 from rota.store.postgres import rings
+from rota.store.postgres.look import LOOK
+from rota.store.postgres.stage import DUE as DUE_STATEMENT
 from tests.store.factories import DUE
+from tests.store.keying import limited
 from tests.store.postgres.database import KEEP, Database
 
 
@@ -29,6 +32,42 @@ def test_a_late_transaction_is_seen_behind_the_cursor(db: Database) -> None:
     assert not look(db).available
     late.commit()
     assert look(db).available
+
+
+def test_jobs_in_any_segment_are_seen(db: Database) -> None:
+    """Whichever is the current one, and wherever the last look found the work."""
+    session = db.session()
+    for segment in (1, 2, 3, 4):
+        db.sql("SELECT setval('rota.log_turn', %s)", segment)
+        db.enqueue()
+        assert look(db).available
+        assert db.claim(session)
+        assert not look(db).available
+    db.enqueue()
+    db.sql("SELECT setval('rota.log_turn', 5)")
+    assert look(db).available
+
+
+def test_jobs_of_a_key_lane_are_seen(db: Database) -> None:
+    """With a limit, for instance; as long as it lets them run."""
+    limited(db.store, db.own, "ab")
+    assert look(db).available
+    db.claim_all(db.session())
+    assert not look(db).available
+
+
+def test_what_is_due_is_asked_for_in_the_same_words() -> None:
+    """Alone, and in the statement of a look."""
+    for light in LOOK:
+        assert " ".join(DUE_STATEMENT.text.split()) in " ".join(light.text.split())
+
+
+def test_what_is_untidy_is_told_on_request(db: Database) -> None:
+    """It means a look at many files."""
+    [job] = db.enqueue()
+    db.sql("INSERT INTO rota.cancel_request (job) VALUES (%s)", job)
+    assert look(db).untidy
+    assert not db.own.run(db.store.look(["default"], untidy=False)).untidy
 
 
 def test_a_late_timer_is_seen_behind_the_mark(db: Database) -> None:

@@ -6,6 +6,7 @@ plans, on tables that are empty, large, analysed or not.
 """
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -216,14 +217,15 @@ def test_the_look(filled: Database) -> None:
     filled.own.run(filled.store.stage(5000))
     raw = filled.bare(autocommit=True)
     begin(raw, Begin.HASTY)
-    plan = explained(
-        raw,
-        look.LOOK(queues=["default"], tasks=["shop.send"], cron=True, group=None, **look.sizes()),
-    )
-    check(plan, most=10)
-    assert rows_read(plan, "log_") <= 8
-    assert rows_read(plan, "cursor_") <= 8
-    assert rows_read(plan, "timer") <= 8
+    for query in (
+        *(light(queues=["default"], cron=True, group=None) for light in look.LOOK),
+        look.AVAILABLE(queues=["default"], tasks=["shop.send"]),
+    ):
+        plan = explained(raw, query)
+        check(plan, most=10)
+        assert rows_read(plan, "log_") <= 8
+        assert rows_read(plan, "cursor_") <= 8
+        assert rows_read(plan, "timer") <= 8
 
 
 def test_a_page_of_available_jobs(filled: Database) -> None:
@@ -313,3 +315,11 @@ def test_without_the_settings_the_backlog_is_sorted(db: Database) -> None:
     with pytest.raises(AssertionError):
         check(plan, most=LIMIT)
     assert rows_read(plan, "log_") > 10_000
+
+
+def test_a_statement_is_planned_once(db: Database) -> None:
+    """A worker's connection prepares it when it comes for the first time: most come rarely."""
+    with closing(db.store.connect("upkeep")) as connection:
+        connection.run(db.store.due())
+        prepared = connection.raw().execute("SELECT statement FROM pg_prepared_statements")
+        assert [text for (text,) in prepared if "timer_mark" in text]

@@ -34,7 +34,9 @@ def test_none_is_silent_since_before_the_servers_start(postgres_server: Postgres
 
 
 @pytest.mark.usefixtures("held")
-@pytest.mark.parametrize("statement", ["look", "rescue_lock", "rescue_end", "rescue_take"])
+@pytest.mark.parametrize(
+    "statement", ["look", "session_renew", "rescue_lock", "rescue_end", "rescue_take"]
+)
 def test_looking_beside_dead_heartbeats(db: Database, statement: str) -> None:
     """A day's signs of life that vacuum may not remove are not walked."""
     living = [db.session(timeout=2.0) for _ in range(5)]
@@ -63,7 +65,9 @@ def read(db: Database, statement: str, living: list[SessionId]) -> int:
 def query(statement: str, living: list[SessionId]) -> Query:
     """A statement that asks which sessions are silent."""
     if statement == "look":
-        return look.LOOK(queues=["default"], tasks=None, cron=False, group=None, **look.sizes())
+        return look.LOOK[0](queues=["default"], cron=False, group=None)
+    if statement == "session_renew":
+        return sessions.SESSION_RENEW(session=living[0])
     if statement == "rescue_end":
         return sessions.RESCUE_END(locked=[])
     if statement == "rescue_take":

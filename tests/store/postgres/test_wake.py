@@ -150,8 +150,10 @@ def test_a_frozen_worker_keeps_no_watch(db: Database, wakers: list[PostgresWaker
 def test_a_worker_that_hears_for_nothing(
     db: Database, wakers: list[PostgresWaker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a few jobs of others it listens no more for a moment; the one with the watch always does."""
+    """After a few jobs of others it listens no more for a while; the one with the watch always does."""
     monkeypatch.setattr(wake, "DEAF", 0.5)
+    monkeypatch.setattr(wake, "RETRY", 0.1)
+    monkeypatch.setattr(wake, "WITHIN", LONG)
     for number in range(2 * wake.FOR_NOTHING):
         db.enqueue(1)
         assert wakers[0].wait(LONG) == [Wake("default")]
@@ -160,22 +162,37 @@ def test_a_worker_that_hears_for_nothing(
     assert wakers[1].wait(0.0) == []
     assert [listens(waker) for waker in wakers[:2]] == [True, False]
     since = time.monotonic()
-    wakers[1].wait(0.6)
+    wakers[1].wait(0.8)
     assert listens(wakers[1])
     assert time.monotonic() - since >= 0.5
     db.enqueue(1)
     assert wakers[1].wait(LONG) == [Wake("default", mine=False)]
 
 
+def test_a_worker_that_hears_for_nothing_now_and_then(
+    db: Database, wakers: list[PostgresWaker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where jobs are rare it goes on listening, which costs less than to try for the watch."""
+    monkeypatch.setattr(wake, "WITHIN", 0.0)
+    for _ in range(2 * wake.FOR_NOTHING):
+        db.enqueue(1)
+        assert wakers[1].wait(LONG) == [Wake("default", mine=False)]
+    assert wakers[1].wait(0.0) == []
+    assert listens(wakers[1])
+
+
 def test_a_deaf_worker_takes_the_watch(
     db: Database, wakers: list[PostgresWaker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It missed that the watch was handed on, and finds it free when it listens again."""
-    monkeypatch.setattr(wake, "DEAF", 0.1)
+    """It missed that the watch was handed on, finds it free when it tries, and listens again."""
+    monkeypatch.setattr(wake, "DEAF", 10 * LONG)
+    monkeypatch.setattr(wake, "RETRY", 0.1)
+    monkeypatch.setattr(wake, "WITHIN", LONG)
     for _ in range(wake.FOR_NOTHING):
         db.enqueue(1)
         wakers[1].wait(LONG)
     wakers[1].wait(0.0)
+    assert not listens(wakers[1])
     wakers[0].busy()
     assert wakers[1].wait(LONG) == [Wake()]
     db.enqueue(1)
@@ -207,6 +224,8 @@ def test_the_database_goes_while_it_hears_no_more(
         return connect(connection)
 
     monkeypatch.setattr(wake, "DEAF", 0.05)
+    monkeypatch.setattr(wake, "RETRY", 0.05)
+    monkeypatch.setattr(wake, "WITHIN", LONG)
     with (
         Proxy(db.url) as proxy,
         closing(PostgresStore(proxy.url)) as store,
@@ -255,6 +274,22 @@ def test_whom_a_renewal_names(db: Database) -> None:
     assert db.own.run(db.store.renew(third)).serving == {"other": [third]}
     fourth = db.own.run(db.store.open_session(SessionInfo("a", 1, ("other",), LONG, ("send",))))
     assert db.own.run(db.store.renew(fourth)).serving == {"other": [fourth]}
+
+
+def test_a_renewal_names_no_silent_session(db: Database) -> None:
+    """Long before it can be rescued, and from its next sign of life on again."""
+    first, second = (
+        db.own.run(db.store.open_session(SessionInfo("a", 1, ("mail",), 1000.0))) for _ in range(2)
+    )
+
+    def named() -> list[int]:
+        return [*db.own.run(db.store.renew(first)).serving["mail"]]
+
+    for silent, others in ((0, [first, second]), (550, [first, second]), (650, [first])):
+        db.sql("UPDATE rota.heartbeat SET at = now() - make_interval(secs => %s)", silent)
+        assert named() == others
+    assert db.own.run(db.store.renew(second)).alive
+    assert named() == [first, second]
 
 
 def test_nobody_is_notified_where_nobody_sleeps(db: Database) -> None:

@@ -26,7 +26,6 @@ Known weakness: claims of one lane take turns. The turn is short (a few millisec
 jobs), which bounds one lane to some hundred thousand jobs a second.
 """
 
-import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -37,7 +36,6 @@ from rota.store.operation import (
     Begin,
     Operation,
     Rows,
-    Statement,
     Stepped,
     Steps,
     Together,
@@ -46,27 +44,15 @@ from rota.store.operation import (
 from rota.store.postgres.claim_lanes import KeyLaneClaims
 from rota.store.postgres.claim_round import Part, Round
 from rota.store.postgres.idle import in_use
-from rota.store.postgres.layout import LOG_SEGMENTS
 from rota.store.postgres.sessions import lost
-from rota.store.postgres.statements import sql
+from rota.store.postgres.statements import for_light_work, sql
 
 CLAIM_PROBE = sql("claim/claim_probe")
 CLAIM_LOCK = sql("claim/claim_lock")
 CLAIM_TRY_LOCK = sql("claim/claim_try_lock")
 CLAIM = sql("claim/claim")
 
-
-def _light(segment: int) -> Statement:
-    """The statement for light work in this segment of the log."""
-
-    def number(found: re.Match[str]) -> str:
-        return str((int(found[0]) + segment) % LOG_SEGMENTS)
-
-    text = re.sub(r"(?<=rota\.log_)\d", number, sql("claim/claim_light").text)
-    return Statement(f"claim_light_{segment}", text)
-
-
-CLAIM_LIGHT = tuple(map(_light, range(LOG_SEGMENTS)))
+CLAIM_LIGHT = for_light_work("claim/claim_light")
 CLAIM_KEYED = sql("claim/claim_keyed")
 SESSION_ALIVE = sql("claim/session_alive")
 LANE_QUEUES = sql("claim/lane_queues")

@@ -107,6 +107,7 @@ class PostgresConnection:
         self._pooled = pooled
         self._elsewhere = elsewhere
         self._tuned = tuned and not pooled
+        self._lasts = bool(purpose)
         self._name = f"{APPLICATION} {purpose}".rstrip() if tuned else CALLERS_APPLICATION
         self._begin = POOLED_BEGIN if pooled else BEGIN
         # Needs the settings of PLANNER, and a libpq of version 14.
@@ -229,7 +230,10 @@ class PostgresConnection:
 
     def _parameters(self) -> dict[str, Any]:
         given = parse_qs(self.url.partition("?")[2])
-        parameters: dict[str, Any] = {"prepare_threshold": None} if self._pooled else {}
+        # A worker's statements are planned once. An idle one's come rarely: the first five, which the driver does
+        # not prepare of its own accord, may last for minutes.
+        at_once = {"prepare_threshold": 0} if self._lasts else {}
+        parameters: dict[str, Any] = {"prepare_threshold": None} if self._pooled else at_once
         # The name that the server shows, unless the URL or PGAPPNAME gives another one.
         parameters["fallback_application_name"] = self._name
         parameters |= {name: limit for name, limit in REACH.items() if name not in given}

@@ -1,7 +1,6 @@
 """The PostgreSQL store: a database, and the operations on it."""
 
 from collections.abc import Collection, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from rota.store.pool import TRANSACTION, USUAL, Pool
@@ -9,7 +8,6 @@ from rota.store.postgres import (
     clear,
     control,
     counters,
-    look,
     notes,
     queue_settings,
     schema,
@@ -24,6 +22,7 @@ from rota.store.postgres.claim import Claims
 from rota.store.postgres.connection import PostgresConnection
 from rota.store.postgres.enqueue import Appender
 from rota.store.postgres.listener import PostgresListener
+from rota.store.postgres.look import Looks
 from rota.store.postgres.transaction import PostgresTransaction
 from rota.store.postgres.url import read_url
 from rota.store.postgres.wake import PostgresWaker
@@ -63,7 +62,7 @@ class PostgresStore:
         self.enqueue = Appender().enqueue
         self.claim = Claims().claim
         # Behind a pooler no worker is woken anyway.
-        self.look = partial(look.look, listen=not self._pooled)
+        self.look = Looks(listen=not self._pooled).look
         self._clear: Clear = {}
 
     def connect(self, purpose: str = "") -> PostgresConnection:

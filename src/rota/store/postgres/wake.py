@@ -9,8 +9,8 @@ without an error; the worker's polling catches what no notification announces.
 A worker that has as much as it can take hands the watch on, by a notification of another kind. To hear
 it, others listen too. But up to PostgreSQL 18 each notification wakes every connection that listens, whatever it
 waits for, which costs the server more than the job. So a worker that has heard of a few jobs, which
-were not for it, turns a deaf ear for a moment. Where the watch ends without a word, the next worker that
-looks after the database takes it (`Look.unwatched`). A process that is frozen keeps it, until its session is
+were not for it, turns a deaf ear for a while, and tries once a second to have the watch. Where the watch ends without a
+word, the next worker that looks after the database takes it (`Look.unwatched`). A process that is frozen keeps it, until its session is
 rescued: that ends the connection.
 
 A worker listens on the connection that claims: the server's process that has just been woken by the
@@ -49,13 +49,19 @@ FRESH = 1.0
 """Seconds for which a worker that names its queues by patterns goes on with those it has found."""
 
 FOR_NOTHING = 3
-"""Notifications after which a worker that has not the watch hears no more."""
+"""Notifications `WITHIN` so many seconds after which a worker that has not the watch hears no more: to try for the
+watch costs as much as to hear of a few jobs."""
 
-DEAF = 1.0
+WITHIN = 1.0
+
+DEAF = 8.0
 """Seconds for which it does not."""
 
 RETRY = 1.0
-"""Seconds between two attempts to have the watch, where no news ask for one."""
+"""Seconds between two attempts of a worker that hears no more to have the watch."""
+
+RARELY = 30.0
+"""The same for one that listens: it hears when the watch is handed on, and looks find out when it ends without a word."""
 
 
 def group(queues: Collection[str], tasks: Collection[str] | None) -> int:
@@ -86,8 +92,10 @@ class PostgresWaker:
         self._found_at = 0.0
         self._listen = listen
         self._listening: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._hears: psycopg.Connection[tuple[Any, ...]] | None = None
         self._since = 0.0
         self._for_nothing = 0
+        self._counted_since = 0.0
         self._deaf_until = 0.0
         self._bell = Bell()
 
@@ -97,7 +105,7 @@ class PostgresWaker:
         while True:
             if wakes := self._news():
                 return wakes
-            until = min(deadline, self._deaf_until or deadline)
+            until = min(deadline, self._tried_at + RETRY) if self._deaf_until else deadline
             slept = self._bell.sleep(self._listening, until - time.monotonic())
             if slept.rung:
                 # There may be something that no worker was told of: then none has the watch.
@@ -120,7 +128,9 @@ class PostgresWaker:
             elif self._watches:
                 if self._patterns and now >= self._found_at + FRESH:
                     self._awaited |= self._found(self._awaited)
-            elif now >= max(self._deaf_until, self._tried_at + RETRY) and self._begin(now):
+            elif now >= self._tried_at + (RETRY if self._deaf_until else RARELY) and self._begin(
+                now
+            ):
                 return [Wake()]
             wakes = self._notified()
             lost = self.connection.raw() is not self._listening
@@ -136,15 +146,22 @@ class PostgresWaker:
         return wakes
 
     def _begin(self, now: float) -> bool:
-        """Listen, and try to have the watch; whether this worker has it."""
-        self.connection.run(_listen())
-        self._for_nothing, self._deaf_until = 0, 0.0
+        """Listen, unless this worker is deaf, and try to have the watch; whether it has it."""
+        if now >= self._deaf_until:
+            self._hear()
         return self._watch(now)
+
+    def _hear(self) -> None:
+        if self._hears is not (raw := self.connection.raw()):
+            self.connection.run(_listen())
+            self._hears = raw
+        self._deaf_until = 0.0
 
     def _watch(self, now: float) -> bool:
         """Have the watch if no other worker of the group has it."""
         self._tried_at = now
         if self.connection.run(_watch(self._group)):
+            self._hear()
             if self._session is not None:
                 self.connection.run(_watch_of(self._session))
             self._awaited = self._found(set())
@@ -163,6 +180,8 @@ class PostgresWaker:
         wakes = [wake for wake in map(self._meaning, heard) if wake is not None]
         if self._for_nothing >= FOR_NOTHING and not self._watches and not self._deaf_until:
             self.connection.run(_unlisten())
+            self._hears = None
+            self._for_nothing = 0
             self._deaf_until = time.monotonic() + DEAF
         return wakes
 
@@ -173,10 +192,15 @@ class PostgresWaker:
             free = name == str(self._group) and not self._watches
             return Wake() if free and self._watch(time.monotonic()) else None
         if kind and not self._watches:
-            self._for_nothing += 1
+            self._count_for_nothing(time.monotonic())
         if name and meaning(self._wanted, name) is None:
             return None
         return Wake(name, mine=self._watches or not kind)
+
+    def _count_for_nothing(self, now: float) -> None:
+        if now >= self._counted_since + WITHIN:
+            self._for_nothing, self._counted_since = 0, now
+        self._for_nothing += 1
 
     def belong(self, session: SessionId) -> None:
         """From now on a rescue of this session ends the watch."""

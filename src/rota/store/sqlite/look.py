@@ -13,7 +13,11 @@ CRON_NEXT = sql("wake/cron_next")
 
 @operation(Begin.NOTHING)
 def look(
-    queues: Sequence[str], *, tasks: Collection[str] | None = None, cron: bool = False
+    queues: Sequence[str],
+    *,
+    tasks: Collection[str] | None = None,
+    cron: bool = False,
+    untidy: bool = True,
 ) -> Steps[Look]:
     """Whether there is something to claim or to stage, and when an entry is due.
 
@@ -27,7 +31,7 @@ def look(
         (yield from available(queues, tasks)),
         _left(due),
         silent=True,
-        untidy=True,
+        untidy=untidy,
         cron=_left(entry),
         cron_later=later,
     )
