@@ -20,7 +20,7 @@ class WorkerConfig:
         concurrency: How many jobs run at once.
         processes: How many child processes run the jobs of `executor="process"`.
         prefetch: How many jobs it may hold beyond those that run. It claims fewer where jobs are
-            slow: never more than about a tenth of a second's work.
+            slow: about a tenth of a second's work, and 0.3 seconds' at the most.
         poll: The longest time between two looks at the database while there is nothing to do.
         session_timeout: After how long without a renewal other workers take its jobs over.
         grace: How long running jobs may go on after a request to stop.

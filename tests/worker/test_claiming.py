@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import psycopg
 import pytest
@@ -15,7 +15,7 @@ from rota.app.job_transaction import Completion
 from rota.config import WorkerConfig
 from rota.errors import StoreUnavailable
 from rota.events import JobsClaimed
-from rota.model.job import JobSpec, LeaseId, Order, SessionId, SessionInfo
+from rota.model.job import ClaimedJob, JobId, JobSpec, LeaseId, Order, SessionId, SessionInfo
 from rota.model.settlement import Settlement
 from rota.model.states import Move
 from rota.store.migrate import migrate
@@ -34,9 +34,6 @@ from tests.fixtures.workers import (
     until_it_sleeps,
     working,
 )
-
-if TYPE_CHECKING:
-    from rota.model.job import ClaimedJob
 
 pytestmark = pytest.mark.both
 
@@ -211,6 +208,31 @@ def test_jobs_that_end_together_are_not_quick(app: Rota) -> None:
             claimer.stop()
 
     asyncio.run(together())
+
+
+@pytest.mark.parametrize(
+    ("took", "limited", "more"),
+    [(0.001, False, 1), (0.05, False, 2), (9.0, False, 4), (9.0, True, 1)],
+)
+def test_claims_that_wait(app: Rota, took: float, limited: bool, more: int) -> None:  # noqa: FBT001
+    """Where claims take long, each is for more jobs; not where jobs have limits, which count claims."""
+
+    async def waited() -> None:
+        with claiming(app, ignore) as (claimer, _):
+            if limited:
+                job = ClaimedJob(
+                    JobId(1), LeaseId(1), "job", "{}", "default", 0, 1, 1, None, 0.0, limited=True
+                )
+                claimer._leases.add(SessionId(1), [job])
+            claimer._claimed += 6
+            claimer.free(6)
+            claimer._took = [took]
+            claimer._measured = (time.monotonic() - 0.1, 0)
+            claimer._window = 0.1
+            assert claimer._want() == 3 + more
+            claimer.stop()
+
+    asyncio.run(waited())
 
 
 def test_quick_jobs_are_claimed_in_batches(app: Rota) -> None:

@@ -2,8 +2,10 @@
 
 It asks for as many jobs as may run at once and, beyond these, for about a tenth of a second's work
 at the rate of the moment: a worker with slow jobs holds none that others could run. Half of this it
-asks for at a time, so that the database makes one claim while the jobs of the last one run. Where
-batches are gathered it asks for what is missing in them, too.
+asks for at a time, so that the database makes one claim while the jobs of the last one run. Where claims
+take long, since other connections have their turns first, it is more: else claims would become the
+smaller the longer they wait, and more of them wait. Where batches are gathered it asks for what is
+missing in them, too.
 """
 
 import threading
@@ -27,6 +29,12 @@ from rota.worker.turns import Turns
 
 PREFETCH_TIME = 0.1
 """Seconds of work that are claimed ahead, at the rate of the moment."""
+
+CLAIMS_AHEAD = 4
+"""The same in the time that claims take, where that is longer."""
+
+LONGEST_PREFETCH = 0.3
+"""Seconds of work that are claimed ahead at the most."""
 
 FIRST_WINDOW = 0.01
 """Seconds over which the rate is measured after a rest, then twice as long each time up to
@@ -95,6 +103,7 @@ class Claimer:
         self._ahead = 0.0
         self._window = FIRST_WINDOW
         self._measured = (time.monotonic(), 0)
+        self._took = [0.0]
 
     def start(self) -> None:
         """Begin to claim."""
@@ -206,7 +215,9 @@ class Claimer:
             # The claim may have been written all the same; then its jobs would run nowhere.
             self._doubtful = True
             raise
-        self._tell(jobs, time.monotonic() - began)
+        seconds = time.monotonic() - began
+        self._took.append(seconds)
+        self._tell(jobs, seconds)
         if jobs:
             self._found(session, jobs, full=len(jobs) >= want)
         elif not self._suspects.apart(session):
@@ -318,7 +329,8 @@ class Claimer:
         if now - since >= self._window:
             # The first jobs to end in this time may have run for long: they say nothing of a rate.
             quick = max(0, self._ended - ended - self._config.concurrency)
-            self._ahead = quick / (now - since) * PREFETCH_TIME
+            self._ahead = quick / (now - since) * self._prefetch_time()
+            self._took = self._took[-1:]
             if self._turns is not None:
                 self._turns.measure(now - since, PREFETCH_TIME)
             self._measured = (now, self._ended)
@@ -332,6 +344,13 @@ class Claimer:
             return 0
         most = half + self._spare + held
         return min(most, self._config.concurrency + ahead - outstanding)
+
+    def _prefetch_time(self) -> float:
+        """Seconds of work to claim ahead."""
+        took = sum(self._took) / len(self._took)
+        # Rates count what is claimed, though it has not begun.
+        longest = PREFETCH_TIME if self._leases.limited else LONGEST_PREFETCH
+        return min(max(PREFETCH_TIME, CLAIMS_AHEAD * took), longest)
 
 
 def goes_first(waker: Waker, timeout: float, stands_by: Callable[[str], bool]) -> bool:

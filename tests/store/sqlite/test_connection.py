@@ -20,6 +20,7 @@ from rota.errors import SchemaMissing, StoreError, StoreUnavailable
 from rota.model.job import Order
 from rota.model.states import State
 from rota.store.migrate import migrate
+from rota.store.operation import Begin, Stepped, Steps
 from rota.store.sqlite.connection import SqliteConnection
 from rota.store.sqlite.failures import busy
 from rota.store.sqlite.gate import Gate
@@ -271,6 +272,21 @@ def test_the_gate_lets_one_through(store: SqliteStore) -> None:
     assert two.held
     two.close()
     one.close()
+
+
+def test_what_is_prepared_holds_up_no_writer(connection: SqliteConnection) -> None:
+    """An operation takes its turn only when it has something to ask."""
+    held: list[bool] = []
+
+    def steps(count: int) -> Steps[int]:
+        for _ in range(count):
+            held.append(connection._gate.held)
+            yield sql("settle/changes")()
+        return count
+
+    for count in range(3):
+        assert connection.run(Stepped("look", steps(count), Begin.HASTY)) == count
+    assert held == [False, False, True]
 
 
 def test_no_gate_where_no_file_can_be_made(tmp_path: Path) -> None:

@@ -155,9 +155,16 @@ class SqliteConnection:
             self._gate.leave()
 
     def _run_in_transaction(self, operation: Operation[T], synchronous: Synchronous) -> T:
+        steps = operation.steps
+        try:
+            # What can be prepared is prepared before other writers have to wait for it.
+            first = next(steps)
+        except StopIteration as end:
+            nothing: T = end.value
+            return nothing
         database = self.begin(synchronous)
         try:
-            result = drive(operation.steps, partial(self._execute, database))
+            result = drive(steps, partial(self._execute, database), first)
         except BaseException:
             self.rollback()
             raise
