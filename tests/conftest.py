@@ -12,6 +12,7 @@ settings.register_profile("rota", deadline=None)
 settings.load_profile("rota")
 
 pytest_plugins = [
+    "tests.fixtures.garbage",
     "tests.fixtures.large",
     "tests.fixtures.postgres",
     "tests.fixtures.stores",

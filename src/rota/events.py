@@ -6,7 +6,6 @@ event of a kind without subscribers is not even made.
 """
 
 import logging
-from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -18,13 +17,11 @@ from rota.model.states import Move
 logger = logging.getLogger("rota")
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """Something happened."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobsEnqueued(Event):
+class JobsEnqueued(Event, frozen=True):
     """This process has stored jobs; the caller's transaction may still be rolled back."""
 
     task: str
@@ -32,24 +29,21 @@ class JobsEnqueued(Event):
     jobs: tuple[JobId, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerStarted(Event):
+class WorkerStarted(Event, frozen=True):
     """A worker has a session and begins to claim."""
 
     session: SessionId
     queues: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerStopping(Event):
+class WorkerStopping(Event, frozen=True):
     """A worker claims no more; its `running` jobs have `grace` seconds left."""
 
     grace: float
     running: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class QueueStrange(Event):
+class QueueStrange(Event, frozen=True):
     """A worker starts on a queue that none of its tasks names, and that has never had a job.
 
     `queue` may be a pattern; `nearest` is the most similar name, if there is one.
@@ -59,24 +53,21 @@ class QueueStrange(Event):
     nearest: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class PausedLeft(Event):
+class PausedLeft(Event, frozen=True):
     """A worker that drains stops, and leaves `count` jobs in a queue that is paused."""
 
     queue: str
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerStopped(Event):
+class WorkerStopped(Event, frozen=True):
     """A worker has ended; `released` jobs went back unharmed."""
 
     session: SessionId
     released: int
 
 
-@dataclass(frozen=True, slots=True)
-class ChildReplaced(Event):
+class ChildReplaced(Event, frozen=True):
     """A child process has run as many jobs as it may, or needs too much memory; another one follows.
 
     `memory` is in bytes, and known where the worker has a `max_memory`.
@@ -87,67 +78,58 @@ class ChildReplaced(Event):
     memory: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class LifespanOverdue(Event):
+class LifespanOverdue(Event, frozen=True):
     """A lifespan was to be left, took longer than its `timeout` in seconds, and is left behind."""
 
     lifespan: str
     timeout: float
 
 
-@dataclass(frozen=True, slots=True)
-class LifespanRaised(Event):
+class LifespanRaised(Event, frozen=True):
     """A lifespan has raised as it was left."""
 
     lifespan: str
     error: BaseException
 
 
-@dataclass(frozen=True, slots=True)
-class JobsStaged(Event):
+class JobsStaged(Event, frozen=True):
     """The time of `count` jobs has come: they are available now."""
 
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class JobsClaimed(Event):
+class JobsClaimed(Event, frozen=True):
     """A claim has got `count` jobs (perhaps none), after so many `seconds`."""
 
     count: int
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class LimitsReached(Event):
+class LimitsReached(Event, frozen=True):
     """A claim has taken the last places of these limits; further jobs of them would wait."""
 
     limits: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class JobStarted(Event):
+class JobStarted(Event, frozen=True):
     """A handler is about to be called."""
 
     job: ClaimedJob
 
 
-@dataclass(frozen=True, slots=True)
-class JobOverdue(Event):
+class JobOverdue(Event, frozen=True):
     """A job's time is up, and its thread cannot be stopped; its context says cancelled."""
 
     job: ClaimedJob
 
 
-@dataclass(frozen=True, slots=True)
-class JobExpired(Event):
+class JobExpired(Event, frozen=True):
     """A job came too late to begin, as its `expires` says; it is cancelled."""
 
     job: ClaimedJob
 
 
-@dataclass(frozen=True, slots=True)
-class JobSettled(Event):
+class JobSettled(Event, frozen=True):
     """A job leaves the worker, and its settlement is on its way to the database.
 
     Each is of one of the finer kinds that follow.
@@ -157,13 +139,11 @@ class JobSettled(Event):
     settlement: Settlement
 
 
-@dataclass(frozen=True, slots=True)
-class JobCompleted(JobSettled):
+class JobCompleted(JobSettled, frozen=True):
     """The handler returned."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobFailed(JobSettled):
+class JobFailed(JobSettled, frozen=True):
     """The attempt failed: an exception, a timeout, or the handler said `Retry` or `Discard`.
 
     Each is a `JobRetried` or a `JobDiscarded`.
@@ -175,67 +155,56 @@ class JobFailed(JobSettled):
         return msgspec.json.decode(self.settlement.error or "{}", type=_Error).exception
 
 
-@dataclass(frozen=True, slots=True)
-class JobRetried(JobFailed):
+class JobRetried(JobFailed, frozen=True):
     """The attempt failed, and another attempt follows."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobDiscarded(JobFailed):
+class JobDiscarded(JobFailed, frozen=True):
     """The attempt failed, and was the last."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobSnoozed(JobSettled):
+class JobSnoozed(JobSettled, frozen=True):
     """The handler wants to run again later; no attempt is spent."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobComesRound(JobSettled):
+class JobComesRound(JobSettled, frozen=True):
     """The handler has ended this round of the job, which comes round again at its time."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobCancelled(JobSettled):
+class JobCancelled(JobSettled, frozen=True):
     """The job was cancelled on request, before it ran or while it ran."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobReleased(JobSettled):
+class JobReleased(JobSettled, frozen=True):
     """The job goes back, no attempt spent: the worker stops, or does not know the task."""
 
 
-@dataclass(frozen=True, slots=True)
-class SettlementsWritten(Event):
+class SettlementsWritten(Event, frozen=True):
     """`count` settlements were written to the database together, which took `seconds`."""
 
     count: int
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class LeasesLost(Event):
+class LeasesLost(Event, frozen=True):
     """Settlements that were refused, because other workers have taken these jobs over."""
 
     jobs: tuple[JobId, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SessionLost(Event):
+class SessionLost(Event, frozen=True):
     """The worker was declared dead, or could not renew in time; it goes on with a new session."""
 
     session: SessionId
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRescued(Event):
+class SessionRescued(Event, frozen=True):
     """The session of another worker, which died, has ended; its jobs were taken back."""
 
     rescue: Rescue
 
 
-@dataclass(frozen=True, slots=True)
-class StoreLost(Event):
+class StoreLost(Event, frozen=True):
     """The database cannot be reached, or refuses; told again every minute while that lasts.
 
     `part` is the part of the worker that keeps trying: its claimer, settler, session or upkeep.
@@ -245,29 +214,25 @@ class StoreLost(Event):
     part: str
 
 
-@dataclass(frozen=True, slots=True)
-class StoreRecovered(Event):
+class StoreRecovered(Event, frozen=True):
     """The database answers this `part` of the worker again."""
 
     part: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tidied(Event):
+class Tidied(Event, frozen=True):
     """Upkeep has given space back, or the like; `done` has a line for each thing."""
 
     done: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TaskUnknown(Event):
+class TaskUnknown(Event, frozen=True):
     """A job of a task that this worker does not have was given back for others."""
 
     job: ClaimedJob
 
 
-@dataclass(frozen=True, slots=True)
-class CronJobsMade(Event):
+class CronJobsMade(Event, frozen=True):
     """This worker has made the jobs of these due times of a cron entry, in the same order.
 
     A due time at which the entry's unique key was taken is not among them.
@@ -278,8 +243,7 @@ class CronJobsMade(Event):
     jobs: tuple[JobId, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CronRunsMissed(Event):
+class CronRunsMissed(Event, frozen=True):
     """Due times of a cron entry, from `first` on, came to nothing, since no worker was there."""
 
     entry: str

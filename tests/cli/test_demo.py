@@ -20,6 +20,9 @@ from tests.fixtures.stores import empty_database
 
 FILES = 60
 
+ONE = ("--workers", "1")
+"""Where more processes would show nothing."""
+
 SLOW = 32 * 1024 * 1024
 """Bytes of a file that a worker reads for longer than the demo needs to look."""
 
@@ -122,10 +125,10 @@ def test_a_file_that_changes(store_url: str, folder: Path, monkeypatch: pytest.M
         check(self)
 
     monkeypatch.setattr(course.Course, "_check", change_and_check)
-    result = rota("demo", folder, url=store_url)
+    result = rota("demo", folder, *ONE, url=store_url)
     assert result.exit_code == 1
     assert f"1 of {FILES} checksums are wrong: {changed}" in result.stdout
-    told = rota("demo", folder, "--json", url=store_url)
+    told = rota("demo", folder, *ONE, "--json", url=store_url)
     assert told.exit_code == 0, "only the first one saw the file change"
 
 
@@ -138,7 +141,7 @@ def test_a_job_that_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
         return found
 
     monkeypatch.setattr("rota.cli.demo.files.find_files", find)
-    result = rota("demo", folder, "--json")
+    result = rota("demo", folder, *ONE, "--json")
     assert result.exit_code == 1
     told = json.loads(result.stdout)
     assert told["ok"] is False
@@ -156,7 +159,7 @@ def test_the_files_that_count(folder: Path) -> None:
     found = find_files(folder)
     assert len(found.paths) == FILES + 1
     assert len(found.skipped) == 1
-    result = rota("demo", folder)
+    result = rota("demo", folder, *ONE)
     assert result.exit_code == 0, result.output
     assert "Skipped 1 unreadable" in result.stdout
 
@@ -186,7 +189,7 @@ def test_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal the end is a panel in words."""
     monkeypatch.setattr("rota.cli.demo.telling.on_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "120")
-    result = rota("demo", folder)
+    result = rota("demo", folder, *ONE)
     assert result.exit_code == 0, result.output
     assert "╭─ Good ─" in result.stdout
 
@@ -232,7 +235,7 @@ def test_interrupted_while_jobs_are_stored(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(course.Course, "_enqueue", enqueue_and_forget)
-    assert rota("demo", folder, url=store_url).exit_code != 0
+    assert rota("demo", folder, *ONE, url=store_url).exit_code != 0
     assert set(left_over(store_url).values()) == {0}
 
 
@@ -242,8 +245,8 @@ def test_other_jobs_are_left_alone(store_url: str, folder: Path) -> None:
     connection = store.connect()
     rota("migrate", url=store_url)
     connection.run(store.pause("mail"))
-    first = answer("demo", folder, url=store_url)["queue"]
-    second = answer("demo", folder, url=store_url)["queue"]
+    first = answer("demo", folder, *ONE, url=store_url)["queue"]
+    second = answer("demo", folder, *ONE, url=store_url)["queue"]
     assert first != second
     assert set(left_over(store_url)) == {first, second, "mail"}
     connection.close()
@@ -252,7 +255,7 @@ def test_other_jobs_are_left_alone(store_url: str, folder: Path) -> None:
 
 def test_as_a_process(folder: Path) -> None:
     """As people run it: exit status 0, and a summary at the end."""
-    run = finished("demo", folder)
+    run = finished("demo", folder, *ONE)
     assert run.returncode == 0, run.stderr
     assert run.stdout.endswith("Good.\n")
 

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, TypeVar
 
 from rota.model.enqueued import Enqueued, Placed
@@ -61,6 +61,8 @@ def until(found: Callable[[], T | None], seconds: float = 20.0) -> T:
     deadline = monotonic() + seconds
     while (answer := found()) is None:
         assert monotonic() < deadline, "waited in vain"
+        # What is waited for needs the processor, too.
+        sleep(0.002)
     return answer
 
 

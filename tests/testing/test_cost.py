@@ -10,7 +10,7 @@ import pytest
 from rota import Rota
 from rota.testing import Kit
 
-TESTS = 300
+TESTS = 100
 
 
 @pytest.mark.parametrize("kit_url", ["postgres"], indirect=True)

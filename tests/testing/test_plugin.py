@@ -50,6 +50,12 @@ def rota_connection():
 """
 
 
+@pytest.fixture(autouse=True)
+def no_other_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run imports those that it names, and not all that are installed here."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
 @pytest.fixture
 def suite(pytester: pytest.Pytester, kit_url: str) -> pytest.Pytester:
     """A folder with an app and connections, and tests to come."""
@@ -67,7 +73,7 @@ def suite(pytester: pytest.Pytester, kit_url: str) -> pytest.Pytester:
 
 def run(suite: pytest.Pytester, *options: str) -> pytest.RunResult:
     """Run pytest there, with the plugin as if it was installed."""
-    return suite.runpytest_subprocess("-p", "pytest_rota", "-p", "no:randomly", *options)
+    return suite.runpytest_subprocess("-p", "pytest_rota", *options)
 
 
 def test_a_suite(suite: pytest.Pytester) -> None:
@@ -122,7 +128,7 @@ def test_an_async_fixture(suite: pytest.Pytester, kit_url: str) -> None:
             assert (await rota_test.adrain())[0].result == "to a"
         """
     )
-    run(suite).assert_outcomes(passed=1)
+    run(suite, "-p", "pytest_asyncio.plugin").assert_outcomes(passed=1)
 
 
 def test_nothing_is_imported_before_a_test_asks(pytester: pytest.Pytester) -> None:
@@ -143,10 +149,7 @@ def test_nothing_is_imported_before_a_test_asks(pytester: pytest.Pytester) -> No
             assert "psycopg" not in sys.modules
         """
     )
-    # Tools that are installed beside it may import what they like.
-    result = pytester.runpytest_subprocess(
-        "-p", "pytest_rota", "-p", "no:randomly", "-p", "no:hypothesispytest"
-    )
+    result = run(pytester)
     result.assert_outcomes(passed=2)
 
 
@@ -258,7 +261,7 @@ def test_many_processes_on_one_database(
     first test until all others have come as far.
     """
     suite.makepyfile(PARALLEL.format(folder=str(tmp_path), tests=64, processes=8))
-    result = run(suite, "-n", "8", "--dist", "load")
+    result = run(suite, "-p", "xdist.plugin", "-n", "8", "--dist", "load")
     result.assert_outcomes(passed=64)
     assert len(list(tmp_path.iterdir())) == 8
     with psycopg.connect(kit_url) as conn:

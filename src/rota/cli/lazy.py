@@ -6,7 +6,6 @@ distributions add commands by an entry point; the help imports these, for their 
 
 import importlib
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
 import click
@@ -69,4 +68,7 @@ class LazyGroup(click.Group):
         """The commands of other distributions: where each is."""
         if self._plugins is None:
             return {}
+        # Where a command of Rota's own runs, nothing has to be found.
+        from importlib.metadata import entry_points
+
         return {one.name: one.value for one in entry_points(group=self._plugins)}

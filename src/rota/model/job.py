@@ -10,6 +10,8 @@ from datetime import datetime
 from operator import index
 from typing import NamedTuple, NewType, Self, SupportsIndex
 
+import msgspec
+
 from rota.model.headers import expiring
 from rota.model.limit import Limit
 from rota.model.queue_settings import QueueSettings
@@ -277,8 +279,7 @@ class Cleared(NamedTuple):
     last: JobId | None
 
 
-@dataclass(frozen=True, slots=True)
-class SessionInfo:
+class SessionInfo(msgspec.Struct, frozen=True):
     """A worker's host, process, queues and tasks; `None`: it does not say which tasks it knows.
 
     Without a renewal its session lives `timeout` seconds.
@@ -291,8 +292,7 @@ class SessionInfo:
     tasks: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Renewal:
+class Renewal(msgspec.Struct, frozen=True):
     """What a worker learns when it renews its session.
 
     `alive` is false when the session was rescued; `cancel` names the running jobs of the session
@@ -303,13 +303,12 @@ class Renewal:
 
     alive: bool
     cancel: frozenset[JobId] = frozenset()
-    serving: Mapping[str, Sequence[SessionId]] = field(default_factory=dict)
-    queues: Mapping[str, QueueSettings] = field(default_factory=dict)
+    serving: Mapping[str, Sequence[SessionId]] = msgspec.field(default_factory=dict)
+    queues: Mapping[str, QueueSettings] = msgspec.field(default_factory=dict)
     clock: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rescue:
+class Rescue(msgspec.Struct, frozen=True):
     """What a rescue took back from one dead session.
 
     `blamed` is the job that ran alone when its worker died: its attempt is spent, and no other.
@@ -345,8 +344,7 @@ class Look(NamedTuple):
     unwatched: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Staging:
+class Staging(msgspec.Struct, frozen=True):
     """How many due jobs became available, and in how many seconds the next one is due."""
 
     staged: int

@@ -13,9 +13,10 @@ I/O-free generators). A failed request is thrown into the generator at its `yiel
 import functools
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, Flag, auto
 from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar
+
+import msgspec
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -100,8 +101,7 @@ class Query(NamedTuple):
     params: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(msgspec.Struct, frozen=True):
     """Stream text rows into a table by PostgreSQL's COPY; gives back no rows.
 
     The blocks may be made while the server works on those before.
@@ -111,8 +111,7 @@ class Copy:
     blocks: Iterable[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Apart(Generic[T]):
+class Apart(msgspec.Struct, Generic[T], frozen=True):
     """Run another operation now, outside of the caller's transaction; gives back `[(result,)]`."""
 
     operation: "Operation[T]"
@@ -137,8 +136,7 @@ class Surroundings(NamedTuple):
     tuned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(msgspec.Struct, frozen=True):
     """Say where the statements of this operation run; gives back its `Surroundings`."""
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import inspect
-from asyncio import Future
 from collections.abc import AsyncGenerator, Coroutine, Generator
 
 from rota.app.handle import JobHandle
@@ -26,11 +25,14 @@ def undone(value: object) -> TaskError | None:
                 value.close()
         case Generator() | AsyncGenerator():
             what, cure = "a generator that nothing has run", "loop over it in the handler"
-        case Future():
-            what, cure = "a future that was not awaited", AWAIT
-            value.cancel()
         case _ if inspect.isawaitable(value):
+            # Not at the top: a child process whose handlers never await starts without asyncio.
+            from asyncio import Future
+
             what, cure = f"{type(value).__name__} that was not awaited", AWAIT
+            if isinstance(value, Future):
+                what = "a future that was not awaited"
+                value.cancel()
         case _:
             return None
     return TaskError(f"the handler returned {what}, so the job is not done; {cure}")
