@@ -130,7 +130,7 @@ def rescue(
 
 
 def take_over(
-    sessions: Sequence[int], keep: Mapping[str, float], follow: Follow | None
+    sessions: Sequence[int], keep: Mapping[str, float], follow: Follow | None = None
 ) -> Steps[list[Rescue]]:
     """Take over from locked sessions that are still silent.
 
