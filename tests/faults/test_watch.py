@@ -61,3 +61,25 @@ def test_the_one_that_is_woken_does_not_come(
             waited.append(time.monotonic() - since)
         assert max(waited) < POLL + MARGIN
     assert ledger.noted("start") == dict.fromkeys(range(8), 1)
+
+
+@pytest.mark.parametrize("fault", [kill, freeze, cut_off])
+def test_most_of_those_who_look_have_gone(
+    ledger: Ledger, postgres_url: str, fault: Callable[[WorkerProcess, Proxy, ExitStack], None]
+) -> None:
+    """The one of four that is left has every fourth turn: what is due waits for two `poll`, long before their rescue."""
+    poll, delay = 1.0, 0.5
+    with Proxy(postgres_url) as proxy, ExitStack() as stack:
+        gone = [ledger.worker(url=proxy.url, poll=poll, session_timeout=60.0) for _ in range(3)]
+        ledger.quick.enqueue(0)
+        until(lambda: ledger.ended(1), "a worker to run a job")
+        ledger.worker(poll=poll, session_timeout=60.0)
+        for worker in gone:
+            fault(worker, proxy, stack)
+        waited = []
+        for number in range(1, 6):
+            since = time.monotonic()
+            ledger.quick.using(delay=delay).enqueue(number)
+            until(lambda number=number: ledger.noted("end")[number], "the job to run")  # type: ignore[misc]
+            waited.append(time.monotonic() - since)
+        assert max(waited) < delay + 2 * poll + MARGIN
