@@ -401,7 +401,10 @@ def test_a_result_that_cannot_be_stored(app: Rota, executor: str) -> None:
     with working(app):
         record = in_(handle, State.DISCARDED)
     assert record.attempt == 1
-    assert "the handler ran, but its result cannot be stored" in record.errors[-1].message
+    [error] = record.errors
+    assert "the handler ran, but its result cannot be stored" in error.message
+    # A mistake in the handler, and told as one: only Discard is logged as information.
+    assert error.exception == "rota.errors.ArgsError"
     assert len(runs) == (0 if executor == "process" else 1)
 
 

@@ -17,14 +17,14 @@ from typing import Any
 import msgspec
 
 from rota.app.task import Enqueuing, Task
-from rota.errors import ConfigError, RotaError, SuccessorNotFound
+from rota.errors import ArgsError, ConfigError, RotaError, SuccessorNotFound
+from rota.model.chosen import never
 from rota.model.finished import FinishedJob
 from rota.model.headers import ON_FAILURE, ON_SUCCESS, decoded, encoded, of_users
 from rota.model.job import AttemptError, ClaimedJob, JobRecord, Order
 from rota.model.settlement import Settlement, decide
 from rota.model.states import Move, State
 from rota.model.unique import OnConflict
-from rota.outcome import Discard
 
 logger = logging.getLogger("rota")
 
@@ -121,9 +121,9 @@ def followed(
         order = successor(settlement, job, task, value, encoded=encoded)
     except RotaError as error:
         if settlement.move is Move.COMPLETE:
-            wrong = Discard(f"the handler ran, but its successor cannot be enqueued: {error}")
+            wrong = ArgsError(f"the handler ran, but its successor cannot be enqueued: {error}")
             keep = task.keeps[job.queue].discarded
-            instead = decide(job, wrong, task.retry, keep, now=datetime.now(UTC))
+            instead = decide(job, wrong, never, keep, now=datetime.now(UTC))
             return followed(instead, job, task)
         logger.exception("job %d (%s): its on_failure cannot be enqueued", job.id, job.task)
         return settlement
@@ -168,16 +168,16 @@ def successor(
 def of_discarded(tasks: Mapping[str, AnyTask], records: Sequence[JobRecord]) -> list[Order]:
     """The orders of the successors of jobs that were discarded where no handler said so: at a rescue.
 
-    A job whose task, or whose successor, is not known here has none.
+    A job whose successor is not known here has none.
     """
     orders = []
     for record in records:
-        name = record.headers.get(ON_FAILURE)
-        if name is None and record.task in tasks:
-            name = tasks[record.task].on_failure
+        task = tasks.get(record.task)
+        name = record.headers.get(ON_FAILURE, None if task is None else task.on_failure)
         if name is None:
             continue
-        if name not in tasks:
+        found = (tasks if task is None else task.enqueuing.tasks).get(name)
+        if found is None:
             logger.error(
                 "job %d (%s) was discarded, and its on_failure %r is not registered here; enqueue it by hand",
                 record.id,
@@ -195,7 +195,7 @@ def of_discarded(tasks: Mapping[str, AnyTask], records: Sequence[JobRecord]) -> 
             error=record.errors[-1] if record.errors else None,
         )
         try:
-            orders.append(_order(tasks[name], finished, encoded(record.headers)))
+            orders.append(_order(found, finished, encoded(record.headers)))
         except RotaError:
             logger.exception(
                 "job %d (%s): its on_failure cannot be enqueued", record.id, record.task

@@ -57,6 +57,10 @@ def retries(policy: RetryPolicy, error: BaseException) -> bool:
     return not isinstance(policy, Chosen) or policy.allows(error)
 
 
+def never(attempt: int, error: BaseException) -> None:
+    """The policy for what another attempt would not change: no retry."""
+
+
 def unchosen(policy: RetryPolicy) -> RetryPolicy:
     """The policy without a choice, for what is no exception of the handler."""
     return policy.policy if isinstance(policy, Chosen) else policy

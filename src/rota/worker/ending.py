@@ -7,10 +7,10 @@ from rota.app.batch import BatchTask
 from rota.app.successor import followed
 from rota.app.task import Task
 from rota.errors import ArgsError, SuccessorNotFound
-from rota.model.chosen import unchosen
+from rota.model.chosen import never, unchosen
 from rota.model.job import ClaimedJob
 from rota.model.settlement import Settlement, completed, decide
-from rota.outcome import Discard, Outcome
+from rota.outcome import Outcome
 from rota.worker.executors.process import Hopeless, UnstorableResult
 
 
@@ -41,15 +41,15 @@ def _returned(
         return completed(job, keep.completed, task.result_codec.encode(value))
     except ArgsError as error:
         unstorable = _unstorable(error)
-        return decide(job, unstorable, task.retry, keep.discarded, now=datetime.now(UTC))
+        return decide(job, unstorable, never, keep.discarded, now=datetime.now(UTC))
 
 
 def failed(job: ClaimedJob, task: Task[..., Any, Any], error: BaseException) -> Settlement:
     """The handler raised."""
+    keep = task.keeps[job.queue].discarded
+    policy = never if isinstance(error, Hopeless | UnstorableResult) else task.retry
     if isinstance(error, UnstorableResult):
         error = _unstorable(error)
-    keep = task.keeps[job.queue].discarded
-    policy = _never if isinstance(error, Hopeless) else task.retry
     if isinstance(error, SuccessorNotFound):
         # Another worker may know it, and the handler was not even called.
         policy = unchosen(policy)
@@ -64,10 +64,6 @@ def too_long(job: ClaimedJob) -> TimeoutError:
     return TimeoutError(f"the attempt took longer than {job.timeout} seconds")
 
 
-def _never(attempt: int, error: BaseException) -> None:
-    """The retry policy of what is not retried."""
-
-
-def _unstorable(error: Exception) -> Discard:
+def _unstorable(error: Exception) -> ArgsError:
     # The handler has done its work; running it again would not make the result storable.
-    return Discard(f"the handler ran, but its result cannot be stored: {error}")
+    return ArgsError(f"the handler ran, but its result cannot be stored: {error}")
