@@ -4,7 +4,7 @@ Each job is enqueued by itself, with one element. A worker gathers jobs of the t
 handler once with the list of their elements; what the call says of each job is settled job by job.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Generic, Protocol, TypeVar, get_args, get_origin, overload
@@ -70,6 +70,7 @@ class BatchTask(Task[[E], R, Any], Generic[E, R]):
         retention: float | None,
         store_result: bool,
         soft_timeout: float | None = None,
+        redact: Collection[str] = (),
     ) -> None:
         if executor is Executor.PROCESS:
             message = (
@@ -88,6 +89,7 @@ class BatchTask(Task[[E], R, Any], Generic[E, R]):
             retention=retention,
             store_result=store_result,
             soft_timeout=soft_timeout,
+            redact=redact,
         )
         [self.parameter] = self.codec.names
 

@@ -1,7 +1,7 @@
 """`@rota.task`: how functions become the tasks of an app."""
 
 import functools
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
@@ -69,6 +69,7 @@ class DeclaresTasks:
         limit: Limit | None = None,
         fair: str | None = None,
         expires: float | timedelta | None = None,
+        redact: Collection[str] = (),
     ) -> TaskDecorator: ...
     @overload
     def task(
@@ -93,6 +94,7 @@ class DeclaresTasks:
         limit: Limit | None = None,
         fair: str | None = None,
         expires: float | timedelta | None = None,
+        redact: Collection[str] = (),
     ) -> BatchDecorator: ...
 
     def task(
@@ -118,6 +120,7 @@ class DeclaresTasks:
         limit: Limit | None = None,
         fair: str | None = None,
         expires: float | timedelta | None = None,
+        redact: Collection[str] = (),
     ) -> Any:
         """Make a function a task: `@rota.task`, or `@rota.task(...)` with options.
 
@@ -151,6 +154,8 @@ class DeclaresTasks:
             fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared.
             expires: Seconds (or a timedelta) after a job's enqueue, after which no attempt of it begins: it
                 is cancelled instead.
+            redact: Names of args that are shown as `***` wherever people look at jobs; annotate them with
+                `Secret` to the same end.
 
         Raises:
             ConfigError: An option cannot be used.
@@ -186,6 +191,7 @@ class DeclaresTasks:
                 retention=keep,
                 store_result=store_result,
                 soft_timeout=soft,
+                redact=redact,
             )
             self.tasks.register(task)
             return task

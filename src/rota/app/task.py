@@ -8,7 +8,7 @@ one call by `.using(...)`.
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import (
@@ -35,9 +35,11 @@ from rota.database.database import Database
 from rota.errors import ArgsError, ConfigError
 from rota.model.backoff import RetryPolicy
 from rota.model.enqueued import Enqueued, Placing
+from rota.model.job import JobSpec
 from rota.model.keys import Keying
 from rota.model.limit import Limit
 from rota.model.options import JobOptions
+from rota.model.redaction import redacting
 from rota.model.unique import Unique
 
 P = ParamSpec("P")
@@ -133,16 +135,18 @@ class Task(Generic[P, R, T]):
         retention: float | None,
         store_result: bool,
         soft_timeout: float | None = None,
+        redact: Collection[str] = (),
     ) -> None:
         self.enqueuing = enqueuing
         self.function = function
         self.name = name
         self.options = options
-        self.spec = options.spec(name)
         self.retry = retry
         self.executor = Executor.fitting(function, executor, name)
         self.keeps = enqueuing.queues.keeps(retention)
         self.codec = self._args_codec()
+        self.redact = self._redacted(redact)
+        self.spec = self._spec(options)
         self.keying = self._keying(options) if options.keyed else None
         parameters = inspect.signature(function).parameters
         self._first = next(iter(parameters), None)
@@ -263,7 +267,7 @@ class Task(Generic[P, R, T]):
         self._check_changes(changes)
         other = copy.copy(self)
         other.options = self.options.using(changes)
-        other.spec = other.options.spec(self.name)
+        other.spec = self._spec(other.options)
         if other.options.keyed and changes:
             other.keying = self._keying(other.options)
         other.conn = _connection(conn, self.conn)
@@ -329,9 +333,40 @@ class Task(Generic[P, R, T]):
     def _check_changes(self, changes: Mapping[str, object]) -> None:
         """Refuse options that one job of this kind of task cannot have."""
 
+    def _spec(self, options: JobOptions) -> JobSpec:
+        """What jobs with these options have."""
+        spec = options.spec(self.name)
+        return replace(spec, headers=redacting(spec.headers, self.redact))
+
+    def _redacted(self, names: Collection[str]) -> tuple[str, ...]:
+        """The args that are shown to nobody.
+
+        Raises:
+            ConfigError: A name is of no arg.
+        """
+        if isinstance(names, str) or not set(names) <= set(self.codec.names):
+            message = (
+                f"task {self.name!r}: redact: a tuple with names of its args is needed (there are "
+                f"{', '.join(self.codec.names) or 'none'}), not {names!r}"
+            )
+            raise ConfigError(message)
+        return tuple(name for name in self.codec.names if name in {*names, *self.codec.secrets})
+
     def _keying(self, options: JobOptions) -> Keying:
-        """What makes the keys of jobs with these options."""
-        return Keying(options, self.function, self.name, self.codec.context_parameter)
+        """What makes the keys of jobs with these options.
+
+        Raises:
+            ConfigError: A key has a secret in it: keys are shown, and are in other tables.
+        """
+        keying = Keying(options, self.function, self.name, self.codec.context_parameter)
+        for template in keying.templates:
+            if shown := [name for name in template.names if name in self.redact]:
+                message = (
+                    f"{template.what}: {template.text!r} has {shown[0]!r} in it, which is to be hidden; make the "
+                    "key of other args"
+                )
+                raise ConfigError(message)
+        return keying
 
     def _args_codec(self) -> ArgsCodec:
         return ArgsCodec(self.function, self.name, context=Context)

@@ -216,8 +216,8 @@ class JobRecord:
 class JobFilter:
     """Which jobs a listing shows; `None` means any. `limit` bounds the answer.
 
-    A listing begins with the newest job, or with the one that follows `after`: the last one of the page before.
-    `subject` is a unique key, or the beginning of some, with a `*` behind it.
+    A listing begins with the newest job, or with the one that follows `after`: the last one of the page before. It
+    ends with the job `since`, or with the oldest. `subject` is a unique key, or the beginning of some, with a `*` behind it.
     """
 
     state: State | None = None
@@ -226,6 +226,12 @@ class JobFilter:
     limit: int = 50
     subject: str | None = None
     after: JobId | None = None
+    since: JobId | None = None
+
+    @property
+    def lowest(self) -> int:
+        """The lowest id that is listed."""
+        return 1 if self.since is None else self.since
 
     @property
     def until(self) -> int:
@@ -241,6 +247,13 @@ class JobFilter:
             start = self.subject[:-1]
             return start, start + "\U0010ffff"
         return self.subject, self.subject
+
+
+class Reach(NamedTuple):
+    """Between which ids a listing has to look: from `until` down to `since`; `None` is the oldest job."""
+
+    until: JobId
+    since: JobId | None
 
 
 @dataclass(frozen=True, slots=True)

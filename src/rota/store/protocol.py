@@ -21,6 +21,7 @@ from rota.model.job import (
     Look,
     Order,
     QueueRecord,
+    Reach,
     Renewal,
     Rescue,
     SessionId,
@@ -38,6 +39,7 @@ from rota.store.versions import Versions
 if TYPE_CHECKING:
     from rota.store.cron import Cron
     from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
+    from rota.store.standing import LimitFacts, Standing
     from rota.store.supervision import Supervision
     from rota.store.testing import Testing
 
@@ -101,6 +103,13 @@ class Store(Connections, Versions, Protocol):
         """The newest jobs first, at most `wanted.limit` of them.
 
         Fewer: there are no more.
+        """
+        ...
+
+    def reach(self, wanted: JobFilter, most: int) -> Operation[Reach]:
+        """Where to look for such jobs, so that no listing reads more than about `most` of them.
+
+        Its `until` is that of `wanted` or lower, where there are none above.
         """
         ...
 
@@ -347,6 +356,14 @@ class Store(Connections, Versions, Protocol):
 
         They run, or are about to.
         """
+        ...
+
+    def standing(self, job: JobId) -> "Operation[Standing | None]":
+        """Where a job stands that waits for a worker or for its time; `None` for any other."""
+        ...
+
+    def limits(self, *, after: str, most: int) -> "Operation[list[LimitFacts]]":
+        """The limits whose keys come after this one, by key, and what is taken of each."""
         ...
 
     def horizon(self) -> "Operation[HorizonFacts]":

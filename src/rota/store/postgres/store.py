@@ -174,6 +174,9 @@ class PostgresStore:
 
     get = staticmethod(lookup.get)
     list_jobs = staticmethod(lookup.list_jobs)
+    reach = staticmethod(lookup.reach)
+    standing = staticmethod(lookup.standing)
+    limits = staticmethod(lookup.limits)
     count_jobs = staticmethod(lookup.count_jobs)
     queues = staticmethod(lookup.queues)
     cancel = staticmethod(control.cancel)

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from rota.model.job import JobFilter, JobId, JobRecord
+import msgspec
+
+from rota.model.job import JobFilter, JobId, JobRecord, Reach
 from rota.model.states import State
 from rota.store.operation import Begin, Query, Steps, operation
 from rota.store.sqlite.rows import job_record
 from rota.store.sqlite.statements import json_list, sql
+from rota.store.standing import HOLDERS, MOST, LimitFacts, Standing
 
 GET = sql("jobs/get")
 COUNT = sql("jobs/count")
@@ -18,6 +21,14 @@ LIST_AVAILABLE = sql("jobs/list_available")
 LIST_WAITING = sql("jobs/list_waiting")
 LIST_RUNNING = sql("jobs/list_running")
 LIST_FINISHED = sql("jobs/list_finished")
+LIST_AVAILABLE_FROM = sql("jobs/list_available_from")
+REACH = sql("jobs/reach")
+REACH_FINISHED = sql("jobs/reach_finished")
+NEWEST_AVAILABLE = sql("jobs/newest_available")
+STANDING = sql("jobs/standing")
+LIMITS = sql("jobs/limits")
+
+_ids = msgspec.json.Decoder(tuple[JobId, ...]).decode
 
 
 @operation(Begin.NOTHING)
@@ -45,6 +56,41 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
         wanted = replace(wanted, after=ids[-1], limit=missing)
 
 
+@operation(Begin.READING)
+def reach(wanted: JobFilter, most: int) -> Steps[Reach]:
+    """Where to look. What waits for its time, what runs, and what has a key is not found by its id."""
+    until, rows = JobId(wanted.until), []
+    match wanted.state:
+        case _ if wanted.subject is not None:
+            pass
+        case None:
+            rows = yield REACH(until=until, most=most)
+        case State.AVAILABLE:
+            [(newest,)] = yield NEWEST_AVAILABLE(until=until, queue=wanted.queue)
+            until = JobId(1) if newest is None else newest
+            rows = (yield REACH(until=until, most=most)) or [(JobId(1),)]
+        case State.COMPLETED | State.DISCARDED | State.CANCELLED:
+            rows = yield REACH_FINISHED(until=until, most=most, state=wanted.state.value)
+    return Reach(until, rows[0][0] if rows else None)
+
+
+@operation(Begin.READING)
+def standing(job: JobId) -> Steps[Standing | None]:
+    """Where a job stands that does not run."""
+    rows = yield STANDING(job=job, most=MOST, holders=HOLDERS)
+    if not rows:
+        return None
+    [(ahead, of_key, knowing, key, *taken, holders)] = rows
+    limit = None if key is None else LimitFacts(key, *taken)
+    return Standing(ahead, bool(of_key), _ids(knowing), limit, _ids(holders))
+
+
+@operation(Begin.READING)
+def limits(*, after: str, most: int) -> Steps[list[LimitFacts]]:
+    """The limits, by key."""
+    return [LimitFacts(*row) for row in (yield LIMITS(after=after, most=most))]
+
+
 @operation(Begin.NOTHING)
 def count_jobs(wanted: JobFilter) -> Steps[int]:
     """How many such jobs there are."""
@@ -63,6 +109,7 @@ def _listing(wanted: JobFilter) -> Query:
         "task": wanted.task,
         "size": max(wanted.limit, 0),
         "until": wanted.until,
+        "since": wanted.lowest,
     }
     if wanted.subjects is not None:
         first, last = wanted.subjects
@@ -71,6 +118,8 @@ def _listing(wanted: JobFilter) -> Query:
     match wanted.state:
         case None:
             return LIST_JOBS(**params)
+        case State.AVAILABLE if wanted.since is not None:
+            return LIST_AVAILABLE_FROM(**params)
         case State.AVAILABLE:
             return LIST_AVAILABLE(**params)
         case State.SCHEDULED | State.RETRYABLE:

@@ -160,6 +160,9 @@ class SqliteStore:
 
     get = staticmethod(lookup.get)
     list_jobs = staticmethod(lookup.list_jobs)
+    reach = staticmethod(lookup.reach)
+    standing = staticmethod(lookup.standing)
+    limits = staticmethod(lookup.limits)
     count_jobs = staticmethod(lookup.count_jobs)
     cancel = staticmethod(control.cancel)
     retry = staticmethod(control.retry)

@@ -8,6 +8,6 @@ WHERE state IN ('completed', 'discarded', 'cancelled')
   AND (%(state)s::text IS NULL OR state = %(state)s)
   AND (%(queue)s::text IS NULL OR queue = %(queue)s)
   AND (%(task)s::text IS NULL OR task = %(task)s)
-  AND id <= %(until)s::int8
+  AND id >= %(since)s::int8 AND id <= %(until)s::int8
   AND (%(first)s::text IS NULL OR unique_key COLLATE "C" BETWEEN %(first)s AND %(last)s)
 ORDER BY id DESC LIMIT %(size)s::int8

@@ -10,5 +10,5 @@ WHERE state IN ('scheduled', 'retryable')
   AND (%(state)s::text IS NULL OR state = %(state)s)
   AND (%(queue)s::text IS NULL OR queue = %(queue)s)
   AND (%(task)s::text IS NULL OR task = %(task)s)
-  AND id <= %(until)s::int8
+  AND id >= %(since)s::int8 AND id <= %(until)s::int8
 ORDER BY id DESC LIMIT %(size)s::int8

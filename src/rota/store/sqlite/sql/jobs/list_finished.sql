@@ -3,7 +3,7 @@
 SELECT id
 FROM rota_job INDEXED BY rota_job_finished
 WHERE state = :state AND finished_at IS NOT NULL
-  AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task) AND id <= :until
+  AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task) AND id <= :until AND id >= :since
   AND (keep_until IS NULL OR keep_until > (julianday('now') - 2440587.5) * 86400.0)
 ORDER BY id DESC
 LIMIT :size;

@@ -3,6 +3,6 @@
 SELECT id
 FROM rota_job INDEXED BY rota_job_running
 WHERE session IS NOT NULL
-  AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task) AND id <= :until
+  AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task) AND id <= :until AND id >= :since
 ORDER BY id DESC
 LIMIT :size;

@@ -1,0 +1,64 @@
+"""Jobs by state, queue, task and key; each view is a link."""
+
+from rota.app.job_filter import job_filter
+from rota.dashboard import shown
+from rota.dashboard.listing import BOUND, listing
+from rota.dashboard.message import Page
+from rota.dashboard.rendering import fields
+from rota.dashboard.routes import Call
+from rota.errors import ConfigError
+from rota.model.job import JobId, possible
+from rota.model.states import State
+
+NAMES = 200
+"""Names of queues that the form offers."""
+
+
+def jobs(call: Call) -> Page:
+    """One page of jobs, the newest first."""
+    asked = fields(call.request.query, "state", "queue", "task", "subject")
+    wanted = job_filter({name: text for name, text in asked.items() if text})  # type: ignore[arg-type]
+    found = listing(call.app.database, wanted, _before(call))
+    data = {
+        "jobs": [shown.in_list(job) for job in found.jobs],
+        "before": None if found.further is None else str(found.further),
+    }
+    seen = call.looks.now()
+    extra = {
+        "asked": asked,
+        "states": [state.value for state in State],
+        "names": [row.name for row in seen.rows[:NAMES]],
+        "total": _total(call, asked),
+        "bound": BOUND,
+        "full": found.full,
+        "first": "before" not in call.request.query,
+    }
+    return Page("jobs.html", "Jobs", data, extra)
+
+
+def _before(call: Call) -> JobId | None:
+    """Below which id the page begins.
+
+    Raises:
+        ConfigError: It is no id.
+    """
+    text = call.request.query.get("before", "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and possible(int(text))):
+        message = f"before: the id of a job is needed, not {text!r}"
+        raise ConfigError(message)
+    return JobId(int(text))
+
+
+def _total(call: Call, asked: dict[str, str]) -> int | None:
+    """How many such jobs the counters know; `None` where they do not tell."""
+    if asked["task"] or asked["subject"]:
+        return None
+    return sum(
+        jobs
+        for row in call.looks.now().rows
+        if asked["queue"] in {"", row.name}
+        for state, jobs in row.counts.items()
+        if asked["state"] in {"", state.value}
+    )

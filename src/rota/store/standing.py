@@ -1,0 +1,55 @@
+"""Where a job stands that does not run: facts alone, of which `rota.dashboard.why` makes reasons."""
+
+from dataclasses import dataclass
+
+from rota.model.job import JobId
+
+MOST = 1_000
+"""Up to how many jobs before a job are counted."""
+
+HOLDERS = 20
+"""Up to how many of the jobs are named that have a limit's places."""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitFacts:
+    """A limit, and what is taken of it.
+
+    Attributes:
+        running: At most so many run at once; `None`: it does not say.
+        held: So many do.
+        rate: At most so many start within so many `seconds`; `None`: it does not say.
+        started: So many have started within the last of these.
+    """
+
+    key: str
+    running: int | None
+    held: int
+    rate: int | None
+    seconds: float | None
+    started: int
+
+    @property
+    def full(self) -> bool:
+        """Whether no other job may start now."""
+        return (self.running is not None and self.held >= self.running) or (
+            self.rate is not None and self.started >= self.rate
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a job stands.
+
+    Attributes:
+        ahead: How many available jobs start before it in its lane; from `MOST` on there may be more.
+        of_key: Whether the lane is one of a key: of a limit, or of a fair share.
+        knowing: The sessions that know its task, or do not say which tasks they know.
+        holders: Some of the jobs that have places of its limit.
+    """
+
+    ahead: int
+    of_key: bool
+    knowing: tuple[int, ...] = ()
+    limit: LimitFacts | None = None
+    holders: tuple[JobId, ...] = ()
