@@ -12,9 +12,9 @@ class Right(StrEnum):
     """One thing that a request may do."""
 
     READ = "read"
-    """See the pages, without the args, results and headers of jobs."""
+    """See the pages, without the args, results and headers of jobs, and without keys, which are made of args."""
     ARGS = "args"
-    """See args, results and headers; secrets stay hidden."""
+    """See args, results, headers, and keys; secrets stay hidden."""
     RETRY = "retry"
     """Retry jobs."""
     CANCEL = "cancel"

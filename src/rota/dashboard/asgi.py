@@ -8,6 +8,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
@@ -84,7 +85,7 @@ class Asgi:
         """The live part now, and again whenever it has changed; a refusal, where the page is refused."""
         request = replace(request, query={**request.query, PART: "live"})
         first = await run_in_threadpool(self._core.answer, request)
-        if not first.status.is_success:
+        if first.status.value >= HTTPStatus.BAD_REQUEST:
             return _sent(first)
         headers = {**HEADERS, "x-accel-buffering": "no"}
         news = self._news(request, first, asked)
@@ -97,7 +98,7 @@ class Asgi:
             # Whether it may still see this is asked each time, as for any request.
             request = replace(request, access=await self._granted(asked))
             now = await run_in_threadpool(self._core.answer, request)
-            if not now.status.is_success:
+            if now.status.value >= HTTPStatus.BAD_REQUEST:
                 return
             if now.body != shown.body:
                 shown, silent = now, 0.0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rota.dashboard import rendering
 from rota.dashboard.access import Right
 from rota.dashboard.looks import Looks
-from rota.dashboard.message import Moved, NotThere, Page, Request, Response
+from rota.dashboard.message import Moved, NotThere, Page, Refused, Request, Response
 from rota.dashboard.pages import ROUTES
 from rota.dashboard.routes import Call, Route, find
 from rota.dashboard.safety import HEADERS, same_origin
@@ -82,14 +82,8 @@ class Core:
     def _called(self, request: Request, route: Route, parts: dict[str, str]) -> Response:
         try:
             answer = route.page(Call(self.app, self.looks, request, parts))
-        except (NotThere, JobNotFound) as error:
-            return self._refused(request, HTTPStatus.NOT_FOUND, str(error))
-        except ConfigError as error:
-            return self._refused(request, HTTPStatus.BAD_REQUEST, str(error))
-        except StoreUnavailable as error:
-            return self._refused(request, HTTPStatus.SERVICE_UNAVAILABLE, str(error))
-        except RotaError as error:
-            return self._refused(request, HTTPStatus.CONFLICT, str(error))
+        except (NotThere, Refused, RotaError) as error:
+            return self._refused(request, _status(error), str(error))
         match answer:
             case Response():
                 return answer
@@ -103,3 +97,18 @@ class Core:
         data = {"error": message}
         page = Page("refused.html", status.phrase, data, {"code": status.value}, status=status)
         return rendering.response(request, page, live=False)
+
+
+def _status(error: Exception) -> HTTPStatus:
+    """What an error that a page has raised means."""
+    match error:
+        case NotThere() | JobNotFound():
+            return HTTPStatus.NOT_FOUND
+        case Refused():
+            return HTTPStatus.FORBIDDEN
+        case ConfigError():
+            return HTTPStatus.BAD_REQUEST
+        case StoreUnavailable():
+            return HTTPStatus.SERVICE_UNAVAILABLE
+        case _:
+            return HTTPStatus.CONFLICT

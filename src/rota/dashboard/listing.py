@@ -47,7 +47,7 @@ def newest(
     """The newest of these jobs among `bound`, and up to where that was; `None`: there are no more."""
     store = database.store
     until, since = database.run(store.reach(wanted, bound))
-    if since is not None and since <= 1:
-        since = None
-    found = replace(wanted, after=JobId(until + 1) if until < wanted.until else wanted.after)
-    return database.run(store.list_jobs(replace(found, since=since or JobId(1)))), since
+    after = JobId(until + 1) if until < wanted.until else wanted.after
+    # From a lowest id on, even if it is the first: SQLite walks by ids then, and not all that is available.
+    found = replace(wanted, after=after, since=since or JobId(1))
+    return database.run(store.list_jobs(found)), since

@@ -75,3 +75,7 @@ class Moved:
 
 class NotThere(Exception):
     """There is no such page, or what it was about is gone; the message says what."""
+
+
+class Refused(Exception):
+    """The request may see the page and not what it asks of it; the message says what that needs."""

@@ -24,14 +24,14 @@ LONGEST = 20_000
 """Characters of a text that a page shows; JSON has all of it."""
 
 NAVIGATION = (
-    ("Overview", "/"),
-    ("Queues", "/queues"),
-    ("Jobs", "/jobs"),
-    ("Discarded", "/discarded"),
-    ("Cron", "/cron"),
-    ("Limits", "/limits"),
-    ("Workers", "/workers"),
-    ("Doctor", "/doctor"),
+    ("Overview", "/", Right.READ),
+    ("Queues", "/queues", Right.READ),
+    ("Jobs", "/jobs", Right.READ),
+    ("Discarded", "/discarded", Right.READ),
+    ("Cron", "/cron", Right.READ),
+    ("Limits", "/limits", Right.ARGS),
+    ("Workers", "/workers", Right.READ),
+    ("Doctor", "/doctor", Right.READ),
 )
 
 
@@ -73,7 +73,7 @@ def _values(request: Request, page: Page, *, live: bool) -> dict[str, Any]:
         **page.data,
         **page.extra,
         "title": page.title,
-        "navigation": NAVIGATION,
+        "navigation": [one for one in NAVIGATION if request.access.may(one[2])],
         "section": _section(request.path),
         "url": url,
         "again": again,

@@ -8,7 +8,7 @@ import msgspec
 from rota.app.app import Rota
 from rota.dashboard.access import Access, Right
 from rota.model.job import JobRecord
-from rota.model.redaction import REDACTED, redacted_args, shown_args
+from rota.model.redaction import redacted_args, shown_args
 from rota.model.states import State
 from rota.terminal import documents
 from rota.terminal.tables import shortened
@@ -18,16 +18,24 @@ LONGEST_NOTE = 120
 """Characters of an error in a table."""
 
 
-def in_list(job: JobRecord) -> dict[str, Any]:
+def in_list(job: JobRecord, access: Access) -> dict[str, Any]:
     """A job in a table."""
-    return documents.summary(job) | {"id": str(job.id), "note": note(job)}
+    key = job.unique_key if access.may(Right.ARGS) else None
+    return documents.summary(job) | {"id": str(job.id), "note": note(job), "unique_key": key}
 
 
 def in_full(job: JobRecord, app: Rota, access: Access) -> dict[str, Any]:
     """Everything about a job, but for what the request may not see."""
     known = documents.details(job) | {"id": str(job.id), "note": note(job)}
     known["log"] = [
-        line for line in msgspec.to_builtins(job.log, builtin_types=(type(job.enqueued_at),))
+        {
+            "at": line.at,
+            "level": line.level,
+            "message": line.message,
+            "attempt": line.attempt,
+            "number": line.number,
+        }
+        for line in job.log
     ]
     if access.may(Right.ARGS):
         return known | {"args": _raw(redacted_args(shown_args(job), secrets(app, job.task)))}

@@ -96,13 +96,14 @@ def _limit(standing: Standing) -> list[Reason]:
     limit = standing.limit
     if limit is None:
         return []
+    name = f"Its limit {limit.key}".rstrip()
     found = []
     if limit.running is not None and limit.held >= limit.running:
-        text = f"Its limit {limit.key} is full: {count(limit.held, 'job')} of {limit.running} run."
+        text = f"{name} is full: {count(limit.held, 'job')} of {limit.running} run."
         found.append(Reason("limit", text, standing.holders))
     if limit.rate is not None and limit.started >= limit.rate:
         text = (
-            f"Its limit {limit.key} lets {count(limit.rate, 'job')} start within {duration(limit.seconds)}, and so "
+            f"{name} lets {count(limit.rate, 'job')} start within {duration(limit.seconds)}, and so "
             f"many have started."
         )
         found.append(Reason("rate", text))
@@ -128,7 +129,7 @@ def _priority(facts: Facts) -> list[Reason]:
 
 
 def _place(standing: Standing) -> Reason:
-    more = "more than " if standing.ahead >= MOST else ""
+    more = "at least " if standing.ahead >= MOST else ""
     lane = " with the same key" if standing.of_key else ""
     stand = "stands" if standing.ahead == 1 else "stand"
     return Reason(

@@ -1,6 +1,6 @@
 """Where a job stands that does not run: facts alone, of which `rota.dashboard.why` makes reasons."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rota.model.job import JobId
 
@@ -53,3 +53,7 @@ class Standing:
     knowing: tuple[int, ...] = ()
     limit: LimitFacts | None = None
     holders: tuple[JobId, ...] = ()
+
+    def anonymous(self) -> "Standing":
+        """The same without the limit's key, which is made of args."""
+        return self if self.limit is None else replace(self, limit=replace(self.limit, key=""))

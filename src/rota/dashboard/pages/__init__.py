@@ -23,7 +23,7 @@ ROUTES = (
     Route("GET", "/jobs/{id}", Right.READ, job.job, live=True),
     Route("GET", "/discarded", Right.READ, discarded.discarded),
     Route("GET", "/cron", Right.READ, cron.cron, live=True),
-    Route("GET", "/limits", Right.READ, limits.limits, live=True),
+    Route("GET", "/limits", Right.ARGS, limits.limits, live=True),
     Route("GET", "/workers", Right.READ, workers.workers, live=True),
     Route("GET", "/doctor", Right.READ, doctor.doctor),
     Route("GET", "/static/{name}", Right.READ, files.file),

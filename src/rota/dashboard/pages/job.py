@@ -1,11 +1,13 @@
 """One job: what it is, how it went, and why it does not run."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from rota.dashboard import shown
+from rota.dashboard.access import Right
 from rota.dashboard.message import NotThere, Page
 from rota.dashboard.routes import Call
 from rota.dashboard.why import Facts, reasons
@@ -47,6 +49,8 @@ def why(call: Call, record: JobRecord) -> list[dict[str, Any]]:
         lanes=seen.snapshot.lanes,
         standing=database.run(database.store.standing(record.id)),
     )
+    if not call.request.access.may(Right.ARGS) and facts.standing is not None:
+        facts = replace(facts, standing=facts.standing.anonymous())
     return [
         msgspec.to_builtins(reason) | {"jobs": [str(one) for one in reason.jobs]}
         for reason in reasons(facts)

@@ -2,8 +2,9 @@
 
 from rota.app.job_filter import job_filter
 from rota.dashboard import shown
+from rota.dashboard.access import Right
 from rota.dashboard.listing import BOUND, listing
-from rota.dashboard.message import Page
+from rota.dashboard.message import Page, Refused
 from rota.dashboard.rendering import fields
 from rota.dashboard.routes import Call
 from rota.errors import ConfigError
@@ -17,10 +18,13 @@ NAMES = 200
 def jobs(call: Call) -> Page:
     """One page of jobs, the newest first."""
     asked = fields(call.request.query, "state", "queue", "task", "subject")
+    if asked["subject"] and not call.request.access.may(Right.ARGS):
+        message = "To find jobs by their keys, which are made of args, needs the right “args”."
+        raise Refused(message)
     wanted = job_filter({name: text for name, text in asked.items() if text})  # type: ignore[arg-type]
     found = listing(call.app.database, wanted, _before(call))
     data = {
-        "jobs": [shown.in_list(job) for job in found.jobs],
+        "jobs": [shown.in_list(job, call.request.access) for job in found.jobs],
         "before": None if found.further is None else str(found.further),
     }
     seen = call.looks.now()

@@ -7,7 +7,7 @@ from typing import assert_never
 import msgspec
 
 from rota.model.job import JobFilter, JobId, JobRecord, Reach
-from rota.model.states import State
+from rota.model.states import FINISHED, State
 from rota.store.operation import Begin, Query, Steps, operation
 from rota.store.sqlite.rows import job_record
 from rota.store.sqlite.statements import json_list, sql
@@ -27,6 +27,9 @@ REACH_FINISHED = sql("jobs/reach_finished")
 NEWEST_AVAILABLE = sql("jobs/newest_available")
 STANDING = sql("jobs/standing")
 LIMITS = sql("jobs/limits")
+
+LISTED_WHOLE = {State.RUNNING, State.SCHEDULED, State.RETRYABLE}
+"""States whose index says nothing of ids, so that it is read as a whole."""
 
 _ids = msgspec.json.Decoder(tuple[JobId, ...]).decode
 
@@ -59,18 +62,16 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
 @operation(Begin.READING)
 def reach(wanted: JobFilter, most: int) -> Steps[Reach]:
     """Where to look. What waits for its time, what runs, and what has a key is not found by its id."""
-    until, rows = JobId(wanted.until), []
-    match wanted.state:
-        case _ if wanted.subject is not None:
-            pass
-        case None:
-            rows = yield REACH(until=until, most=most)
-        case State.AVAILABLE:
-            [(newest,)] = yield NEWEST_AVAILABLE(until=until, queue=wanted.queue)
-            until = JobId(1) if newest is None else newest
-            rows = (yield REACH(until=until, most=most)) or [(JobId(1),)]
-        case State.COMPLETED | State.DISCARDED | State.CANCELLED:
-            rows = yield REACH_FINISHED(until=until, most=most, state=wanted.state.value)
+    until = JobId(wanted.until)
+    if wanted.subject is not None or wanted.state in LISTED_WHOLE:
+        return Reach(until, None)
+    if wanted.state is State.AVAILABLE:
+        [(newest,)] = yield NEWEST_AVAILABLE(until=until, queue=wanted.queue)
+        until = JobId(0) if newest is None else newest
+    if wanted.state in FINISHED:
+        rows = yield REACH_FINISHED(until=until, most=most, state=wanted.state)
+    else:
+        rows = yield REACH(until=until, most=most)
     return Reach(until, rows[0][0] if rows else None)
 
 
@@ -118,10 +119,9 @@ def _listing(wanted: JobFilter) -> Query:
     match wanted.state:
         case None:
             return LIST_JOBS(**params)
-        case State.AVAILABLE if wanted.since is not None:
-            return LIST_AVAILABLE_FROM(**params)
         case State.AVAILABLE:
-            return LIST_AVAILABLE(**params)
+            listing = LIST_AVAILABLE if wanted.since is None else LIST_AVAILABLE_FROM
+            return listing(**params)
         case State.SCHEDULED | State.RETRYABLE:
             return LIST_WAITING(**params, state=wanted.state.value)
         case State.RUNNING:
