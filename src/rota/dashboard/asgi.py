@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 EVERY = 1.0
 """Seconds between two looks at whether a live part has changed."""
 
-REST = 15.0
-"""Seconds after which a stream without news says that it is there; a proxy would close it otherwise."""
+LONGEST = 30.0
+"""Seconds that one stream lasts; then the browser comes again. A server that stops waits no longer than that."""
 
 LARGEST = 65_536
 """Bytes that a form may have."""
@@ -48,6 +48,9 @@ class Asgi:
         if scope["type"] != "http":
             return
         asked = Asked(scope, receive)
+        if (root := scope.get("root_path", "")) and scope["path"] == root:
+            await _sent(self._core.with_slash(root))(scope, receive, send)
+            return
         request = await self._request(asked)
         if request.query.get(PART) == "stream" and self._core.live(request):
             answer: Sent = await self._stream(request, asked)
@@ -57,7 +60,7 @@ class Asgi:
 
     async def _request(self, asked: Asked) -> Request:
         root, path = asked.scope.get("root_path", ""), asked.scope["path"]
-        if root and path.startswith(root):
+        if root and path.startswith(f"{root}/"):
             path = path[len(root) :]
         body = await _body(asked) if asked.method not in {"GET", "HEAD"} else b""
         return Request(
@@ -92,20 +95,20 @@ class Asgi:
         return StreamingResponse(news, headers=headers, media_type="text/event-stream")
 
     async def _news(self, request: Request, shown: Response, asked: Asked) -> AsyncIterator[bytes]:
-        silent = 0.0
-        while not await asked.is_disconnected():
+        # A browser that comes again may have missed something in between.
+        yield b"retry: 1000\n" + _event(shown.body)
+        for _ in range(round(LONGEST / EVERY)):
             await asyncio.sleep(EVERY)
+            if await asked.is_disconnected():
+                return
             # Whether it may still see this is asked each time, as for any request.
             request = replace(request, access=await self._granted(asked))
             now = await run_in_threadpool(self._core.answer, request)
             if now.status.value >= HTTPStatus.BAD_REQUEST:
                 return
             if now.body != shown.body:
-                shown, silent = now, 0.0
+                shown = now
                 yield _event(now.body)
-            elif (silent := silent + EVERY) >= REST:
-                silent = 0.0
-                yield b": still here\n\n"
 
 
 def _sent(response: Response) -> Sent:

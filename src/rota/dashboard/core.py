@@ -8,6 +8,7 @@ import logging
 from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from rota.dashboard import rendering
 from rota.dashboard.access import Right
@@ -50,6 +51,11 @@ class Core:
             )
         body = b"" if request.method == "HEAD" else found.body
         return replace(found, body=body, headers={**HEADERS, **found.headers})
+
+    def with_slash(self, root: str) -> Response:
+        """To the first page, for a request to the mount itself: links are relative, and need its last slash."""
+        location = f"{quote(root.rpartition('/')[2])}/"
+        return Response(HTTPStatus.PERMANENT_REDIRECT, headers={**HEADERS, "location": location})
 
     def live(self, request: Request) -> bool:
         """Whether the path is of a page with a part that changes while it is open."""

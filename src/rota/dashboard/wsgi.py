@@ -41,6 +41,9 @@ class Wsgi:
         }
         # WSGI has bytes of UTF-8 as if they were Latin-1.
         path = environ.get("PATH_INFO", "").encode("latin-1", "replace").decode("utf-8", "replace")
+        root = environ.get("SCRIPT_NAME", "")
+        if root and not path:
+            return self._core.with_slash(root)
         request = Request(
             method=environ["REQUEST_METHOD"],
             path=path or "/",

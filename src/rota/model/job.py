@@ -5,7 +5,7 @@ the hot path, straight from a database row.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from operator import index
 from typing import NamedTuple, NewType, Self, SupportsIndex
@@ -139,6 +139,11 @@ class ClaimedJob(NamedTuple):
     limited: bool = False
     filled: str | None = None
 
+    def __repr__(self) -> str:
+        from rota.model.redaction import printed  # which needs jobs
+
+        return printed(self, self._fields)
+
 
 @dataclass(frozen=True, slots=True)
 class AttemptError:
@@ -210,6 +215,11 @@ class JobRecord:
     iteration: int = 0
     last_run: datetime | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        from rota.model.redaction import printed  # which needs jobs
+
+        return printed(self, [each.name for each in fields(self)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ A task declares them (`rota.Secret[…]`, `redact=(…)`); each of its jobs has 
 that programs that do not know the task hide them as well. The stored args stay as they are.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import msgspec
 
 from rota.model.headers import OWN, decoded, encoded
-from rota.model.job import JobRecord
+from rota.model.job import ClaimedJob, JobRecord
 
 REDACTED = f"{OWN}redact"
 """The header with the names of args that are hidden, with commas between them."""
@@ -23,9 +23,17 @@ def redacting(stored: str | None, names: Collection[str]) -> str | None:
     return encoded({**decoded(stored), REDACTED: ",".join(names)}) if names else stored
 
 
-def shown_args(job: JobRecord) -> str:
+def shown_args(job: JobRecord | ClaimedJob) -> str:
     """A job's args as JSON text, without what is hidden."""
-    return redacted_args(job.args, job.headers.get(REDACTED, "").split(","))
+    headers = decoded(job.headers) if isinstance(job, ClaimedJob) else job.headers
+    return redacted_args(job.args, headers.get(REDACTED, "").split(","))
+
+
+def printed(job: JobRecord | ClaimedJob, names: Iterable[str]) -> str:
+    """The `repr` of a job with these attributes: events and errors are printed, and logged."""
+    values = {name: getattr(job, name) for name in names} | {"args": shown_args(job)}
+    told = ", ".join(f"{name}={value!r}" for name, value in values.items())
+    return f"{type(job).__name__}({told})"
 
 
 def redacted_args(args: str, names: Collection[str]) -> str:
