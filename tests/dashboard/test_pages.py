@@ -38,7 +38,7 @@ def shop(app: Rota) -> Rota:
 def test_every_page(shop: Rota, get: Get) -> None:
     """Each route answers people and programs."""
     del shop
-    for route in ROUTES:
+    for route in (route for route in ROUTES if route.method == "GET"):
         path = route.path.replace("{id}", "1").replace("{name}", "rota.css")
         for json in (False, True):
             response = get(path, json=json, name="mail")

@@ -93,9 +93,8 @@ class Core:
         match answer:
             case Response():
                 return answer
-            case Moved(to):
-                location = rendering.relative(request.path, to)
-                return Response(HTTPStatus.SEE_OTHER, headers={"location": location})
+            case Moved():
+                return rendering.moved(request, answer)
             case Page():
                 return rendering.response(request, answer, live=route.live)
 

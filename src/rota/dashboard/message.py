@@ -68,9 +68,16 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """See another page, after something was done there; `to` is a path below the mount."""
+    """See another page, after something was done there.
+
+    Attributes:
+        to: A path below the mount.
+        data: What a program gets instead.
+    """
 
     to: str
+    query: Mapping[str, str]
+    data: Mapping[str, Any]
 
 
 class NotThere(Exception):

@@ -1,8 +1,8 @@
 """Pages as HTML for people and as JSON for programs."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -11,7 +11,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from rota.dashboard.access import Right
 from rota.dashboard.files import version
-from rota.dashboard.message import Page, Request, Response
+from rota.dashboard.message import Moved, Page, Request, Response
+from rota.dashboard.pages.acting import TOLD
 from rota.dashboard.sparks import spark
 from rota.doctor.amounts import duration
 from rota.terminal.output import formatted
@@ -51,6 +52,17 @@ def response(request: Request, page: Page, *, live: bool) -> Response:
     )
 
 
+def moved(request: Request, answer: Moved) -> Response:
+    """The way to another page; a program gets what was done."""
+    if request.json:
+        body = msgspec.json.encode(answer.data)
+        return Response(HTTPStatus.OK, body, {"content-type": "application/json"})
+    location = relative(request.path, quote(answer.to))
+    return Response(
+        HTTPStatus.SEE_OTHER, headers={"location": f"{location}?{urlencode(answer.query)}"}
+    )
+
+
 def relative(here: str, to: str) -> str:
     """The link from one path to another, so that it holds wherever the dashboard is mounted."""
     up = "../" * (here.count("/") - 1)
@@ -66,7 +78,9 @@ def _values(request: Request, page: Page, *, live: bool) -> dict[str, Any]:
     def again(**changes: object) -> str:
         """The same page with other parameters."""
         query: dict[str, object] = {**request.query, **changes}
-        query = {name: query[name] for name in query if name != PART or PART in changes}
+        query = {
+            name: query[name] for name in query if name not in {PART, "done"} or name in changes
+        }
         return url(request.path, **query)
 
     return {
@@ -81,6 +95,7 @@ def _values(request: Request, page: Page, *, live: bool) -> dict[str, Any]:
         "live": live,
         "streams": request.streams,
         "may": lambda right: request.access.may(Right(right)),
+        "told": TOLD.get(request.query.get("done", ""), ""),
         "now": datetime.now(UTC),
     }
 
@@ -132,8 +147,3 @@ def _short(text: str) -> str:
     left = len(text) - LONGEST
     first, last = LONGEST // 4, LONGEST - LONGEST // 4
     return f"{text[:first]}\n… {left:,} characters are left out; the JSON of this page has all …\n{text[-last:]}"
-
-
-def fields(query: Mapping[str, str], *names: str) -> dict[str, str]:
-    """The fields of a form as they were given; empty where they were not."""
-    return {name: query.get(name, "").strip() for name in names}

@@ -67,3 +67,8 @@ def find(
             return route, parts
         methods.add(route.method)
     return frozenset(methods)
+
+
+def fields(query: Mapping[str, str], *names: str) -> dict[str, str]:
+    """The fields of a form as they were given; empty where they were not."""
+    return {name: query.get(name, "").strip() for name in names}

@@ -3,6 +3,7 @@
 from rota.dashboard import files
 from rota.dashboard.access import Right
 from rota.dashboard.pages import (
+    acting,
     cron,
     discarded,
     doctor,
@@ -27,5 +28,6 @@ ROUTES = (
     Route("GET", "/workers", Right.READ, workers.workers, live=True),
     Route("GET", "/doctor", Right.READ, doctor.doctor),
     Route("GET", "/static/{name}", Right.READ, files.file),
+    *acting.ROUTES,
 )
 """Every route: what is not here is not answered."""

@@ -7,8 +7,7 @@ from typing import Any
 from rota.app.job_filter import job_filter
 from rota.dashboard.listing import newest
 from rota.dashboard.message import Page
-from rota.dashboard.rendering import fields
-from rota.dashboard.routes import Call
+from rota.dashboard.routes import Call, fields
 from rota.model.job import JobRecord
 from rota.model.states import State
 

@@ -5,8 +5,7 @@ from rota.dashboard import shown
 from rota.dashboard.access import Right
 from rota.dashboard.listing import BOUND, listing
 from rota.dashboard.message import Page, Refused
-from rota.dashboard.rendering import fields
-from rota.dashboard.routes import Call
+from rota.dashboard.routes import Call, fields
 from rota.errors import ConfigError
 from rota.model.job import JobId, possible
 from rota.model.states import State

@@ -3,8 +3,7 @@
 from typing import Any
 
 from rota.dashboard.message import Page
-from rota.dashboard.rendering import fields
-from rota.dashboard.routes import Call
+from rota.dashboard.routes import Call, fields
 from rota.store.standing import LimitFacts
 
 SHOWN = 100

@@ -2,8 +2,7 @@
 
 from rota.dashboard import shown
 from rota.dashboard.message import NotThere, Page
-from rota.dashboard.rendering import fields
-from rota.dashboard.routes import Call
+from rota.dashboard.routes import Call, fields
 from rota.doctor.work import alive
 from rota.model.patterns import meaning
 from rota.model.queue_settings import NOTHING, QueueSettings
