@@ -23,10 +23,16 @@ def redacting(stored: str | None, names: Collection[str]) -> str | None:
     return encoded({**decoded(stored), REDACTED: ",".join(names)}) if names else stored
 
 
+def redacted_names(stored: str | None) -> tuple[str, ...]:
+    """The names of hidden args that headers (JSON text) say."""
+    return tuple(filter(None, decoded(stored).get(REDACTED, "").split(",")))
+
+
 def shown_args(job: JobRecord | ClaimedJob) -> str:
     """A job's args as JSON text, without what is hidden."""
-    headers = decoded(job.headers) if isinstance(job, ClaimedJob) else job.headers
-    return redacted_args(job.args, headers.get(REDACTED, "").split(","))
+    if isinstance(job, ClaimedJob):
+        return redacted_args(job.args, redacted_names(job.headers))
+    return redacted_args(job.args, job.headers.get(REDACTED, "").split(","))
 
 
 def printed(job: JobRecord | ClaimedJob, names: Iterable[str]) -> str:
