@@ -79,6 +79,24 @@ def test_pages_of_jobs(shop: Rota, data: Data, page: Show) -> None:
     assert f"before={first['before']}" in page("/jobs", state="available")
 
 
+def test_a_page_that_looked_far_enough(
+    shop: Rota, data: Data, page: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a filter leaves few jobs, a page says up to where it looked, and the next one goes on."""
+    monkeypatch.setattr("rota.dashboard.listing.BOUND", 30)
+    asked = {"task": "stock.refresh"}
+    first = data("/jobs", **asked)
+    assert first["jobs"] == []
+    assert "Look further back" in page("/jobs", **asked)
+    found, pages = [], 0
+    while first["before"] is not None:
+        first = data("/jobs", before=first["before"], **asked)
+        found += first["jobs"]
+        pages += 1
+    assert [job["id"] for job in found] == [str(shop.jobs.list(task="stock.refresh")[0].id)]
+    assert pages == 2
+
+
 @pytest.mark.parametrize(
     ("asked", "number"),
     [
