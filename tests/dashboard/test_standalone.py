@@ -1,12 +1,16 @@
 """`rota dashboard`: which hosts and passwords its own server asks for, and what it allows then."""
 
 import base64
+import json
+import signal
+import subprocess
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
+from pathlib import Path
 
 import pytest
 from werkzeug.test import Client
@@ -14,7 +18,7 @@ from werkzeug.test import Client
 from rota import Rota
 from rota.dashboard.access import Access, Right
 from rota.dashboard.standalone import Server, guarded, loopback
-from tests.cli.calling import rota
+from tests.cli.calling import ROTA, environment, rota
 
 
 def rights(app: Rota, host: str, password: str | None) -> frozenset[Right]:
@@ -104,3 +108,20 @@ def test_the_command_needs_a_database() -> None:
     result = rota("dashboard", "--listen", "0", url="sqlite:////nowhere/rota.db")
     assert result.exit_code != 0
     assert "there is no database file" in result.stderr
+
+
+def test_the_command_serves(tmp_path: Path) -> None:
+    """It says where, and ends in order with Ctrl+C."""
+    url = f"sqlite:///{tmp_path}/rota.db"
+    with Rota(url) as app:
+        app.ready()
+    words = [*ROTA, "dashboard", "--url", url, "--listen", "0", "--json"]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, env=environment(None), text=True
+    ) as process:
+        assert process.stdout is not None
+        said = "".join(iter(process.stdout.readline, "}\n")) + "}"
+        with urllib.request.urlopen(json.loads(said)["url"], timeout=10) as answer:  # noqa: S310
+            assert b"<title>Overview" in answer.read()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from rota.cli.options import ListenOn, url_option
-from rota.terminal.output import say
+from rota.terminal.output import json_option, say, say_json
 
 PASSWORD = "ROTA_DASHBOARD_PASSWORD"  # noqa: S105 - the name of a variable
 """The variable with the password."""
@@ -18,7 +18,8 @@ PASSWORD = "ROTA_DASHBOARD_PASSWORD"  # noqa: S105 - the name of a variable
     help="Where to listen; a port of this machine alone, unless a host is given.",
 )  # fmt: skip
 @url_option
-def dashboard(*, listen: Any, url: str | None) -> None:
+@json_option
+def dashboard(*, listen: Any, url: str | None, as_json: bool) -> None:
     """Look after jobs in a browser: queues, jobs, workers, and why a job does not run.
 
     It needs rota[dashboard]. Other machines do not reach it unless --listen names a host. Then it can only be
@@ -42,8 +43,12 @@ def dashboard(*, listen: Any, url: str | None) -> None:
             message = f"--listen: {listen} cannot be listened on: {error.strerror}"
             raise ConfigError(message) from error
         with server:
-            say(f"http://{Address(listen.host, server.server_port)}/  (Ctrl+C ends it)")
-            if not loopback(listen.host) and password is None:
+            address = f"http://{Address(listen.host, server.server_port)}/"
+            if as_json:
+                say_json({"url": address})
+            else:
+                say(f"{address}  (Ctrl+C ends it)")
+            if not as_json and not loopback(listen.host) and password is None:
                 say(f"Others can read it and change nothing, unless {PASSWORD} is set.")
             try:
                 server.serve_forever()
