@@ -57,6 +57,15 @@ def test_the_overview(shop: Rota, data: Data, page: Show) -> None:
     assert "No worker takes jobs from queue mail" in page("/")
 
 
+def test_many_queues_without_a_worker(app: Rota, data: Data) -> None:
+    """Some are named, the others counted."""
+    task = app.task(name="send")(lambda: None)
+    for number in range(5):
+        task.using(queue=f"q{number}").enqueue()
+    told = [notice["text"] for notice in data("/")["notices"]]
+    assert told[2:] == ["No worker takes jobs from queue q2", "Nor from 2 other queues"]
+
+
 def test_the_live_part_alone(shop: Rota, page: Show) -> None:
     """What pages ask for anew is the part that changes, and nothing around it."""
     del shop

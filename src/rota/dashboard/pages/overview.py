@@ -15,6 +15,9 @@ from rota.top.queues import arranged, sums
 SHOWN = 12
 """Queues on this page: those with the most work."""
 
+NAMED = 3
+"""Queues that are named in what needs a person; others are counted."""
+
 
 def overview(call: Call) -> Page:
     """Sums, the busiest queues, and what needs a person."""
@@ -42,10 +45,13 @@ def _notices(call: Call) -> list[dict[str, str]]:
     """What a person should know, the worst first; each with the page that says more."""
     seen = call.looks.now()
     found = []
-    for row in seen.rows:
-        if row.waits_in_vain:
-            text = f"No worker takes jobs from queue {row.name}"
-            found.append({"severity": "critical", "text": text, "queue": row.name})
+    vain = [row.name for row in seen.rows if row.waits_in_vain]
+    for name in vain[:NAMED]:
+        text = f"No worker takes jobs from queue {name}"
+        found.append({"severity": "critical", "text": text, "queue": name})
+    if len(vain) > NAMED:
+        text = f"Nor from {count(len(vain) - NAMED, 'other queue')}"
+        found.append({"severity": "critical", "text": text, "queue": ""})
     silent = [worker for worker in seen.snapshot.workers if not alive(worker)]
     if silent:
         text = f"{count(len(silent), 'worker')} silent for too long"

@@ -11,9 +11,9 @@
   show();
   document.addEventListener("DOMContentLoaded", () => {
     const button = document.getElementById("theme");
-    const say = () => { button.textContent = { system: "Auto", light: "Light", dark: "Dark" }[theme]; };
+    const say = () => { button.textContent = `Theme: ${theme === "system" ? "auto" : theme}`; };
     say();
-    button.setAttribute("aria-label", "Colours: light, dark, or as the system has them");
+    button.title = "Light, dark, or as the system has it";
     button.hidden = false;
     button.addEventListener("click", () => {
       theme = order[(order.indexOf(theme) + 1) % order.length];
