@@ -1,10 +1,14 @@
 """Who may do what: every route with every access, and what keeps a page safe in a browser."""
 
 import itertools
+import tempfile
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from http import HTTPStatus
+from pathlib import Path
 
+import psycopg
 import pytest
 
 from rota import Limit, Rota
@@ -15,6 +19,7 @@ from rota.dashboard.pages import ROUTES
 from rota.dashboard.routes import Route
 from rota.dashboard.safety import HEADERS, same_origin
 from rota.errors import ConfigError
+from rota.measure.servers import PostgresServer
 from tests.dashboard.conftest import Get
 
 OWN = {"sec-fetch-site": "same-origin"}
@@ -175,6 +180,35 @@ def test_a_dashboard_says_who_may_see_it(app: Rota) -> None:
         app.dashboard()
     with pytest.raises(ConfigError, match="say who may do what"):
         app.dashboard(access=True)
+
+
+@pytest.mark.usefixtures("postgres_url")  # skips where there is no PostgreSQL
+def test_a_standby_can_only_be_read() -> None:
+    """Nothing can be done there, and nothing is offered; all is shown."""
+    folder = Path(tempfile.mkdtemp(prefix="rota-")) / "data"
+    folder.parent.chmod(0o755)
+    with PostgresServer.start(folder=folder) as server:
+        with Rota(server.url) as app:
+            app.admin.migrate()
+            job = app.task(name="send")(lambda: None).enqueue()
+            assert not Core(app).looks.read_only()
+        with closing(psycopg.connect(server.url)) as raw:
+            [(data,)] = raw.execute("SHOW data_directory").fetchall()
+        Path(data, "standby.signal").touch()
+        server.restart()
+        with Rota(server.url) as app:
+            core = Core(app)
+            for path in ("/", "/queues", "/jobs", "/cron", "/limits", "/workers", "/doctor"):
+                response = core.answer(Request("GET", path, Access.all()))
+                assert response.status == HTTPStatus.OK, response.body
+            request = Request("GET", f"/jobs/{job.id}", Access.all())
+            shown = core.answer(request).body.decode()
+            assert "available" in shown
+            assert "/cancel" not in shown
+            request = Request("POST", f"/jobs/{job.id}/retry", Access.all(), headers=OWN)
+            assert core.answer(request).status == HTTPStatus.FORBIDDEN
+        Path(data, "standby.signal").unlink()
+    folder.parent.rmdir()
 
 
 def test_values_of_access() -> None:

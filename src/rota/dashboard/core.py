@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from rota.dashboard import rendering
-from rota.dashboard.access import Right
+from rota.dashboard.access import Access, Right
 from rota.dashboard.looks import Looks
 from rota.dashboard.message import Moved, NotThere, Page, Refused, Request, Response
 from rota.dashboard.pages import ROUTES
@@ -74,6 +74,7 @@ class Core:
             )
             return replace(refused, headers={**refused.headers, "allow": ", ".join(sorted(found))})
         route, parts = found
+        request = replace(request, access=self._possible(request.access))
         if not request.access.may(route.right):
             message = f"You may look, but this needs the right “{route.right}”."
             return self._refused(request, HTTPStatus.FORBIDDEN, message)
@@ -84,6 +85,15 @@ class Core:
             )
             return self._refused(request, HTTPStatus.FORBIDDEN, message)
         return self._called(request, route, parts)
+
+    def _possible(self, access: Access) -> Access:
+        """What of these rights the database allows."""
+        if access == access.looking():
+            return access
+        try:
+            return access.looking() if self.looks.read_only() else access
+        except RotaError:
+            return access.looking()
 
     def _called(self, request: Request, route: Route, parts: dict[str, str]) -> Response:
         try:

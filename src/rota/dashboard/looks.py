@@ -16,7 +16,7 @@ from rota.top.queues import QueueRow, queue_rows
 from rota.top.snapshot import Snapshot, look
 
 HEALTH_EVERY = 10.0
-"""Seconds between two examinations: they read more than a look does."""
+"""Seconds between two examinations, which read more than a look does, and between two looks at what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class Looks:
         self._history = History()
         self._seen: Seen | None = None
         self._health: tuple[float, list[Finding]] | None = None
+        self._rights: tuple[float, bool] | None = None
 
     def now(self) -> Seen:
         """What is known now.
@@ -56,6 +57,18 @@ class Looks:
             self._history.add(snapshot.moment, snapshot.queues)
             self._seen = Seen(snapshot, queue_rows(snapshot, self._history))
             return self._seen
+
+    def read_only(self) -> bool:
+        """Whether the database can only be read.
+
+        Raises:
+            StoreUnavailable: The database cannot be reached.
+        """
+        with self._lock:
+            if self._rights is None or time.monotonic() - self._rights[0] >= HEALTH_EVERY:
+                found = self._database.run(self._database.store.read_only())
+                self._rights = time.monotonic(), found
+            return self._rights[1]
 
     def findings(self) -> list[Finding]:
         """What `rota doctor` finds, the worst first, but for whether notifications arrive.

@@ -374,6 +374,10 @@ class Store(Connections, Versions, Protocol):
         """The database's name and version, for people."""
         ...
 
+    def read_only(self) -> Operation[bool]:
+        """Whether this role can only read here, as on a standby; a file that cannot be written tells only then."""
+        ...
+
     # Looking at the database itself --------------------------------------------------------
 
     def health(self) -> "Operation[Facts]":

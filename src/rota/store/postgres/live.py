@@ -12,6 +12,7 @@ from rota.store.postgres.statements import sql
 HIDDEN = sql("health/transactions_hidden")
 HELD = sql("health/held")
 PRODUCT = sql("health/product")
+READ_ONLY = sql("health/read_only")
 
 
 @operation(Begin.READING)
@@ -19,6 +20,14 @@ def product() -> Steps[str]:
     """Such as "PostgreSQL 15.4"."""
     [(version,)] = yield PRODUCT()
     return f"PostgreSQL {version.partition(' ')[0]}"
+
+
+# Not READING: that would be a transaction that only reads.
+@operation(Begin.NOTHING)
+def read_only() -> Steps[bool]:
+    """Whether transactions only read here."""
+    [(found,)] = yield READ_ONLY()
+    return bool(found)
 
 
 @operation(Begin.READING)

@@ -147,6 +147,12 @@ class PostgresStore:
 
         return live.product()
 
+    def read_only(self) -> "Operation[bool]":
+        """Whether this role can only read here."""
+        from rota.store.postgres import live
+
+        return live.read_only()
+
     def health(self) -> "Operation[Facts]":
         """Facts about the database's health."""
         from rota.store.postgres import health

@@ -19,6 +19,13 @@ def product() -> Steps[str]:
     return f"SQLite {version}"
 
 
+@operation(Begin.NOTHING)
+def read_only() -> Steps[bool]:
+    """A file that cannot be written says so when it is written."""
+    yield from ()
+    return False
+
+
 @operation(Begin.READING)
 def lanes() -> Steps[list[LaneFacts]]:
     """Each queue and priority with available jobs, and how long ago the next one was enqueued."""

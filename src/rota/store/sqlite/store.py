@@ -140,6 +140,12 @@ class SqliteStore:
 
         return live.product()
 
+    def read_only(self) -> "Operation[bool]":
+        """Whether this role can only read here."""
+        from rota.store.sqlite import live
+
+        return live.read_only()
+
     def health(self) -> "Operation[Facts]":
         """Facts about the file's health."""
         from rota.store.sqlite import health
