@@ -170,7 +170,8 @@ def test_args_are_a_right_of_their_own(app: Rota, get: Get) -> None:
     for path in (f"/jobs/{job.id}", "/cron", "/jobs", "/", "/limits"):
         for json in (False, True):
             assert "ARG" not in get(path, access=Access.read(), json=json).body.decode(), path
-    assert get("/jobs", access=Access.read(), subject="key-ARG").status == HTTPStatus.FORBIDDEN
+    for guess in ({"subject": "key-ARG"}, {"arg": "text=ARG"}):
+        assert get("/jobs", access=Access.read(), **guess).status == HTTPStatus.FORBIDDEN
     assert "ARG" in get(f"/jobs/{job.id}", access=Access.only("args")).body.decode()
 
 

@@ -114,6 +114,11 @@ def test_a_page_that_looked_far_enough(
         ({"state": "discarded", "queue": "stock"}, 1),
         ({"state": "scheduled", "task": "mail.send"}, 1),
         ({"state": "discarded", "queue": "mail"}, 0),
+        ({"arg": "number=7"}, 1),
+        ({"arg": "number=7", "state": "available", "queue": "mail"}, 1),
+        ({"arg": "sku=A-1", "state": "discarded"}, 1),
+        ({"arg": "sku=A-1", "state": "available"}, 0),
+        ({"arg": "nothing.there.0=A-1"}, 0),
         ({"state": "available", "task": "stock.refresh"}, 0),
     ],
 )
@@ -124,7 +129,16 @@ def test_filters(shop: Rota, data: Data, asked: dict[str, str], number: int) -> 
 
 
 @pytest.mark.parametrize(
-    "asked", [{"state": "lost"}, {"before": "x"}, {"queue": "\0"}, {"before": "0"}]
+    "asked",
+    [
+        {"arg": "x"},
+        {"arg": '"=1'},
+        {"arg": ".=1"},
+        {"state": "lost"},
+        {"before": "x"},
+        {"queue": "\0"},
+        {"before": "0"},
+    ],
 )
 def test_a_filter_that_cannot_be(shop: Rota, get: Get, asked: dict[str, str]) -> None:
     """It is said in a plain page what is wrong."""

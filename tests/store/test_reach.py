@@ -4,14 +4,29 @@ from dataclasses import replace
 
 import pytest
 
-from rota.model.job import JobFilter, JobId, JobRecord
-from rota.model.states import State
+from rota.model.job import Arg, JobFilter, JobId, JobRecord, Order
+from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
-from tests.store.factories import enqueue, in_state
+from tests.store.factories import (
+    claim,
+    enqueue,
+    in_state,
+    open_session,
+    settle,
+    settlement,
+    spec_of,
+)
 
 BY_ID = [state for state in State if state not in {State.RUNNING, State.SCHEDULED, State.RETRYABLE}]
 """States whose jobs are found by their ids on every store."""
+
+MOVES: dict[State | None, Move] = {
+    State.RETRYABLE: Move.RETRY,
+    State.COMPLETED: Move.COMPLETE,
+    State.DISCARDED: Move.DISCARD,
+    State.CANCELLED: Move.CANCEL,
+}
 
 
 def pages(
@@ -90,3 +105,36 @@ def test_a_listing_ends_with_since(store: Store, connection: Connection) -> None
     waiting = enqueue(store, connection, 2, delay=3600.0)
     wanted = JobFilter(state=State.SCHEDULED, since=waiting[1])
     assert [job.id for job in connection.run(store.list_jobs(wanted))] == waiting[1:]
+
+
+@pytest.mark.parametrize("state", [None, *State])
+def test_a_value_at_a_place(store: Store, connection: Connection, state: State | None) -> None:
+    """Jobs are found by text, numbers and words of JSON, by names and by places in lists, in every state."""
+    args = '{"number": 7, "user": {"name": "ada", "tags": ["x", "y"]}, "fine": true, "text": "7"}'
+    order = Order(spec_of(), [args])
+    if state in {None, State.AVAILABLE}:
+        wanted = [*connection.run(store.enqueue(order))]
+    elif state is State.SCHEDULED:
+        wanted = [*connection.run(store.enqueue(Order(spec_of(delay=3600.0), [args])))]
+    else:
+        wanted = [*connection.run(store.enqueue(order))]
+        session = open_session(store, connection)
+        [job] = claim(store, connection, session)
+        if (move := MOVES.get(state)) is not None:
+            settle(store, connection, session, settlement(job, move))
+    for path, value, found in (
+        (("number",), "7", True),
+        (("number",), "8", False),
+        (("text",), "7", True),
+        (("user", "name"), "ada", True),
+        (("user", "tags", "1"), "y", True),
+        (("user", "tags", "2"), "y", False),
+        (("fine",), "true", True),
+        (("fine",), "1", False),
+        (("nothing", "there"), "", False),
+    ):
+        for since in (None, JobId(1)):
+            listed = connection.run(
+                store.list_jobs(JobFilter(state=state, arg=Arg(path, value), since=since))
+            )
+            assert [job.id for job in listed] == (wanted if found else []), (path, value)

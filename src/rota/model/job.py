@@ -222,12 +222,19 @@ class JobRecord:
         return printed(self, [each.name for each in fields(self)])
 
 
+class Arg(NamedTuple):
+    """A place in args, by names and by numbers in lists, and the value there: text as it is, others as JSON has them."""
+
+    path: tuple[str, ...]
+    value: str
+
+
 @dataclass(frozen=True, slots=True)
 class JobFilter:
     """Which jobs a listing shows; `None` means any. `limit` bounds the answer.
 
     A listing begins with the newest job, or with the one that follows `after`: the last one of the page before. It
-    ends with the job `since`, or with the oldest. `subject` is a unique key, or the beginning of some, with a `*` behind it.
+    ends with the job `since`, or with the oldest. `arg` is a place in the args and what is there; args that are hidden are found by nothing. `subject` is a unique key, or the beginning of some, with a `*` behind it.
     """
 
     state: State | None = None
@@ -237,6 +244,7 @@ class JobFilter:
     subject: str | None = None
     after: JobId | None = None
     since: JobId | None = None
+    arg: Arg | None = None
 
     @property
     def lowest(self) -> int:

@@ -62,6 +62,8 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
         "size": wanted.limit,
         "until": wanted.until,
         "since": wanted.lowest,
+        "path": None if wanted.arg is None else list(wanted.arg.path),
+        "value": None if wanted.arg is None else wanted.arg.value,
     }
     records = []
     for listing, states in (LISTS if first is None else OF_SUBJECT).items():

@@ -111,6 +111,9 @@ def _listing(wanted: JobFilter) -> Query:
         "size": max(wanted.limit, 0),
         "until": wanted.until,
         "since": wanted.lowest,
+        "path": None if wanted.arg is None else _path(wanted.arg.path),
+        "value": None if wanted.arg is None else wanted.arg.value,
+        "hidden": None if wanted.arg is None else f",{wanted.arg.path[0]},",
     }
     if wanted.subjects is not None:
         first, last = wanted.subjects
@@ -120,7 +123,8 @@ def _listing(wanted: JobFilter) -> Query:
         case None:
             return LIST_JOBS(**params)
         case State.AVAILABLE:
-            listing = LIST_AVAILABLE if wanted.since is None else LIST_AVAILABLE_FROM
+            whole = wanted.since is None and wanted.arg is None
+            listing = LIST_AVAILABLE if whole else LIST_AVAILABLE_FROM
             return listing(**params)
         case State.SCHEDULED | State.RETRYABLE:
             return LIST_WAITING(**params, state=wanted.state.value)
@@ -129,3 +133,8 @@ def _listing(wanted: JobFilter) -> Query:
         case State.COMPLETED | State.DISCARDED | State.CANCELLED:
             return LIST_FINISHED(**params, state=wanted.state.value)
     assert_never(wanted.state)
+
+
+def _path(names: Sequence[str]) -> str:
+    """A place in JSON as SQLite writes it; whole numbers mean places in lists."""
+    return "$" + "".join(f"[{name}]" if name.isdecimal() else f'."{name}"' for name in names)
