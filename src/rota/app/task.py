@@ -26,6 +26,7 @@ from rota.app.arguments import Arguments, arguments_of_many
 from rota.app.context import Context
 from rota.app.executor import Executor
 from rota.app.handle import JobHandle
+from rota.app.hiding import check_keys, hidden_args
 from rota.app.in_time import checked
 from rota.app.introspection import result_annotation, without_outcomes
 from rota.app.queues import Queues
@@ -145,7 +146,7 @@ class Task(Generic[P, R, T]):
         self.executor = Executor.fitting(function, executor, name)
         self.keeps = enqueuing.queues.keeps(retention)
         self.codec = self._args_codec()
-        self.redact = self._redacted(redact)
+        self.redact = hidden_args(name, self.codec, redact)
         self.spec = self._spec(options)
         self.keying = self._keying(options) if options.keyed else None
         parameters = inspect.signature(function).parameters
@@ -338,35 +339,10 @@ class Task(Generic[P, R, T]):
         spec = options.spec(self.name)
         return replace(spec, headers=redacting(spec.headers, self.redact))
 
-    def _redacted(self, names: Collection[str]) -> tuple[str, ...]:
-        """The args that are shown to nobody.
-
-        Raises:
-            ConfigError: A name is of no arg.
-        """
-        if isinstance(names, str) or not set(names) <= set(self.codec.names):
-            message = (
-                f"task {self.name!r}: redact: a tuple with names of its args is needed (there are "
-                f"{', '.join(self.codec.names) or 'none'}), not {names!r}"
-            )
-            raise ConfigError(message)
-        return tuple(name for name in self.codec.names if name in {*names, *self.codec.secrets})
-
     def _keying(self, options: JobOptions) -> Keying:
-        """What makes the keys of jobs with these options.
-
-        Raises:
-            ConfigError: A key has a secret in it: keys are shown, and are in other tables.
-        """
+        """What makes the keys of jobs with these options."""
         keying = Keying(options, self.function, self.name, self.codec.context_parameter)
-        for template in keying.templates:
-            if shown := [name for name in template.names if name in self.redact]:
-                message = (
-                    f"{template.what}: {template.text!r} has {shown[0]!r} in it, which is to be hidden; make the "
-                    "key of other args"
-                )
-                raise ConfigError(message)
-        return keying
+        return check_keys(keying, self.redact)
 
     def _args_codec(self) -> ArgsCodec:
         return ArgsCodec(self.function, self.name, context=Context)
