@@ -221,7 +221,7 @@ def test_a_long_text(app: Rota, page: Show, data: Data) -> None:
 
 
 def test_discarded_jobs_in_groups(app: Rota, data: Data) -> None:
-    """Those together that failed in the same way at the same place."""
+    """Those together that failed in the same way at the same line."""
 
     @app.task(name="one", max_attempts=1)
     def one(number: int) -> None:
@@ -267,7 +267,7 @@ def test_limits(app: Rota, data: Data) -> None:
 
 
 def test_why_a_job_waits_behind_others(app: Rota, data: Data) -> None:
-    """Its place in the queue, those of smaller priority, a queue that is paused and unserved."""
+    """Those before it in the queue, those of smaller priority, a queue that is paused and unserved."""
 
     @app.task(name="send")
     def send() -> None: ...
@@ -277,14 +277,14 @@ def test_why_a_job_waits_behind_others(app: Rota, data: Data) -> None:
     last = send.enqueue()
     app.queue("default").pause()
     why = data(f"/jobs/{last.id}")["why"]
-    assert [each["subject"] for each in why] == ["paused", "no worker", "priority", "place"]
+    assert [each["subject"] for each in why] == ["paused", "no worker", "priority", "ahead"]
     assert why[-1]["text"] == "1 job stands before it."
     app.queue("default").resume()
     database = app.database
     info = SessionInfo("host", 1, ("default",), 60.0, ("other",))
     database.run(database.store.open_session(info))
     why = data(f"/jobs/{last.id}")["why"]
-    assert [each["subject"] for each in why] == ["unknown task", "priority", "place"]
+    assert [each["subject"] for each in why] == ["unknown task", "priority", "ahead"]
 
 
 def test_why_a_job_waits_for_its_time(app: Rota, data: Data) -> None:

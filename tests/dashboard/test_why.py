@@ -133,8 +133,8 @@ def test_priority() -> None:
         (MOST, False, "At least 1,000 jobs stand before it."),
     ],
 )
-def test_place(ahead: int, of_key: bool, text: str) -> None:  # noqa: FBT001
+def test_ahead(ahead: int, of_key: bool, text: str) -> None:  # noqa: FBT001
     """How many jobs start before it."""
     facts = replace(FACTS, standing=replace(FREE, ahead=ahead, of_key=of_key))
     [reason] = reasons(facts)
-    assert (reason.subject, reason.text) == ("place", text)
+    assert (reason.subject, reason.text) == ("ahead", text)

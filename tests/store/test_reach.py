@@ -108,8 +108,8 @@ def test_a_listing_ends_with_since(store: Store, connection: Connection) -> None
 
 
 @pytest.mark.parametrize("state", [None, *State])
-def test_a_value_at_a_place(store: Store, connection: Connection, state: State | None) -> None:
-    """Jobs are found by text, numbers and words of JSON, by names and by places in lists, in every state."""
+def test_a_value_at_a_path(store: Store, connection: Connection, state: State | None) -> None:
+    """Jobs are found by text, numbers and words of JSON, by names and by numbers in lists, in every state."""
     args = '{"number": 7, "user": {"name": "ada", "tags": ["x", "y"]}, "fine": true, "text": "7"}'
     order = Order(spec_of(), [args])
     if state in {None, State.AVAILABLE}:

@@ -19,15 +19,15 @@ def limited(
     return list(connection.run(store.enqueue(order)))
 
 
-def test_its_place(store: Store, connection: Connection) -> None:
+def test_those_before_it(store: Store, connection: Connection) -> None:
     """The jobs of its queue and priority that start before it; claimed ones do not."""
     jobs = enqueue(store, connection, 5)
     enqueue(store, connection, 5, queue="other")
     enqueue(store, connection, 5, priority=-1)
-    for place, job in enumerate(jobs):
+    for ahead, job in enumerate(jobs):
         standing = connection.run(store.standing(job))
         assert standing is not None
-        assert (standing.ahead, standing.of_key, standing.limit) == (place, False, None)
+        assert (standing.ahead, standing.of_key, standing.limit) == (ahead, False, None)
     session = open_session(store, connection)
     assert len(claim(store, connection, session, 7)) == 7
     standing = connection.run(store.standing(jobs[-1]))

@@ -13,7 +13,7 @@ class Request:
     """What a browser or a program asks for.
 
     Attributes:
-        path: Below the place where the dashboard is mounted; begins with a slash.
+        path: Below the mount; begins with a slash.
         query: Of names that come twice, the last.
         headers: Their names in small letters.
         form: The fields of a body, like `query`.

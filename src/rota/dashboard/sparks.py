@@ -12,7 +12,7 @@ def spark(values: Sequence[float | None]) -> str:
         return ""
     step = WIDTH / (len(values) - 1)
     return " ".join(
-        f"{place * step:.1f},{HEIGHT - 1 - value / largest * (HEIGHT - 2):.1f}"
-        for place, value in enumerate(values)
+        f"{at * step:.1f},{HEIGHT - 1 - value / largest * (HEIGHT - 2):.1f}"
+        for at, value in enumerate(values)
         if value is not None
     )

@@ -63,7 +63,7 @@ def reasons(facts: Facts) -> list[Reason]:
         found += _limit(standing)
         found += _priority(facts)
         if standing.ahead:
-            found.append(_place(standing))
+            found.append(_ahead(standing))
     return found
 
 
@@ -128,10 +128,10 @@ def _priority(facts: Facts) -> list[Reason]:
     ]
 
 
-def _place(standing: Standing) -> Reason:
+def _ahead(standing: Standing) -> Reason:
     more = "at least " if standing.ahead >= MOST else ""
     lane = " with the same key" if standing.of_key else ""
     stand = "stands" if standing.ahead == 1 else "stand"
     return Reason(
-        "place", f"{more.capitalize()}{count(standing.ahead, 'job')}{lane} {stand} before it."
+        "ahead", f"{more.capitalize()}{count(standing.ahead, 'job')}{lane} {stand} before it."
     )

@@ -223,7 +223,7 @@ class JobRecord:
 
 
 class Arg(NamedTuple):
-    """A place in args, by names and by numbers in lists, and the value there: text as it is, others as JSON has them."""
+    """A path in args, of names and of numbers in lists, and the value at its end: text as it is, others as JSON has them."""
 
     path: tuple[str, ...]
     value: str
@@ -234,7 +234,7 @@ class JobFilter:
     """Which jobs a listing shows; `None` means any. `limit` bounds the answer.
 
     A listing begins with the newest job, or with the one that follows `after`: the last one of the page before. It
-    ends with the job `since`, or with the oldest. `arg` is a place in the args and what is there; args that are hidden are found by nothing. `subject` is a unique key, or the beginning of some, with a `*` behind it.
+    ends with the job `since`, or with the oldest. `arg` is a path in the args and the value at its end; args that are hidden are found by nothing. `subject` is a unique key, or the beginning of some, with a `*` behind it.
     """
 
     state: State | None = None

@@ -57,9 +57,9 @@ def groups(jobs: Iterable[JobRecord]) -> list[dict[str, Any]]:
 def frame(traceback: str) -> str:
     """Where it happened: the last frame of a traceback, such as `shop/mail.py:17 send`."""
     for line in reversed(traceback.splitlines()):
-        place = line.strip()
-        if place.startswith('File "') and '", line ' in place:
-            path, _, rest = place.removeprefix('File "').partition('", line ')
+        told = line.strip()
+        if told.startswith('File "') and '", line ' in told:
+            path, _, rest = told.removeprefix('File "').partition('", line ')
             number, _, function = rest.partition(", in ")
             return f"{'/'.join(path.split('/')[-2:])}:{number} {function}".strip()
     return ""

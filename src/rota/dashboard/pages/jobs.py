@@ -18,7 +18,7 @@ NAMES = 200
 """Names of queues that the form offers."""
 
 ARG = re.compile(r"(?P<path>[\w-]+(?:\.[\w-]+)*)=(?P<value>[^\0]*)", re.DOTALL)
-"""An arg and its value in the form: the names of a place in it have dots between them."""
+"""An arg and its value in the form: names inside of it have dots between them."""
 
 
 def jobs(call: Call) -> Page:

@@ -17,7 +17,7 @@ def queues(call: Call) -> Page:
     asked = fields(call.request.query, "name", "sort", "after")
     sort = asked["sort"] if asked["sort"] in SORTS else "name"
     rows = arranged(call.looks.now().rows, sort, asked["name"])
-    first = next((place + 1 for place, row in enumerate(rows) if row.name == asked["after"]), 0)
+    first = next((at + 1 for at, row in enumerate(rows) if row.name == asked["after"]), 0)
     page = rows[first : first + SHOWN]
     further = page[-1].name if first + SHOWN < len(rows) else None
     data = {"queues": [shown.of_queue(row) for row in page], "after": further}
@@ -61,6 +61,6 @@ def queue(call: Call) -> Page:
 
 
 def _set(settings: QueueSettings) -> dict[str, float]:
-    """What is said of a queue in one place."""
+    """What one source says of a queue."""
     known = {name: getattr(settings, name) for name in settings.__slots__}
     return {name: value for name, value in known.items() if value is not None}

@@ -136,5 +136,5 @@ def _listing(wanted: JobFilter) -> Query:
 
 
 def _path(names: Sequence[str]) -> str:
-    """A place in JSON as SQLite writes it; whole numbers mean places in lists."""
+    """A path in JSON as SQLite writes it; whole numbers count in lists."""
     return "$" + "".join(f"[{name}]" if name.isdecimal() else f'."{name}"' for name in names)

@@ -1,4 +1,4 @@
--- The ids of the available jobs from `since` to `until` (of a queue, of a task, with a value at a place
+-- The ids of the available jobs from `since` to `until` (of a queue, of a task, with a value at a path
 -- of the args that is not hidden; null means any), the newest first.
 -- Locks nothing. Walks: rota_job by its primary key, backwards.
 SELECT id

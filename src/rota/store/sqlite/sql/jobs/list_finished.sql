@@ -1,4 +1,4 @@
--- The ids of the newest jobs that ended in `state` (of a queue, of a task, with a value at a place
+-- The ids of the newest jobs that ended in `state` (of a queue, of a task, with a value at a path
 -- of the args that is not hidden; null means any), without
 -- those past their retention. Locks nothing. Walks: rota_job_finished, backwards; sorts nothing.
 SELECT id

@@ -1,4 +1,4 @@
--- The ids of the newest jobs in any state (of a queue, of a task, with a value at a place
+-- The ids of the newest jobs in any state (of a queue, of a task, with a value at a path
 -- of the args that is not hidden; null means any).
 -- Locks nothing. Walks: rota_job by its primary key, backwards.
 SELECT id

@@ -1,4 +1,4 @@
--- The ids of the newest running jobs (of a queue, of a task, with a value at a place
+-- The ids of the newest running jobs (of a queue, of a task, with a value at a path
 -- of the args that is not hidden; null means any). Locks nothing.
 -- Walks: rota_job_running as a whole, and keeps the newest.
 SELECT id
