@@ -22,6 +22,7 @@ from rota.app.handle import JobHandle
 from rota.app.queue_handle import QueueHandle
 from rota.app.task import EnqueueCall, Task
 from rota.args.provided import PROVIDED
+from rota.args.secret import Secret
 from rota.config import WorkerConfig
 from rota.errors import (
     ArgsError,
@@ -136,6 +137,7 @@ __all__ = [
     "SchemaMissing",
     "SchemaOutdated",
     "SchemaTooNew",
+    "Secret",
     "Snooze",
     "SoftTimeout",
     "State",

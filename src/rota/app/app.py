@@ -33,6 +33,7 @@ from rota.store.opening import default_url
 if TYPE_CHECKING:
     from rota.app.admin import Admin
     from rota.app.jobs import Jobs
+    from rota.dashboard.mounting import Dashboard
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -159,6 +160,23 @@ class Rota(DeclaresTasks):
         from rota.app.admin import Admin  # here: most programs only enqueue
 
         return Admin(self.database)
+
+    def dashboard(self, *, access: object = None) -> "Dashboard":
+        """A page for people who look after jobs, to be mounted; it needs `rota[dashboard]`.
+
+        `app.mount("/rota", rota.dashboard(access=…))` under Starlette and FastAPI; its attribute `wsgi` is a
+        WSGI application, for Flask and others.
+
+        Args:
+            access: An `Access`, or a function from the framework's request to one: who may do what. Without it
+                there is no dashboard.
+
+        Raises:
+            ConfigError: `access` is not said, or the extra is not installed.
+        """
+        from rota.dashboard.mounting import Dashboard  # here: most programs have none
+
+        return Dashboard(self, access)
 
     def transaction(self) -> OwnTransaction:
         """A transaction of Rota's own, for `with` and `async with`."""

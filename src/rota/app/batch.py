@@ -4,7 +4,7 @@ Each job is enqueued by itself, with one element. A worker gathers jobs of the t
 handler once with the list of their elements; what the call says of each job is settled job by job.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Generic, Protocol, TypeVar, get_args, get_origin, overload
@@ -72,6 +72,7 @@ class BatchTask(Task[[E], R, Any], Generic[E, R]):
         soft_timeout: float | None = None,
         on_success: str | None = None,
         on_failure: str | None = None,
+        redact: Collection[str] = (),
     ) -> None:
         if executor is Executor.PROCESS:
             message = (
@@ -92,6 +93,7 @@ class BatchTask(Task[[E], R, Any], Generic[E, R]):
             soft_timeout=soft_timeout,
             on_success=on_success,
             on_failure=on_failure,
+            redact=redact,
         )
         [self.parameter] = self.codec.names
 

@@ -1,9 +1,9 @@
 """`@rota.task`: how functions become the tasks of an app."""
 
 import functools
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from datetime import timedelta
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from rota.app.batch import BatchDecorator, BatchTask, batching
 from rota.app.context import Context
@@ -11,7 +11,7 @@ from rota.app.enqueue import Enqueuer
 from rota.app.executor import Executor
 from rota.app.handler import check_handler
 from rota.app.introspection import module_of
-from rota.app.task import Task, TaskDecorator
+from rota.app.task import Task
 from rota.app.tasks import Tasks
 from rota.model.backoff import Backoff, RetryPolicy, check_policy
 from rota.model.chosen import Exceptions, choosing
@@ -23,6 +23,23 @@ from rota.model.unique import Unique
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+
+
+class TaskDecorator(Protocol):
+    """What `@rota.task(...)` gives; for type checkers only."""
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]], /
+    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> Task[P, R, R]: ...
+    @overload
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, T]], /
+    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Task[P, R, R]: ...
 
 
 class DeclaresTasks:
@@ -71,6 +88,7 @@ class DeclaresTasks:
         expires: float | timedelta | None = None,
         on_success: Task[..., Any, Any] | str | None = None,
         on_failure: Task[..., Any, Any] | str | None = None,
+        redact: Collection[str] = (),
     ) -> TaskDecorator: ...
     @overload
     def task(
@@ -97,6 +115,7 @@ class DeclaresTasks:
         expires: float | timedelta | None = None,
         on_success: Task[..., Any, Any] | str | None = None,
         on_failure: Task[..., Any, Any] | str | None = None,
+        redact: Collection[str] = (),
     ) -> BatchDecorator: ...
 
     def task(
@@ -124,6 +143,7 @@ class DeclaresTasks:
         expires: float | timedelta | None = None,
         on_success: Task[..., Any, Any] | str | None = None,
         on_failure: Task[..., Any, Any] | str | None = None,
+        redact: Collection[str] = (),
     ) -> Any:
         """Make a function a task: `@rota.task`, or `@rota.task(...)` with options.
 
@@ -161,6 +181,8 @@ class DeclaresTasks:
                 transaction.
             on_failure: That of which one is enqueued when a job is discarded. The task may be declared later,
                 if it is given by name.
+            redact: Names of args that are shown as `***` wherever people look at jobs; annotate them with
+                `Secret` to the same end.
 
         Raises:
             ConfigError: An option cannot be used.
@@ -200,6 +222,7 @@ class DeclaresTasks:
                 soft_timeout=soft,
                 on_success=success,
                 on_failure=failure,
+                redact=redact,
             )
             self.tasks.register(task)
             return task

@@ -167,6 +167,7 @@ def _options(task: Task[..., Any, Any]) -> "CronOptions":
         fair=task.options.fair,
         headers=dict(task.options.headers or {}) or None,
         expires=expires,
+        redact=task.redact,
     )
 
 

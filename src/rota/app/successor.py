@@ -22,6 +22,7 @@ from rota.model.chosen import never
 from rota.model.finished import FinishedJob
 from rota.model.headers import ON_FAILURE, ON_SUCCESS, decoded, encoded, of_users
 from rota.model.job import AttemptError, ClaimedJob, JobRecord, Order
+from rota.model.redaction import redacted_names, redacting
 from rota.model.settlement import Settlement, decide
 from rota.model.states import Move, State
 from rota.model.unique import OnConflict
@@ -237,9 +238,19 @@ def _order(task: AnyTask, given: object, headers: str | None) -> Order:
     if unique is not None and unique.on_conflict == OnConflict.RAISE:
         # Nobody could catch the error.
         unique = replace(unique, on_conflict=OnConflict.SKIP)
-    spec = replace(task.spec, headers=encoded(of_users(headers)), unique=unique)
+    spec = replace(task.spec, headers=_headers(task, headers, name, given), unique=unique)
     keys = None if task.keying is None else task.keying.keys([args])
     return Order(home.queues.fill(spec).at_enqueue(), [args], keys)
+
+
+def _headers(
+    task: AnyTask, headers: str | None, parameter: str | None, given: object
+) -> str | None:
+    """Those of users travel on. What was hidden in the job's args is hidden in its successor's, too."""
+    told = encoded({**decoded(task.spec.headers), **of_users(headers)})
+    if parameter is None or not isinstance(given, FinishedJob) or not redacted_names(headers):
+        return told
+    return redacting(told, dict.fromkeys((*redacted_names(told), parameter)))
 
 
 # Signatures ----------------------------------------------------------------------------------------

@@ -8,24 +8,23 @@ one call by `.using(...)`.
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import (
     Any,
-    Concatenate,
     Generic,
     ParamSpec,
     Protocol,
     Self,
     TypeVar,
-    overload,
 )
 
 from rota.app.arguments import Arguments, arguments_of_many
 from rota.app.context import Context
 from rota.app.executor import Executor
 from rota.app.handle import JobHandle
+from rota.app.hiding import check_keys, hidden_args
 from rota.app.in_time import checked
 from rota.app.introspection import result_annotation, without_outcomes
 from rota.app.queues import Queues
@@ -35,9 +34,11 @@ from rota.database.database import Database
 from rota.errors import ArgsError, ConfigError
 from rota.model.backoff import RetryPolicy
 from rota.model.enqueued import Enqueued, Placing
+from rota.model.job import JobSpec
 from rota.model.keys import Keying
 from rota.model.limit import Limit
 from rota.model.options import JobOptions
+from rota.model.redaction import redacting
 from rota.model.unique import Unique
 
 P = ParamSpec("P")
@@ -140,16 +141,18 @@ class Task(Generic[P, R, T]):
         soft_timeout: float | None = None,
         on_success: str | None = None,
         on_failure: str | None = None,
+        redact: Collection[str] = (),
     ) -> None:
         self.enqueuing = enqueuing
         self.function = function
         self.name = name
         self.options = options
-        self.spec = options.spec(name)
         self.retry = retry
         self.executor = Executor.fitting(function, executor, name)
         self.keeps = enqueuing.queues.keeps(retention)
         self.codec = self._args_codec()
+        self.redact = hidden_args(name, self.codec, redact)
+        self.spec = self._spec(options)
         self.keying = self._keying(options) if options.keyed else None
         parameters = inspect.signature(function).parameters
         self._first = next(iter(parameters), None)
@@ -280,7 +283,7 @@ class Task(Generic[P, R, T]):
         self._check_changes(changes)
         other = copy.copy(self)
         other.options = self.options.using(changes, "conn")
-        other.spec = other.options.spec(self.name)
+        other.spec = self._spec(other.options)
         if other.options.keyed and changes:
             other.keying = self._keying(other.options)
         other.conn = _connection(conn, self.conn)
@@ -353,9 +356,15 @@ class Task(Generic[P, R, T]):
     def _check_changes(self, changes: Mapping[str, object]) -> None:
         """Refuse options that one job of this kind of task cannot have."""
 
+    def _spec(self, options: JobOptions) -> JobSpec:
+        """What jobs with these options have."""
+        spec = options.spec(self.name)
+        return replace(spec, headers=redacting(spec.headers, self.redact))
+
     def _keying(self, options: JobOptions) -> Keying:
         """What makes the keys of jobs with these options."""
-        return Keying(options, self.function, self.name, self.codec.context_parameter)
+        keying = Keying(options, self.function, self.name, self.codec.context_parameter)
+        return check_keys(keying, self.redact)
 
     def _args_codec(self) -> ArgsCodec:
         return ArgsCodec(self.function, self.name, context=Context)
@@ -378,20 +387,3 @@ def _connection(conn: object, otherwise: object) -> object:
         )
         raise ConfigError(message)
     return otherwise if conn is NOT_GIVEN else conn
-
-
-class TaskDecorator(Protocol):
-    """What `@rota.task(...)` gives; for type checkers only."""
-
-    @overload
-    def __call__(
-        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]], /
-    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
-    @overload
-    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> Task[P, R, R]: ...
-    @overload
-    def __call__(
-        self, function: Callable[P, Coroutine[Any, Any, T]], /
-    ) -> Task[P, Coroutine[Any, Any, T], T]: ...
-    @overload
-    def __call__(self, function: Callable[P, R], /) -> Task[P, R, R]: ...

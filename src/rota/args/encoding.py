@@ -30,17 +30,19 @@ class ArgsCodec:
             worker passes it by name.
         needs: The parameters that are given resources, likewise by name.
         more: Whether the worker passes more than args: a context, or resources.
+        secrets: The parameters that are annotated with `Secret`.
     """
 
     __slots__ = (
         "_alike", "_by_name", "_decode", "_direct", "_extra", "_lead", "_names", "_plain", "_positional",
         "_positional_only", "_required", "_rest", "_shapes", "_subject", "context_parameter", "more",
-        "needs",
+        "needs", "secrets",
     )  # fmt: skip
 
     context_parameter: str | None
     needs: tuple[Need, ...]
     more: bool
+    secrets: tuple[str, ...]
 
     def __init__(
         self,
@@ -69,6 +71,7 @@ class ArgsCodec:
         self.needs = read.needs
         self.more = read.context is not None or bool(read.needs)
         parameters = read.parameters
+        self.secrets = tuple(each.name for each in parameters if each.secret)
         variadic = {each.kind: each.name for each in parameters}
         self._subject = f"args of task {task!r}"
         self._lead = read.lead

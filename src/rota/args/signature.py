@@ -4,7 +4,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import Parameter as Declared
 from typing import Any, Final
@@ -14,6 +14,7 @@ from msgspec import inspect as shapes
 
 from rota.args import models, strict
 from rota.args.provided import Need, is_provided, kinds_of
+from rota.args.secret import is_secret
 from rota.errors import ArgsError
 
 VAR_POSITIONAL: Final = Declared.VAR_POSITIONAL
@@ -56,6 +57,7 @@ class Parameter:
     """One of the kinds of `inspect.Parameter`, as a number."""
     required: bool
     shape: Shape
+    secret: bool = False
 
     @property
     def positional(self) -> bool:
@@ -147,7 +149,7 @@ def element(read: Signature, task: str) -> Signature:
         )
     inner = next(iter(typing.get_args(annotation)), Any)
     shape = shape_of(inner, f"the elements of `{only.name}` of task {task!r}")
-    single = Parameter(only.name, int(Declared.POSITIONAL_OR_KEYWORD), required=True, shape=shape)
+    single = replace(only, kind=int(Declared.POSITIONAL_OR_KEYWORD), required=True, shape=shape)
     return Signature((single,), read.context, read.needs, lead=1)
 
 
@@ -211,7 +213,7 @@ def _parameter(each: Declared, annotation: object, subject: str, *, by_name: boo
     required = each.default is Declared.empty and not variadic
     # Behind a resource there are no positions, which type checkers would count otherwise.
     kind = Declared.KEYWORD_ONLY if by_name and not variadic else each.kind
-    return Parameter(each.name, kind, required, shape)
+    return Parameter(each.name, kind, required, shape, is_secret(annotation))
 
 
 def _element(each: Declared, annotation: object) -> object:

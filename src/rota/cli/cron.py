@@ -77,11 +77,12 @@ def list_(*, count: int, url: str | None, as_json: bool) -> None:
     """
     from rota.cli import cron_text
     from rota.cli.database import database
+    from rota.terminal.documents import entry_details
 
     with database(url) as rota:
         records = rota.cron.entries()
     if as_json:
-        say_json({"entries": [cron_text.details(record, count) for record in records]})
+        say_json({"entries": [entry_details(record, count) for record in records]})
         return
     headings: list[str | Column] = [
         "name",

@@ -1,10 +1,7 @@
-"""A job as text for people, and as JSON for programs."""
-
-from typing import Any
-
-import msgspec
+"""A job as text for people."""
 
 from rota.model.job import JobRecord, LogLine, Progress
+from rota.model.redaction import REDACTED, shown_args
 from rota.model.states import State
 from rota.terminal.output import Cell, brief, formatted, harmless, harmless_lines, moment, say
 from rota.terminal.tables import Column, shortened
@@ -68,49 +65,6 @@ def _note(job: JobRecord) -> str:
     return ""
 
 
-def summary(job: JobRecord) -> dict[str, Any]:
-    """A job in a list, for programs."""
-    return {
-        "id": job.id,
-        "task": job.task,
-        "queue": job.queue,
-        "priority": job.priority,
-        "state": job.state.value,
-        "attempt": job.attempt,
-        "max_attempts": job.max_attempts,
-        "timeout": job.timeout,
-        "enqueued_at": job.enqueued_at,
-        "scheduled_at": job.scheduled_at,
-        "finished_at": job.finished_at,
-        "worker": job.worker,
-        "cancel_requested": job.cancel_requested,
-        "unique_key": job.unique_key,
-        "iteration": job.iteration,
-        "last_run": job.last_run,
-        "error": f"{job.errors[-1].exception}: {job.errors[-1].message}" if job.errors else None,
-    }
-
-
-def details(job: JobRecord) -> dict[str, Any]:
-    """Everything about a job, for programs."""
-    fields = outcome(job)
-    del fields["error"]
-    return fields | {
-        "headers": dict(job.headers),
-        "args": msgspec.Raw(job.args.encode()),
-        "log": list(job.log),
-    }
-
-
-def outcome(job: JobRecord) -> dict[str, Any]:
-    """A job's progress, result and errors, for programs; without its args and its log."""
-    return summary(job) | {
-        "progress": job.progress,
-        "result": None if job.result is None else msgspec.Raw(job.result.encode()),
-        "errors": list(job.errors),
-    }
-
-
 def say_details(job: JobRecord) -> None:
     """Print everything about a job."""
     say(f"Job {job.id}: {harmless(job.task)}", bold=True)
@@ -129,13 +83,13 @@ def say_details(job: JobRecord) -> None:
         ("key", job.unique_key or ""),
         ("rounds", str(job.iteration) if job.iteration else ""),
         ("last run", moment(job.last_run)),
-        *((name, text) for name, text in job.headers.items()),
+        *((name, text) for name, text in job.headers.items() if name != REDACTED),
     ):
         if text:
             say(f"  {name:<9} {harmless(text)}")
     if job.progress is not None:
         say(f"  {'progress':<9} {progress(job.progress)}")
-    say_json_text("args", job.args)
+    say_json_text("args", shown_args(job))
     if job.result is not None:
         say_json_text("result", job.result)
     if job.log:

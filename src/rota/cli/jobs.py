@@ -74,13 +74,14 @@ def list_(
     """
     from rota.cli import job_text
     from rota.cli.database import database
+    from rota.terminal import documents
 
     with database(url) as rota:
         records = rota.jobs.list(
             state=state, queue=queue, task=task, subject=subject, limit=limit, after=after
         )
     if as_json:
-        say_json({"jobs": [job_text.summary(job) for job in records]})
+        say_json({"jobs": [documents.summary(job) for job in records]})
         return
     nothing = "There are no such jobs."
     if subject is None:
@@ -105,13 +106,14 @@ def show(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
     """
     from rota.cli import job_text
     from rota.cli.database import database
+    from rota.terminal import documents
 
     wanted = _ids(ids)
     with database(url) as rota:
         records = rota.jobs.get(wanted)
     missing = _without(wanted, (job.id for job in records))
     if as_json:
-        say_json({"jobs": [job_text.details(job) for job in records], "missing": missing})
+        say_json({"jobs": [documents.details(job) for job in records], "missing": missing})
     else:
         for number, job in enumerate(records):
             if number:

@@ -45,11 +45,12 @@ def list_(*, most: int, url: str | None, as_json: bool) -> None:
       rota limits list --json | jq '.limits[] | select(.full and .waiting)'
     """
     from rota.cli.database import database
+    from rota.terminal.documents import limit_document
 
     with database(url) as rota:
         records = rota.admin.limits(most=most)
     if as_json:
-        say_json({"limits": [_document(record) for record in records]})
+        say_json({"limits": [limit_document(record) for record in records]})
         return
     table(HEADINGS, [_row(record) for record in records], nothing="No limit is in use.")
     if len(records) == most:
@@ -66,16 +67,3 @@ def _row(limit: "LimitRecord") -> list[Any]:
         "" if limit.seconds is None else duration(limit.seconds),
         "yes" if limit.waiting else "",
     ]
-
-
-def _document(limit: "LimitRecord") -> dict[str, Any]:
-    return {
-        "key": limit.key,
-        "running": limit.running,
-        "held": limit.held,
-        "rate": limit.rate,
-        "seconds": limit.seconds,
-        "started": limit.started,
-        "waiting": limit.waiting,
-        "full": limit.full,
-    }

@@ -23,6 +23,9 @@ COMMANDS = {
     ),
     "cron": Lazy("rota.cli.cron:cron", "List cron entries; add, change, pause and run them."),
     "top": Lazy("rota.cli.top:top", "Watch queues, rates and workers live."),
+    "dashboard": Lazy(
+        "rota.cli.dashboard:dashboard", "Look after jobs in a browser, on this machine."
+    ),
     "doctor": Lazy(
         "rota.cli.doctor:doctor", "Say what is wrong with the database, and what to do."
     ),

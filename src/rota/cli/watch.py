@@ -57,10 +57,10 @@ def watch(*, job: int, url: str | None, as_json: bool) -> None:
 
 @contextlib.contextmanager
 def _json() -> Iterator[Show]:
-    from rota.cli import job_text
+    from rota.terminal import documents
 
     def show(change: Change) -> None:
-        known = job_text.outcome(change.record) | {"log": list(change.lines)}
+        known = documents.outcome(change.record) | {"log": list(change.lines)}
         click.echo(msgspec.json.encode(known).decode())
 
     yield show

@@ -17,6 +17,7 @@ from rota.errors import ConfigError
 from rota.model.headers import encoded
 from rota.model.job import MAX_ATTEMPTS, JobSpec, Keys
 from rota.model.limit import Limit
+from rota.model.redaction import redacting
 from rota.model.unique import Unique
 
 
@@ -34,6 +35,7 @@ class CronOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         fair_key: Likewise.
         headers: As in a job.
         expires: Seconds from the moment at which a job is made.
+        redact: The args that are shown to nobody.
     """
 
     attempts_given: bool
@@ -46,6 +48,7 @@ class CronOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     fair_key: str | None = None
     headers: dict[str, str] | None = None
     expires: float | None = None
+    redact: tuple[str, ...] = ()
 
     def keys(self, count: int) -> Keys | None:
         """The keys of so many jobs, if they have any."""
@@ -97,7 +100,7 @@ def spec_of(entry: CronEntry) -> JobSpec:
         timeout=entry.timeout if options.timeout_given else None,
         unique=options.unique,
         limit=options.limit,
-        headers=encoded(options.headers),
+        headers=redacting(encoded(options.headers), options.redact),
         expires=options.expires,
         fallback_attempts=entry.max_attempts,
         fallback_timeout=entry.timeout,

@@ -5,7 +5,7 @@ the hot path, straight from a database row.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from operator import index
 from typing import NamedTuple, NewType, Self, SupportsIndex
@@ -149,6 +149,11 @@ class ClaimedJob(NamedTuple):
     limited: bool = False
     filled: str | None = None
 
+    def __repr__(self) -> str:
+        from rota.model.redaction import printed  # which needs jobs
+
+        return printed(self, self._fields)
+
 
 @dataclass(frozen=True, slots=True)
 class AttemptError:
@@ -221,13 +226,25 @@ class JobRecord:
     last_run: datetime | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        from rota.model.redaction import printed  # which needs jobs
+
+        return printed(self, [each.name for each in fields(self)])
+
+
+class Arg(NamedTuple):
+    """A path in args, of names and of numbers in lists, and the value at its end: text as it is, others as JSON has them."""
+
+    path: tuple[str, ...]
+    value: str
+
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
     """Which jobs a listing shows; `None` means any. `limit` bounds the answer.
 
-    A listing begins with the newest job, or with the one that follows `after`: the last one of the page before.
-    `subject` is a unique key, or the beginning of some, with a `*` behind it.
+    A listing begins with the newest job, or with the one that follows `after`: the last one of the page before. It
+    ends with the job `since`, or with the oldest. `arg` is a path in the args and the value at its end; args that are hidden are found by nothing. `subject` is a unique key, or the beginning of some, with a `*` behind it.
     """
 
     state: State | None = None
@@ -236,6 +253,13 @@ class JobFilter:
     limit: int = 50
     subject: str | None = None
     after: JobId | None = None
+    since: JobId | None = None
+    arg: Arg | None = None
+
+    @property
+    def lowest(self) -> int:
+        """The lowest id that is listed."""
+        return 1 if self.since is None else self.since
 
     @property
     def until(self) -> int:
@@ -251,6 +275,13 @@ class JobFilter:
             start = self.subject[:-1]
             return start, start + "\U0010ffff"
         return self.subject, self.subject
+
+
+class Reach(NamedTuple):
+    """Between which ids a listing has to look: from `until` down to `since`; `None` is the oldest job."""
+
+    until: JobId
+    since: JobId | None
 
 
 @dataclass(frozen=True, slots=True)

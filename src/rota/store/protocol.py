@@ -21,6 +21,7 @@ from rota.model.job import (
     Look,
     Order,
     QueueRecord,
+    Reach,
     Renewal,
     Rescue,
     SessionId,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from rota.store.cron import Cron
     from rota.store.following import Follow
     from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
+    from rota.store.standing import Standing
     from rota.store.supervision import Supervision
     from rota.store.testing import Testing
 
@@ -107,6 +109,13 @@ class Store(Connections, Versions, Protocol):
         """The newest jobs first, at most `wanted.limit` of them.
 
         Fewer: there are no more.
+        """
+        ...
+
+    def reach(self, wanted: JobFilter, most: int) -> Operation[Reach]:
+        """Where to look for such jobs, so that no listing reads more than about `most` of them.
+
+        Its `until` is that of `wanted` or lower, where there are none above.
         """
         ...
 
@@ -353,8 +362,11 @@ class Store(Connections, Versions, Protocol):
         """The workers that have not closed their sessions, dead ones too until they are rescued."""
         ...
 
-    def limits(self, size: int) -> "Operation[list[LimitRecord]]":
-        """The limits whose jobs wait, are held, or have started within the window; up to `size`, by key."""
+    def limits(self, size: int, after: str = "") -> "Operation[list[LimitRecord]]":
+        """The limits whose jobs wait, are held, or have started within the window; up to `size`, by key.
+
+        Those only whose keys come after this one.
+        """
         ...
 
     def held(self, limit: int) -> "Operation[list[HeldFacts]]":
@@ -364,12 +376,20 @@ class Store(Connections, Versions, Protocol):
         """
         ...
 
+    def standing(self, job: JobId) -> "Operation[Standing | None]":
+        """Where a job stands that waits for a worker or for its time; `None` for any other."""
+        ...
+
     def horizon(self) -> "Operation[HorizonFacts]":
         """Who keeps old rows from being removed, as far as the backend knows of such a thing."""
         ...
 
     def product(self) -> Operation[str]:
         """The database's name and version, for people."""
+        ...
+
+    def read_only(self) -> Operation[bool]:
+        """Whether this role can only read here, as on a standby; a file that cannot be written tells only then."""
         ...
 
     # Looking at the database itself --------------------------------------------------------

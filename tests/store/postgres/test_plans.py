@@ -233,7 +233,9 @@ def test_a_page_of_available_jobs(filled: Database) -> None:
     middle = filled.one("SELECT (min(id) + max(id)) / 2 FROM rota.log")
     raw = filled.bare(autocommit=True)
     begin(raw, Begin.SNAPSHOT)
-    page = lookup.LIST_AVAILABLE_FROM(queue=None, task=None, size=LIMIT, first_id=1, until=middle)
+    page = lookup.LIST_AVAILABLE_FROM(
+        queue=None, task=None, path=None, value=None, size=LIMIT, first_id=1, until=middle
+    )
     plan = explained(raw, page)
     assert len(scans(plan, "log_")) >= 4
     assert rows_read(plan, "log_") <= 2 * LIMIT

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from rota.contrib.django.app import rota
 from rota.contrib.django.models import Job
 from rota.model.job import JobId
+from rota.model.redaction import redacted_args, redacted_names
 from rota.model.states import State
 
 
@@ -30,6 +31,8 @@ class JobAdmin(admin.ModelAdmin):
     search_fields: ClassVar = ["=id", "=task"]
     search_help_text = "The id of a job, or the whole name of a task"
     actions: ClassVar = ["retry", "cancel", "discard"]
+    exclude: ClassVar = ["args", "headers"]
+    readonly_fields: ClassVar = ["shown_args"]
     # Else each page would count all jobs once more.
     show_full_result_count = False
 
@@ -59,6 +62,11 @@ class JobAdmin(admin.ModelAdmin):
     def has_discard_permission(self, request: HttpRequest) -> bool:
         """Whether the user may discard jobs."""
         return self._may(request, "discard")
+
+    @admin.display(description="args")
+    def shown_args(self, job: Job) -> str:
+        """The args, without secrets."""
+        return redacted_args(job.args, redacted_names(job.headers))
 
     @admin.action(permissions=["retry"], description="Retry the selected jobs")
     def retry(self, request: HttpRequest, queryset: Any) -> None:

@@ -38,6 +38,7 @@ class Job(models.Model):
     result = JsonText(null=True)
     errors = JsonText(null=True)
     unique_key = models.TextField(null=True)  # noqa: DJ001 - as it is stored
+    headers = JsonText(null=True)
 
     objects: ClassVar[Jobs] = Jobs()
 

@@ -6,11 +6,13 @@ from typing import Any
 import msgspec
 
 from rota.model.headers import decoded
-from rota.model.job import AttemptError, JobFilter, JobId, JobRecord, QueueRecord
+from rota.model.job import AttemptError, JobFilter, JobId, JobRecord, QueueRecord, Reach
+from rota.model.limit_record import LimitRecord
 from rota.model.states import State
 from rota.store.operation import Apart, Begin, Steps, operation
 from rota.store.postgres.counters import MUCH, squeeze_if_allowed
 from rota.store.postgres.statements import sql
+from rota.store.standing import HOLDERS, MOST, Standing
 
 GET = sql("jobs/get")
 QUEUES = sql("queues/queues")
@@ -20,6 +22,9 @@ LIST_AVAILABLE = sql("jobs/list_available")
 LIST_AVAILABLE_FROM = sql("jobs/list_available_from")
 LIST_SUBJECT = sql("jobs/list_subject")
 LIST_FINISHED = sql("jobs/list_finished")
+LIST_DISCARDED = sql("jobs/list_discarded")
+REACH = sql("jobs/reach")
+STANDING = sql("jobs/standing")
 LISTS = {
     LIST_AVAILABLE: {State.AVAILABLE},
     sql("jobs/list_running"): {State.RUNNING},
@@ -56,12 +61,17 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
         "task": wanted.task,
         "size": wanted.limit,
         "until": wanted.until,
+        "since": wanted.lowest,
+        "path": None if wanted.arg is None else list(wanted.arg.path),
+        "value": None if wanted.arg is None else wanted.arg.value,
     }
     records = []
     for listing, states in (LISTS if first is None else OF_SUBJECT).items():
         if wanted.state is None or wanted.state in states:
             if listing is LIST_AVAILABLE:
                 records += yield from _available(wanted, params)
+            elif listing is LIST_FINISHED and wanted.state is State.DISCARDED:
+                records += [_record(row) for row in (yield LIST_DISCARDED(**params))]
             else:
                 records += [_record(row) for row in (yield listing(**params))]
     records.sort(key=lambda record: record.id, reverse=True)
@@ -73,14 +83,42 @@ def _available(wanted: JobFilter, params: dict[str, Any]) -> Steps[list[JobRecor
 
     The ends of the lanes say how far back the newest ones reach, at the least.
     """
-    first = 1
-    if wanted.after is None:
+    first = wanted.lowest
+    if wanted.after is None and wanted.since is None:
         rows = yield LIST_AVAILABLE(**params)
         if len(rows) < wanted.limit or not rows:
             return [_record(row) for row in rows]
         first = rows[-1][0]
     rows = yield LIST_AVAILABLE_FROM(**params, first_id=first)
     return [_record(row) for row in rows]
+
+
+@operation(Begin.READING)
+def reach(wanted: JobFilter, most: int) -> Steps[Reach]:
+    """Where to look. What holds a unique key and what runs is found without looking far."""
+    state = wanted.state
+    [(since,)] = yield REACH(
+        until=wanted.until,
+        most=most,
+        discarded=state in {None, State.DISCARDED},
+        finished=state in {None, State.COMPLETED, State.CANCELLED},
+        waiting=state in {None, State.SCHEDULED, State.RETRYABLE},
+        available=state in {None, State.AVAILABLE},
+    )
+    return Reach(JobId(wanted.until), since)
+
+
+@operation(Begin.READING)
+def standing(job: JobId) -> Steps[Standing | None]:
+    """Where a job stands that does not run."""
+    rows = yield STANDING(job=job, most=MOST, holders=HOLDERS)
+    if not rows:
+        return None
+    [(ahead, of_key, knowing, key, running, held, rate, seconds, started, holders)] = rows
+    limit = None
+    if key is not None:
+        limit = LimitRecord(key, running, held, rate, seconds, started, waiting=True)
+    return Standing(ahead, of_key, tuple(knowing), limit, tuple(holders))
 
 
 @operation(Begin.READING)

@@ -14,6 +14,7 @@ HIDDEN = sql("health/transactions_hidden")
 HELD = sql("health/held")
 LIMITS = sql("health/limits")
 PRODUCT = sql("health/product")
+READ_ONLY = sql("health/read_only")
 
 
 @operation(Begin.READING)
@@ -21,6 +22,14 @@ def product() -> Steps[str]:
     """Such as "PostgreSQL 15.4"."""
     [(version,)] = yield PRODUCT()
     return f"PostgreSQL {version.partition(' ')[0]}"
+
+
+# Not READING: that would be a transaction that only reads.
+@operation(Begin.NOTHING)
+def read_only() -> Steps[bool]:
+    """Whether transactions only read here."""
+    [(found,)] = yield READ_ONLY()
+    return bool(found)
 
 
 @operation(Begin.READING)
@@ -42,11 +51,13 @@ def held(limit: int) -> Steps[list[HeldFacts]]:
 
 
 @operation(Begin.READING)
-def limits(size: int) -> Steps[list[LimitRecord]]:
+def limits(size: int, after: str) -> Steps[list[LimitRecord]]:
     """The limits that are in use."""
     return [
         LimitRecord(key, running, held, rate, seconds, started, bool(waiting))
-        for key, running, held, rate, seconds, started, waiting in (yield LIMITS(size=size))
+        for key, running, held, rate, seconds, started, waiting in (
+            yield LIMITS(size=size, after=after)
+        )
     ]
 
 

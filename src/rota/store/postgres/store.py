@@ -135,11 +135,11 @@ class PostgresStore:
 
         return live.held(limit)
 
-    def limits(self, size: int) -> "Operation[list[LimitRecord]]":
+    def limits(self, size: int, after: str = "") -> "Operation[list[LimitRecord]]":
         """The limits that are in use."""
         from rota.store.postgres import live
 
-        return live.limits(size)
+        return live.limits(size, after)
 
     def horizon(self) -> "Operation[HorizonFacts]":
         """What keeps vacuum from removing rows."""
@@ -152,6 +152,12 @@ class PostgresStore:
         from rota.store.postgres import live
 
         return live.product()
+
+    def read_only(self) -> "Operation[bool]":
+        """Whether this role can only read here."""
+        from rota.store.postgres import live
+
+        return live.read_only()
 
     def health(self) -> "Operation[Facts]":
         """Facts about the database's health."""
@@ -180,6 +186,8 @@ class PostgresStore:
 
     get = staticmethod(lookup.get)
     list_jobs = staticmethod(lookup.list_jobs)
+    reach = staticmethod(lookup.reach)
+    standing = staticmethod(lookup.standing)
     count_jobs = staticmethod(lookup.count_jobs)
     queues = staticmethod(lookup.queues)
     cancel = staticmethod(control.cancel)

@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from rota.model.job import JobFilter, JobId, JobRecord
-from rota.model.states import State
+import msgspec
+
+from rota.model.job import JobFilter, JobId, JobRecord, Reach
+from rota.model.limit_record import LimitRecord
+from rota.model.states import FINISHED, State
 from rota.store.operation import Begin, Query, Steps, operation
 from rota.store.sqlite.rows import job_record
 from rota.store.sqlite.statements import json_list, sql
+from rota.store.standing import HOLDERS, MOST, Standing
 
 GET = sql("jobs/get")
 COUNT = sql("jobs/count")
@@ -18,6 +22,16 @@ LIST_AVAILABLE = sql("jobs/list_available")
 LIST_WAITING = sql("jobs/list_waiting")
 LIST_RUNNING = sql("jobs/list_running")
 LIST_FINISHED = sql("jobs/list_finished")
+LIST_AVAILABLE_FROM = sql("jobs/list_available_from")
+REACH = sql("jobs/reach")
+REACH_FINISHED = sql("jobs/reach_finished")
+NEWEST_AVAILABLE = sql("jobs/newest_available")
+STANDING = sql("jobs/standing")
+
+LISTED_WHOLE = {State.RUNNING, State.SCHEDULED, State.RETRYABLE}
+"""States whose index says nothing of ids, so that it is read as a whole."""
+
+_ids = msgspec.json.Decoder(tuple[JobId, ...]).decode
 
 
 @operation(Begin.NOTHING)
@@ -45,6 +59,35 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
         wanted = replace(wanted, after=ids[-1], limit=missing)
 
 
+@operation(Begin.READING)
+def reach(wanted: JobFilter, most: int) -> Steps[Reach]:
+    """Where to look. What waits for its time, what runs, and what has a key is not found by its id."""
+    until = JobId(wanted.until)
+    if wanted.subject is not None or wanted.state in LISTED_WHOLE:
+        return Reach(until, None)
+    if wanted.state is State.AVAILABLE:
+        [(newest,)] = yield NEWEST_AVAILABLE(until=until, queue=wanted.queue)
+        until = JobId(0) if newest is None else newest
+    if wanted.state in FINISHED:
+        rows = yield REACH_FINISHED(until=until, most=most, state=wanted.state)
+    else:
+        rows = yield REACH(until=until, most=most)
+    return Reach(until, rows[0][0] if rows else None)
+
+
+@operation(Begin.READING)
+def standing(job: JobId) -> Steps[Standing | None]:
+    """Where a job stands that does not run."""
+    rows = yield STANDING(job=job, most=MOST, holders=HOLDERS)
+    if not rows:
+        return None
+    [(ahead, of_key, knowing, key, running, held, rate, seconds, started, holders)] = rows
+    limit = None
+    if key is not None:
+        limit = LimitRecord(key, running, held, rate, seconds, started, waiting=True)
+    return Standing(ahead, bool(of_key), _ids(knowing), limit, _ids(holders))
+
+
 @operation(Begin.NOTHING)
 def count_jobs(wanted: JobFilter) -> Steps[int]:
     """How many such jobs there are."""
@@ -63,6 +106,10 @@ def _listing(wanted: JobFilter) -> Query:
         "task": wanted.task,
         "size": max(wanted.limit, 0),
         "until": wanted.until,
+        "since": wanted.lowest,
+        "path": None if wanted.arg is None else _path(wanted.arg.path),
+        "value": None if wanted.arg is None else wanted.arg.value,
+        "hidden": None if wanted.arg is None else f",{wanted.arg.path[0]},",
     }
     if wanted.subjects is not None:
         first, last = wanted.subjects
@@ -72,7 +119,9 @@ def _listing(wanted: JobFilter) -> Query:
         case None:
             return LIST_JOBS(**params)
         case State.AVAILABLE:
-            return LIST_AVAILABLE(**params)
+            whole = wanted.since is None and wanted.arg is None
+            listing = LIST_AVAILABLE if whole else LIST_AVAILABLE_FROM
+            return listing(**params)
         case State.SCHEDULED | State.RETRYABLE:
             return LIST_WAITING(**params, state=wanted.state.value)
         case State.RUNNING:
@@ -80,3 +129,8 @@ def _listing(wanted: JobFilter) -> Query:
         case State.COMPLETED | State.DISCARDED | State.CANCELLED:
             return LIST_FINISHED(**params, state=wanted.state.value)
     assert_never(wanted.state)
+
+
+def _path(names: Sequence[str]) -> str:
+    """A path in JSON as SQLite writes it; whole numbers count in lists."""
+    return "$" + "".join(f"[{name}]" if name.isdecimal() else f'."{name}"' for name in names)

@@ -21,6 +21,13 @@ def product() -> Steps[str]:
     return f"SQLite {version}"
 
 
+@operation(Begin.NOTHING)
+def read_only() -> Steps[bool]:
+    """A file that cannot be written says so when it is written."""
+    yield from ()
+    return False
+
+
 @operation(Begin.READING)
 def lanes() -> Steps[list[LaneFacts]]:
     """Each queue and priority with available jobs, and how long ago the next one was enqueued."""
@@ -40,11 +47,13 @@ def held(limit: int) -> Steps[list[HeldFacts]]:
 
 
 @operation(Begin.READING)
-def limits(size: int) -> Steps[list[LimitRecord]]:
+def limits(size: int, after: str) -> Steps[list[LimitRecord]]:
     """The limits that are in use."""
     return [
         LimitRecord(key, running, held, rate, seconds, started, bool(waiting))
-        for key, running, held, rate, seconds, started, waiting in (yield LIMITS(size=size))
+        for key, running, held, rate, seconds, started, waiting in (
+            yield LIMITS(size=size, after=after)
+        )
     ]
 
 

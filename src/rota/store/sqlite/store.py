@@ -129,11 +129,11 @@ class SqliteStore:
 
         return live.held(limit)
 
-    def limits(self, size: int) -> "Operation[list[LimitRecord]]":
+    def limits(self, size: int, after: str = "") -> "Operation[list[LimitRecord]]":
         """The limits that are in use."""
         from rota.store.sqlite import live
 
-        return live.limits(size)
+        return live.limits(size, after)
 
     def horizon(self) -> "Operation[HorizonFacts]":
         """How long the write-ahead log has become."""
@@ -146,6 +146,12 @@ class SqliteStore:
         from rota.store.sqlite import live
 
         return live.product()
+
+    def read_only(self) -> "Operation[bool]":
+        """Whether this role can only read here."""
+        from rota.store.sqlite import live
+
+        return live.read_only()
 
     def health(self) -> "Operation[Facts]":
         """Facts about the file's health."""
@@ -167,6 +173,8 @@ class SqliteStore:
 
     get = staticmethod(lookup.get)
     list_jobs = staticmethod(lookup.list_jobs)
+    reach = staticmethod(lookup.reach)
+    standing = staticmethod(lookup.standing)
     count_jobs = staticmethod(lookup.count_jobs)
     cancel = staticmethod(control.cancel)
     retry = staticmethod(control.retry)

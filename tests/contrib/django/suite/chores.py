@@ -5,7 +5,7 @@ from typing import Any
 from django.db import connection, transaction
 from shop.models import Order
 
-from rota import Context
+from rota import Context, Secret
 from rota.contrib.django import rota
 
 try:
@@ -109,3 +109,7 @@ def charge_outside(ctx: Context) -> None:
 async def charge_async(ctx: Context) -> None:
     async with ctx.transaction("default"):
         pass
+
+
+@rota.task
+def pay(order: int, token: Secret[str]) -> None: ...

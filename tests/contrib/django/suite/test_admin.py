@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from rota import State
 from rota.contrib.django.models import Job
-from tests.contrib.django.suite.chores import note
+from tests.contrib.django.suite.chores import note, pay
 
 numbers = itertools.count(1)
 PAGE = "admin:rota_job_changelist"
@@ -62,6 +62,15 @@ class Admin(TestCase):
         self.assertContains(self.client.get(address), "&quot;number&quot;")
         self.assertEqual(self.client.post(address, {"queue": "x"}).status_code, 403)
         self.assertEqual(self.client.get(reverse("admin:rota_job_add")).status_code, 403)
+
+    def test_secrets(self) -> None:
+        """Args that a task hides are hidden here, too; others are shown."""
+        self.allow("view")
+        job = pay.enqueue(7, "s3cr3t")
+        shown = self.client.get(reverse("admin:rota_job_change", args=[job.id]))
+        self.assertContains(shown, "&quot;order&quot;")
+        self.assertContains(shown, "***")
+        self.assertNotContains(shown, "s3cr3t")
 
     def test_actions_by_permission(self) -> None:
         """Each action is there for those who may, and refused to others."""

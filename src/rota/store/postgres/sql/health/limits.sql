@@ -1,4 +1,5 @@
--- The limits whose jobs are held, have started within the window, or wait; up to `size`, by their keys.
+-- The limits whose jobs are held, have started within the window, or wait; up to `size`, by their keys, which come
+-- after `after`.
 -- Locks nothing. Walks what the view lane_used walks, with one probe of log_order past the cursor of each
 -- lane, and one for each of its holes; the leases; and the starts, which are those of the last hour or so.
 WITH held AS (
@@ -35,5 +36,5 @@ FROM rota.limit_key
 LEFT JOIN held ON held.limit_id = limit_key.id
 LEFT JOIN started ON started.limit_id = limit_key.id
 LEFT JOIN waiting ON waiting.limit_id = limit_key.id
-WHERE held.jobs > 0 OR started.jobs > 0 OR waiting.limit_id IS NOT NULL
+WHERE limit_key.key > %(after)s AND (held.jobs > 0 OR started.jobs > 0 OR waiting.limit_id IS NOT NULL)
 ORDER BY limit_key.key LIMIT %(size)s::int8

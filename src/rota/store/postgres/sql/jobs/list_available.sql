@@ -1,4 +1,5 @@
--- Jobs that may be claimed, the last of each lane first; a null filter means any. Locks nothing. A lane has the
+-- Jobs that may be claimed, the last of each lane first; a null filter means any; args that are hidden are not
+-- looked into. Locks nothing. A lane has the
 -- order of the transactions, so these need not be the newest: if there are more than `size`,
 -- list_available_from.sql finds those.
 -- Void entries of unique jobs are left out.
@@ -14,6 +15,8 @@ CROSS JOIN LATERAL (
     (SELECT job.* FROM rota.log AS job
      WHERE job.lane = lane.id AND (job.xid, job.id) > (place.xid, place.id)
        AND (%(task)s::text IS NULL OR job.task = %(task)s)
+       AND (%(path)s::text[] IS NULL OR (job.args #>> %(path)s::text[] = %(value)s
+           AND coalesce((%(path)s::text[])[1] <> ALL (string_to_array(job.headers ->> 'rota.redact', ',')), true)))
        AND (job.unique_key IS NULL OR coalesce((
            SELECT true FROM rota.unique_key AS held
            WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id
@@ -24,6 +27,8 @@ CROSS JOIN LATERAL (
      FROM unnest(place.hole_xids, place.hole_ids) AS hole (xid, id)
      JOIN rota.log AS job ON job.lane = lane.id AND job.xid = hole.xid AND job.id > hole.id
      WHERE (%(task)s::text IS NULL OR job.task = %(task)s)
+       AND (%(path)s::text[] IS NULL OR (job.args #>> %(path)s::text[] = %(value)s
+           AND coalesce((%(path)s::text[])[1] <> ALL (string_to_array(job.headers ->> 'rota.redact', ',')), true)))
        AND (job.unique_key IS NULL OR coalesce((
            SELECT true FROM rota.unique_key AS held
            WHERE held.key = job.unique_key AND held.task = job.task AND held.job = job.id

@@ -1,4 +1,5 @@
--- Jobs that may be claimed, with ids from `first` to `until`, newest first; a null filter means any. Locks
+-- Jobs that may be claimed, with ids from `first` to `until`, newest first; a null filter means any; args that are hidden are not
+-- looked into. Locks
 -- nothing. Void entries of unique jobs are left out.
 -- Walks: log_job backwards, past what was claimed and is still in the segments.
 SELECT job.id, job.task, job.args::text, lane.queue, lane.priority, 'available', job.attempt,
@@ -13,6 +14,8 @@ CROSS JOIN LATERAL (
 WHERE job.id >= %(first_id)s::int8 AND job.id <= %(until)s::int8
   AND ((job.xid, job.id) > (place.xid, place.id)
     OR job.id > place.hole_ids[array_position(place.hole_xids, job.xid)])
+  AND (%(path)s::text[] IS NULL OR (job.args #>> %(path)s::text[] = %(value)s
+      AND coalesce((%(path)s::text[])[1] <> ALL (string_to_array(job.headers ->> 'rota.redact', ',')), true)))
   AND (%(queue)s::text IS NULL OR lane.queue = %(queue)s)
   AND (%(task)s::text IS NULL OR job.task = %(task)s)
   AND (job.unique_key IS NULL OR coalesce((

@@ -15,5 +15,7 @@ WHERE held.key >= %(first)s AND held.key <= %(last)s AND held.state <> 'ended'
   AND (%(state)s::text IS NULL OR job.state = %(state)s)
   AND (%(queue)s::text IS NULL OR job.queue = %(queue)s)
   AND (%(task)s::text IS NULL OR job.task = %(task)s)
-  AND job.id <= %(until)s::int8
+  AND (%(path)s::text[] IS NULL OR (job.args #>> %(path)s::text[] = %(value)s
+      AND coalesce((%(path)s::text[])[1] <> ALL (string_to_array(job.headers ->> 'rota.redact', ',')), true)))
+  AND job.id >= %(since)s::int8 AND job.id <= %(until)s::int8
 ORDER BY job.id DESC LIMIT %(size)s::int8

@@ -1,4 +1,5 @@
--- The limits whose jobs are held, have started within the window, or wait; up to `size`, by their keys.
+-- The limits whose jobs are held, have started within the window, or wait; up to `size`, by their keys, which come
+-- after `after`.
 -- Locks nothing. Walks: rota_job_held, rota_limit_start, and one probe of rota_job_keyed for each lane.
 WITH held (limit_id, jobs) AS MATERIALIZED (
     SELECT rota_lane.limit_id, count(*)
@@ -24,5 +25,5 @@ FROM rota_limit
 LEFT JOIN held ON held.limit_id = rota_limit.id
 LEFT JOIN started ON started.limit_id = rota_limit.id
 LEFT JOIN waiting ON waiting.limit_id = rota_limit.id
-WHERE held.jobs > 0 OR started.jobs > 0 OR waiting.limit_id IS NOT NULL
+WHERE rota_limit.key > :after AND (held.jobs > 0 OR started.jobs > 0 OR waiting.limit_id IS NOT NULL)
 ORDER BY rota_limit.key LIMIT :size;

@@ -8,6 +8,6 @@ FROM (
     SELECT id, queue, task FROM rota_job INDEXED BY rota_job_keyed
     WHERE state = 'available' AND lane IS NOT NULL
 )
-WHERE (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task) AND id <= :until
+WHERE (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task) AND id <= :until AND id >= :since
 ORDER BY id DESC
 LIMIT :size;

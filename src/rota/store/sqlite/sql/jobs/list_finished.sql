@@ -1,9 +1,14 @@
--- The ids of the newest jobs that ended in `state` (of a queue, of a task; null means any), without
+-- The ids of the newest jobs that ended in `state` (of a queue, of a task, with a value at a path
+-- of the args that is not hidden; null means any), without
 -- those past their retention. Locks nothing. Walks: rota_job_finished, backwards; sorts nothing.
 SELECT id
 FROM rota_job INDEXED BY rota_job_finished
 WHERE state = :state AND finished_at IS NOT NULL
-  AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task) AND id <= :until
+  AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task)
+  AND (:path IS NULL OR CASE json_type(args, :path) WHEN 'true' THEN 'true' WHEN 'false' THEN 'false'
+       ELSE CAST(json_extract(args, :path) AS TEXT) END = :value
+       AND instr(',' || coalesce(json_extract(headers, '$."rota.redact"'), '') || ',', :hidden) = 0)
+  AND id <= :until AND id >= :since
   AND (keep_until IS NULL OR keep_until > (julianday('now') - 2440587.5) * 86400.0)
 ORDER BY id DESC
 LIMIT :size;

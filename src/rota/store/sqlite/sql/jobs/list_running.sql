@@ -1,8 +1,13 @@
--- The ids of the newest running jobs (of a queue, of a task; null means any). Locks nothing.
+-- The ids of the newest running jobs (of a queue, of a task, with a value at a path
+-- of the args that is not hidden; null means any). Locks nothing.
 -- Walks: rota_job_running as a whole, and keeps the newest.
 SELECT id
 FROM rota_job INDEXED BY rota_job_running
 WHERE session IS NOT NULL
-  AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task) AND id <= :until
+  AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task)
+  AND (:path IS NULL OR CASE json_type(args, :path) WHEN 'true' THEN 'true' WHEN 'false' THEN 'false'
+       ELSE CAST(json_extract(args, :path) AS TEXT) END = :value
+       AND instr(',' || coalesce(json_extract(headers, '$."rota.redact"'), '') || ',', :hidden) = 0)
+  AND id <= :until AND id >= :since
 ORDER BY id DESC
 LIMIT :size;

@@ -6,7 +6,11 @@ FROM rota_job INDEXED BY rota_job_subject
 WHERE unique_key IS NOT NULL AND unique_key >= :first AND unique_key <= :last
   AND (finished_at IS NOT NULL OR EXISTS (SELECT 1 FROM rota_unique WHERE job = rota_job.id))
   AND (:state IS NULL OR state = :state)
-  AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task) AND id <= :until
+  AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task)
+  AND (:path IS NULL OR CASE json_type(args, :path) WHEN 'true' THEN 'true' WHEN 'false' THEN 'false'
+       ELSE CAST(json_extract(args, :path) AS TEXT) END = :value
+       AND instr(',' || coalesce(json_extract(headers, '$."rota.redact"'), '') || ',', :hidden) = 0)
+  AND id <= :until AND id >= :since
   AND (keep_until IS NULL OR keep_until > (julianday('now') - 2440587.5) * 86400.0)
 ORDER BY id DESC
 LIMIT :size;

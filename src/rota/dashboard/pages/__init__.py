@@ -1,0 +1,33 @@
+"""The pages, one module each, and the table of their routes."""
+
+from rota.dashboard import files
+from rota.dashboard.access import Right
+from rota.dashboard.pages import (
+    acting,
+    cron,
+    discarded,
+    doctor,
+    job,
+    jobs,
+    limits,
+    overview,
+    queues,
+    workers,
+)
+from rota.dashboard.routes import Route
+
+ROUTES = (
+    Route("GET", "/", Right.READ, overview.overview, live=True),
+    Route("GET", "/queues", Right.READ, queues.queues, live=True),
+    Route("GET", "/queue", Right.READ, queues.queue, live=True),
+    Route("GET", "/jobs", Right.READ, jobs.jobs),
+    Route("GET", "/jobs/{id}", Right.READ, job.job, live=True),
+    Route("GET", "/discarded", Right.READ, discarded.discarded),
+    Route("GET", "/cron", Right.READ, cron.cron, live=True),
+    Route("GET", "/limits", Right.ARGS, limits.limits, live=True),
+    Route("GET", "/workers", Right.READ, workers.workers, live=True),
+    Route("GET", "/doctor", Right.READ, doctor.doctor),
+    Route("GET", "/static/{name}", Right.READ, files.file),
+    *acting.ROUTES,
+)
+"""Every route: what is not here is not answered."""

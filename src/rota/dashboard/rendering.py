@@ -1,0 +1,149 @@
+"""Pages as HTML for people and as JSON for programs."""
+
+from datetime import UTC, datetime
+from functools import cache
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from rota.dashboard.access import Right
+from rota.dashboard.files import version
+from rota.dashboard.message import Moved, Page, Request, Response
+from rota.dashboard.pages.acting import TOLD
+from rota.dashboard.sparks import spark
+from rota.doctor.amounts import duration
+from rota.terminal.output import formatted
+from rota.top.figures import age, number, rate
+
+PART = "part"
+"""The parameter that asks for the live part of a page alone, as `live`, or for a stream of it, as `stream`."""
+
+LONGEST = 20_000
+"""Characters of a text that a page shows; JSON has all of it."""
+
+NAVIGATION = (
+    ("Overview", "/", Right.READ),
+    ("Queues", "/queues", Right.READ),
+    ("Jobs", "/jobs", Right.READ),
+    ("Discarded", "/discarded", Right.READ),
+    ("Cron", "/cron", Right.READ),
+    ("Limits", "/limits", Right.ARGS),
+    ("Workers", "/workers", Right.READ),
+    ("Doctor", "/doctor", Right.READ),
+)
+
+
+def response(request: Request, page: Page, *, live: bool) -> Response:
+    """A page as it was asked for."""
+    if request.json:
+        body = msgspec.json.encode(page.data, enc_hook=str)
+        return Response(page.status, body, {"content-type": "application/json"})
+    values = _values(request, page, live=live)
+    template = _environment().get_template(page.template)
+    if live and request.query.get(PART) == "live":
+        text = "".join(template.blocks["live"](template.new_context(values)))
+    else:
+        text = template.render(values)
+    return Response(
+        page.status, text.encode(errors="replace"), {"content-type": "text/html; charset=utf-8"}
+    )
+
+
+def moved(request: Request, answer: Moved) -> Response:
+    """The way to another page; a program gets what was done."""
+    if request.json:
+        body = msgspec.json.encode(answer.data)
+        return Response(HTTPStatus.OK, body, {"content-type": "application/json"})
+    location = relative(request.path, quote(answer.to))
+    return Response(
+        HTTPStatus.SEE_OTHER, headers={"location": f"{location}?{urlencode(answer.query)}"}
+    )
+
+
+def relative(here: str, to: str) -> str:
+    """The link from one path to another, so that it holds wherever the dashboard is mounted."""
+    up = "../" * (here.count("/") - 1)
+    return (up or "./") + to.removeprefix("/")
+
+
+def _values(request: Request, page: Page, *, live: bool) -> dict[str, Any]:
+    def url(path: str, **query: object) -> str:
+        asked = {name: str(value) for name, value in query.items() if value not in {None, ""}}
+        link = relative(request.path, quote(path))
+        return f"{link}?{urlencode(asked)}" if asked else link
+
+    def again(**changes: object) -> str:
+        """The same page with other parameters."""
+        query: dict[str, object] = {**request.query, **changes}
+        query = {
+            name: query[name] for name in query if name not in {PART, "done"} or name in changes
+        }
+        return url(request.path, **query)
+
+    return {
+        **page.data,
+        **page.extra,
+        "title": page.title,
+        "navigation": [one for one in NAVIGATION if request.access.may(one[2])],
+        "section": _section(request.path),
+        "url": url,
+        "again": again,
+        "asset": lambda name: url(f"/static/{name}", v=version(name)),
+        "live": live,
+        "streams": request.streams,
+        "may": lambda right: request.access.may(Right(right)),
+        "told": TOLD.get(request.query.get("done", ""), ""),
+        "now": datetime.now(UTC),
+    }
+
+
+def _section(path: str) -> str:
+    """The entry of the navigation that a path belongs to."""
+    first = path.split("/")[1]
+    return {"queue": "/queues", "job": "/jobs"}.get(first, f"/{first}")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("rota.dashboard"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": number,
+        "rate": rate,
+        "age": age,
+        "duration": duration,
+        "moment": _moment,
+        "short": _short,
+        "pretty": lambda text: _short(formatted(text)),
+        "spark": spark,
+        "ago": _ago,
+    }
+    return environment
+
+
+def _moment(at: datetime) -> str:
+    """Such as "2026-11-23 16:20:55 UTC"."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _ago(at: datetime, now: datetime) -> str:
+    """Such as "12s ago", "in 3m05s"."""
+    seconds = (now - at).total_seconds()
+    return f"in {age(-seconds)}" if seconds < 0 else f"{age(seconds)} ago"
+
+
+def _short(text: str) -> str:
+    """A text without its middle, where it is too long for a page."""
+    if len(text) <= LONGEST:
+        return text
+    left = len(text) - LONGEST
+    first, last = LONGEST // 4, LONGEST - LONGEST // 4
+    return f"{text[:first]}\n… {left:,} characters are left out; the JSON of this page has all …\n{text[-last:]}"

@@ -1,0 +1,62 @@
+"""The dashboard below a path of a Django project."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.test import Client, TransactionTestCase, override_settings
+from django.urls import include, path
+
+from rota import State
+from rota.contrib.django import rota
+from rota.contrib.django.dashboard import dashboard
+from rota.dashboard import Access
+from tests.contrib.django.suite.chores import note
+
+
+def access(request: HttpRequest) -> Access:
+    """Superusers may do everything, other users may look."""
+    if request.user.is_superuser:
+        return Access.all()
+    return Access.read() if request.user.is_authenticated else Access.none()
+
+
+urlpatterns = [path("ops/rota/", include(dashboard(access=access)))]
+
+
+@override_settings(ROOT_URLCONF=__name__)
+class Dashboard(TransactionTestCase):
+    """With Django's users, and without its tokens. It looks through connections of Rota's own."""
+
+    def setUp(self) -> None:
+        self.job = note.using(queue="dashboard").enqueue(1)
+        self.client = Client(enforce_csrf_checks=True)
+
+    def login(self, **more: Any) -> None:
+        self.client.force_login(User.objects.create_user("ada", password="secret", **more))
+
+    def test_strangers(self) -> None:
+        """They see nothing."""
+        self.assertEqual(self.client.get("/ops/rota/").status_code, 403)
+
+    def test_reading(self) -> None:
+        """A user sees the pages, and may not act."""
+        self.login()
+        shown = self.client.get(f"/ops/rota/jobs/{self.job.id}")
+        self.assertContains(shown, "available")
+        self.assertEqual(shown.headers["content-security-policy"][:18], "default-src 'none'")
+        self.assertContains(self.client.get("/ops/rota/queue", {"name": "dashboard"}), "dashboard")
+        url = f"/ops/rota/jobs/{self.job.id}/cancel"
+        own = {"sec-fetch-site": "same-origin"}
+        self.assertEqual(self.client.post(url, {"sure": "yes"}, headers=own).status_code, 403)
+
+    def test_acting(self) -> None:
+        """A superuser acts, from a page of this host alone."""
+        self.login(is_superuser=True)
+        url = f"/ops/rota/jobs/{self.job.id}/cancel"
+        self.assertEqual(self.client.post(url, {"sure": "yes"}).status_code, 403)
+        own = {"sec-fetch-site": "same-origin"}
+        form = "application/x-www-form-urlencoded"
+        answer = self.client.post(url, "sure=yes", content_type=form, headers=own)
+        self.assertEqual(answer.status_code, 303)
+        self.assertIs(rota.job(self.job.id).status, State.CANCELLED)
