@@ -1,5 +1,6 @@
 """Bad use of the kit: each is an error that says what to do."""
 
+import asyncio
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,6 +42,26 @@ def test_no_connection(app: Rota) -> None:
     """A kit without a connection says how it gets one."""
     with Kit(app=app) as kit, pytest.raises(ConfigError, match=r"rota_test\.use.*rota_connection"):
         kit.drain()
+
+
+def test_an_enqueue_without_a_connection(app: Rota, ship: Any, kit_url: str, conn: Any) -> None:
+    """Nothing is committed before the kit has a connection; `conn=` and real commits are meant."""
+    with Kit(app=app) as kit:
+        with pytest.raises(ConfigError, match=r"would be committed.*rota_test\.use"):
+            ship.enqueue()
+        with pytest.raises(ConfigError, match=r"would be committed.*rota_test\.use"):
+            asyncio.run(ship.aenqueue())
+        with kit.committed():
+            ship.enqueue()
+        with pytest.raises(ConfigError, match="would be committed"):
+            ship.enqueue()
+        ship.using(conn=conn).enqueue()
+        conn.rollback()
+        kit.use(conn)
+        ship.enqueue()
+    conn.rollback()
+    assert stored(kit_url) == 0
+    assert app.middleware.enqueueing == []
 
 
 def test_autocommit(app: Rota, kit_url: str) -> None:

@@ -205,8 +205,12 @@ class Kit(Looking):
         if self._end is not None:
             message = "rota_test.committed() has a database of its own; use no connection before it"
             raise ConfigError(message)
-        with Committed(app or self._app or only_app(), template) as committed:
-            yield committed
+        self.close()
+        try:
+            with Committed(app or self._app or only_app(), template) as committed:
+                yield committed
+        finally:
+            self.guard()
 
     # Within --------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from rota.testing.calling import Later, Now, Side, later, now
 from rota.testing.confinement import Confinement
 from rota.testing.drain import Drain
 from rota.testing.frames import hidden
+from rota.testing.guard import Guard
 
 __tracebackhide__ = hidden
 
@@ -37,6 +38,7 @@ class Using:
         self._drain: Drain | None = None
         self._resources = Resources(OF_TEST)
         self._end: Any = None
+        self._guard: Guard | None = None
         if connection is not None:
             self.use(connection)
 
@@ -90,13 +92,22 @@ class Using:
 
     def close(self) -> None:
         """Give the app its own database back. The transaction stays as it is; the test rolls it back."""
+        if self._guard is not None:
+            self._guard.end()
         if self._end is not None:
             self._end()
         if self._now is not None:
             self._now.close()
-        self._confinement = self._drain = self._end = self._now = self._later = None
+        self._confinement = self._drain = self._end = self._now = self._later = self._guard = None
+
+    def guard(self) -> None:
+        """Refuse enqueues that would be committed, until there is a connection; where it is plain which app is meant."""
+        app = self._app or (next(iter(APPS)) if len(APPS) == 1 else None)
+        if self._end is None and self._guard is None and app is not None:
+            self._guard = Guard(app)
 
     def __enter__(self) -> Self:
+        self.guard()
         return self
 
     def __exit__(
