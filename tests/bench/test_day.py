@@ -17,7 +17,7 @@ pytestmark = pytest.mark.large
 SHARE = 0.03
 
 EXAMINED = {
-    "claim", "claim_keyed", "claim_lanes", "claim_lock", "claim_probe", "cron_lock", "cron_mark", "cron_take",
+    "claim", "claim_keyed", "claim_lanes", "claim_light", "claim_lock", "claim_probe", "cron_lock", "cron_mark", "cron_take",
     "heartbeat_trim", "keyed_lock", "key_trim", "look", "note", "prune_discarded", "rescue_jobs", "rescue_lock",
     "rescue_take", "session_forget", "session_leave", "session_open", "session_renew", "settle_complete",
     "settle_finish", "settle_wait", "settle_whole", "squeeze", "stage", "stage_next",

@@ -20,6 +20,9 @@ T = TypeVar("T")
 LASTING = re.compile(
     r"^(LISTEN|LOCK|TRUNCATE)|setval\('rota.\w+_(turn|begun)'|pg_sleep|advisory_(lock_shared|unlock_all)"
 )
+SEGMENT = re.compile(r"_\d$")
+"""Ends the name of a statement that there is for each segment of the log: together they are one statement."""
+
 BEGIN = {
     Begin.READING: None,
     Begin.NOTHING: None,
@@ -107,7 +110,7 @@ class Examiner:
             [(found,)] = raw.execute(asked).fetchall()
             raw.execute(sql.SQL("DEALLOCATE {}").format(name))
         cost = Cost(blocks(found[0]["Plan"]), found[0]["Execution Time"])
-        self._found.setdefault(statement.name, []).append(cost)
+        self._found.setdefault(SEGMENT.sub("", statement.name), []).append(cost)
 
     @contextlib.contextmanager
     def _undone(self) -> Iterator[None]:
