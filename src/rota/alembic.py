@@ -198,6 +198,7 @@ def _there(store: Store, connection: Any) -> int:
     if store.name == "postgres" and not connection.dialect.has_table(
         connection, "schema_version", schema="rota"
     ):
+        adapters.sqlalchemy(connection).run(store.check_server())
         return 0
     version = adapters.sqlalchemy(connection).run(store.schema_version())
     if version > (newest := max(store.migrations())):

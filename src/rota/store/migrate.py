@@ -117,9 +117,11 @@ def migrate(
         SchemaIncomplete: There are tables, and their version is missing.
         SchemaTooNew: A newer Rota has taken away what this Rota uses.
         SchemaOutdated: The database is so old that this Rota does not know the way any more.
-        ConfigError: There is no way to the version `to`.
+        ConfigError: There is no way to the version `to`, or the database cannot hold the tables.
     """
     there = version_of(store, connection)
+    if there == 0:
+        connection.run(store.check_server())
     applied = []
     until = time.monotonic() + patience
     told = False

@@ -9,11 +9,20 @@ from rota.store.operation import Operation
 class Versions(Protocol):
     """What a store knows of its tables."""
 
+    def check_server(self) -> Operation[None]:
+        """Refuse a database that looks like one of the store's kind, and on which the store could not work.
+
+        Raises:
+            ConfigError: It is one of those that are known.
+        """
+        ...
+
     def schema_version(self) -> Operation[int]:
         """The version of Rota's tables in the database; 0 where there are none.
 
         Raises:
             SchemaIncomplete: There are tables, and their version is missing.
+            ConfigError: The tables are spread over several servers.
         """
         ...
 

@@ -66,6 +66,8 @@ class RotaTables(Operation):
         through = django(alias)
         version = self.postgres if store.name == "postgres" else self.sqlite
         there = migrate.version_of(store, cast("Connection", through))
+        if there == 0:
+            cast("Connection", through).run(store.check_server())
         for step, sql in migrate.steps(store, there).items():
             if there and step > version:
                 break

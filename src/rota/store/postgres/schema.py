@@ -31,11 +31,16 @@ def schema_version() -> Steps[int]:
 
     Raises:
         SchemaIncomplete: The table of versions is empty.
+        ConfigError: Citus has distributed them.
     """
     try:
-        [(version,)] = yield SCHEMA_VERSION()
+        [(version, citus)] = yield SCHEMA_VERSION()
     except SchemaMissing:
         return 0
+    if citus:
+        from rota.store.postgres.server import check_local
+
+        yield from check_local()
     if version is None:
         raise SchemaIncomplete(INCOMPLETE)
     return int(version)

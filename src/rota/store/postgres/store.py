@@ -117,6 +117,12 @@ class PostgresStore:
     def missing_file(self) -> None:
         """Nothing is created by its use."""
 
+    def check_server(self) -> "Operation[None]":
+        """Refuse a server on which the log could not work."""
+        from rota.store.postgres import server
+
+        return server.check_server()
+
     def lanes(self) -> "Operation[list[LaneFacts]]":
         """Each lane, and how long ago its next job was enqueued."""
         from rota.store.postgres import live

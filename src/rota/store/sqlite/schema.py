@@ -51,6 +51,12 @@ def oldest_code() -> Steps[int]:
 
 
 @operation(Begin.NOTHING)
+def check_server() -> Steps[None]:
+    """Nothing: there is no server."""
+    yield from ()
+
+
+@operation(Begin.NOTHING)
 def elsewhere(path: str) -> Steps[str | None]:
     """The other file to which a caller's connection leads; None: it leads to this one, or has it attached."""
     files = [file for _, _, file in (yield FILES())]

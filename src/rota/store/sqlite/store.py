@@ -111,6 +111,10 @@ class SqliteStore:
         path = Path(self.path)
         return None if path.exists() else path
 
+    def check_server(self) -> "Operation[None]":
+        """Any SQLite will do that can be opened."""
+        return schema.check_server()
+
     def lanes(self) -> "Operation[list[LaneFacts]]":
         """Each lane, and how long ago its next job was enqueued."""
         from rota.store.sqlite import live
