@@ -7,9 +7,12 @@ numbers in a minute; the sums of all queues have, so that a minute without them 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from operator import attrgetter
 from typing import NamedTuple
+
+from rota.errors import ConfigError
+from rota.model.durations import written
 
 MINUTE = 60
 """Seconds."""
@@ -77,6 +80,33 @@ class HistoryPoint:
     discarded: int
     available: int
     oldest: float | None
+
+    def per_minute(self, jobs: int) -> float | None:
+        """How many of these jobs a minute; `None` where it is not known how long they took to come about."""
+        return jobs * MINUTE / self.seconds if self.seconds else None
+
+
+def first_minute(now: datetime, seconds: float) -> int:
+    """The minute, since 1970, that began so long ago; none before those that are kept."""
+    return max(int((now.timestamp() - seconds) // MINUTE), int(now.timestamp() // MINUTE) - KEPT)
+
+
+def whole_minutes(seconds: float) -> int:
+    """How many minutes a step lasts.
+
+    Raises:
+        ConfigError: It is not a number of whole minutes, or longer than what is kept.
+    """
+    if seconds % MINUTE or not MINUTE <= seconds <= KEPT * MINUTE:
+        message = f"step: whole minutes are needed, up to seven days, not {written(seconds)}"
+        raise ConfigError(message)
+    return int(seconds // MINUTE)
+
+
+def step_of(at: datetime, minutes: int) -> datetime:
+    """When the step of so many minutes begins in which this moment lies."""
+    length = minutes * MINUTE
+    return datetime.fromtimestamp(at.timestamp() // length * length, UTC)
 
 
 def noted(

@@ -37,8 +37,8 @@ def record() -> Steps[bool]:
         rows = yield BEFORE(queues=json_list([one.queue for one in counted]))
         before = {queue: Totals(*totals) for queue, *totals in rows}
     found = noted(before, counted)
-    rows = [[row.queue, *row.gained, row.available, row.oldest, *row.totals] for row in found]
-    yield WRITE(rows=json_list(rows), label=label, span=0 if newest is None else label - newest)
+    written = [[row.queue, *row.gained, row.available, row.oldest, *row.totals] for row in found]
+    yield WRITE(rows=json_list(written), label=label, span=0 if newest is None else label - newest)
     yield PRUNE(queues=json_list([row.queue for row in found]), before=label - KEPT)
     return True
 
