@@ -258,7 +258,8 @@ def minutes_pass(store: Store, connection: Connection, minutes: int = 1) -> None
                 f"UPDATE rota.history SET minute = minute + interval '{by} minutes'"
                 for by in (10**7, -(10**7) - minutes)
             ),
-            f"SELECT setval('rota.history_recorded', last_value - {minutes}) FROM rota.history_recorded",
+            f"""SELECT setval('rota.history_recorded', last_value - {minutes})
+                FROM rota.history_recorded WHERE last_value > 0""",
         ]
 
     def steps() -> Steps[None]:
