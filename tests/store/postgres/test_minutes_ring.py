@@ -45,7 +45,7 @@ def segments(db: Database) -> dict[int, int]:
 
 def test_the_ring_turns(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first minute in a segment has all queues, so that differences are taken in one."""
-    monkeypatch.setattr(rings, "HISTORY_AGE", 0.0)
+    monkeypatch.setattr(rings, "HISTORY_AGE", -10.0)
     db.enqueue(2, queue="idle")
     session = db.session()
     db.settle(session, db.claim(session, 2, queues=("idle",)))
@@ -62,7 +62,7 @@ def test_the_ring_turns(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_segment_is_emptied_after_a_week(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """And not before; what is recorded meanwhile stays."""
-    monkeypatch.setattr(rings, "HISTORY_AGE", 0.0)
+    monkeypatch.setattr(rings, "HISTORY_AGE", -10.0)
     begin(db)
     tidy(db, rounds=1)
     monkeypatch.setattr(rings, "HISTORY_AGE", 1e9)
@@ -78,7 +78,7 @@ def test_a_segment_is_emptied_after_a_week(db: Database, monkeypatch: pytest.Mon
 
 def test_the_turn_waits_for_an_empty_segment(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where none is empty, the current one goes on."""
-    monkeypatch.setattr(rings, "HISTORY_AGE", 0.0)
+    monkeypatch.setattr(rings, "HISTORY_AGE", -10.0)
     for _ in range(7):
         look(db)
         minutes_pass(db.store, db.own)
@@ -115,6 +115,25 @@ def test_a_restored_database_begins_anew(db: Database) -> None:
     db.enqueue(1)
     assert look(db)
     assert [(point.appended, point.completed) for point in told(db)] == [(0, 0), (1, 0)]
+
+
+@pytest.mark.parametrize("keep", [0.0, KEEP])
+def test_marks_carry_how_many_ended(
+    db: Database, monkeypatch: pytest.MonkeyPatch, keep: float
+) -> None:
+    """Each job counts once, whether a mark has counted it or is still to do so."""
+    monkeypatch.setattr(counters, "MARK_AGE", 0.0)
+    session = db.session()
+    begin(db)
+    for _ in range(3):
+        db.enqueue(2)
+        db.settle(session, db.claim(session, 2), keep=keep)
+        assert squeeze(db)
+    db.enqueue(1)
+    db.settle(session, db.claim(session, 1), keep=keep)
+    look(db)
+    [point] = told(db)
+    assert point.completed == 7
 
 
 def test_marks_of_older_code(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
