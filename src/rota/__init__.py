@@ -65,6 +65,7 @@ from rota.outcome import Again, Discard, Retry, Snooze
 if TYPE_CHECKING:
     from rota.app.changes import Change
     from rota.model.finished import FinishedJob
+    from rota.model.history import HistoryPoint
     from rota.model.limit_record import LimitRecord
     from rota.model.worker_record import HeldJob, WorkerRecord
     from rota.worker import Worker
@@ -76,6 +77,7 @@ LATER = {
     "Change": "rota.app.changes",
     "FinishedJob": "rota.model.finished",
     "HeldJob": "rota.model.worker_record",
+    "HistoryPoint": "rota.model.history",
     "LimitRecord": "rota.model.limit_record",
     "Worker": "rota.worker",
     "WorkerRecord": "rota.model.worker_record",
@@ -113,6 +115,7 @@ __all__ = [
     "Executor",
     "FinishedJob",
     "HeldJob",
+    "HistoryPoint",
     "JobExists",
     "JobFailed",
     "JobHandle",

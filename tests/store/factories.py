@@ -27,11 +27,13 @@ from rota.store.connections import Connection, Transaction
 from rota.store.execute import drive
 from rota.store.operation import (
     Apart,
+    Begin,
     Copy,
     Operation,
     Query,
     Request,
     Rows,
+    Statement,
     Stepped,
     Steps,
     Surroundings,
@@ -241,6 +243,30 @@ def run_inside(store: Store, transaction: Transaction, operation: Operation[T]) 
                 raise AssertionError(request)
 
     return drive(operation.steps, execute)
+
+
+def minutes_pass(store: Store, connection: Connection, minutes: int = 1) -> None:
+    """Let the history be so many minutes older, as it will be then."""
+    if store.name == "sqlite":
+        # In two moves, so that no row comes to where another one still is.
+        texts = [
+            f"UPDATE rota_history SET minute = minute + {by}" for by in (10**8, -(10**8) - minutes)
+        ]
+    else:
+        texts = [
+            *(
+                f"UPDATE rota.history SET minute = minute + interval '{by} minutes'"
+                for by in (10**7, -(10**7) - minutes)
+            ),
+            f"""SELECT setval('rota.history_recorded', last_value - {minutes})
+                FROM rota.history_recorded WHERE last_value > 0""",
+        ]
+
+    def steps() -> Steps[None]:
+        for text in texts:
+            yield Statement("minutes_pass", text)()
+
+    connection.run(Stepped("minutes_pass", steps(), Begin.HASTY))
 
 
 def close_to(moment: datetime | None, expected: datetime, seconds: float = 20.0) -> bool:

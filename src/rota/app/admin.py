@@ -5,15 +5,22 @@ What concerns one queue is in `Rota.queue`, cron entries are in `Rota.cron`.
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from rota.app.job_filter import check_count
 from rota.database.database import Database
+from rota.model.durations import seconds
 from rota.model.job import QueueRecord
 from rota.model.limit_record import LimitRecord
+from rota.model.options import check_name
 from rota.model.worker_record import HeldJob, WorkerRecord
 from rota.store import migrate
 from rota.store.execute import in_thread
 from rota.store.health import HeldFacts, SessionFacts
+
+if TYPE_CHECKING:
+    from rota.model.history import HistoryPoint
+    from rota.store.operation import Operation
 
 JOBS = 100
 """Jobs that are shown of a worker, unless it is said how many."""
@@ -21,9 +28,12 @@ JOBS = 100
 LIMITS = 100
 """Limits that are shown, unless it is said how many."""
 
+LATELY = 6 * 3600.0
+"""Seconds of the history that are shown, unless it is said how many."""
+
 
 class Admin:
-    """What the commands `rota migrate`, `rota queues list`, `rota limits list` and `rota workers list` do. An attribute: `rota.admin`."""
+    """What the commands `rota migrate`, `rota queues list`, `rota limits list`, `rota workers list` and `rota history` do. An attribute: `rota.admin`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -135,6 +145,48 @@ class Admin:
     async def alimits(self, *, most: int = LIMITS) -> list[LimitRecord]:
         """`limits` for async code."""
         return await in_thread(self.limits, most=most)
+
+    def history(
+        self,
+        queue: str | None = None,
+        *,
+        since: float | timedelta = LATELY,
+        step: float | timedelta = 60.0,
+    ) -> "list[HistoryPoint]":
+        """What happened lately, minute by minute: jobs that came, were claimed and ended, and how many waited.
+
+        Workers write it down once a minute, and it is kept for seven days. Minutes in which there was no worker are
+        missing; what came in them is in the next one. A minute is told as soon as it is over.
+
+        Args:
+            queue: Its name; by default all queues together.
+            since: How long ago it begins, in seconds or as a timedelta; the first point is a whole one.
+            step: How long a point lasts, in whole minutes: longer ones add up those of their minutes.
+
+        Raises:
+            ConfigError: No queue can have this name, or a duration cannot be.
+        """
+        return self._database.run(self._history(queue, since, step))
+
+    async def ahistory(
+        self,
+        queue: str | None = None,
+        *,
+        since: float | timedelta = LATELY,
+        step: float | timedelta = 60.0,
+    ) -> "list[HistoryPoint]":
+        """`history` for async code."""
+        return await self._database.arun(self._history(queue, since, step))
+
+    def _history(
+        self, queue: str | None, since: float | timedelta, step: float | timedelta
+    ) -> "Operation[list[HistoryPoint]]":
+        from rota.model.history import ALL, first_minute, whole_minutes
+
+        name = ALL if queue is None else check_name(queue, "queue")
+        first = first_minute(datetime.now(UTC), seconds(since, "since"))
+        minutes = whole_minutes(seconds(step, "step"))
+        return self._database.store.history.read(name, since=first - first % minutes, step=minutes)
 
 
 def _workers(

@@ -21,6 +21,9 @@ COMMANDS = {
     "workers": Lazy(
         "rota.cli.workers:workers", "List the workers, and what runs there since when."
     ),
+    "history": Lazy(
+        "rota.cli.history:history", "Say what happened lately, minute by minute, for a week."
+    ),
     "cron": Lazy("rota.cli.cron:cron", "List cron entries; add, change, pause and run them."),
     "top": Lazy("rota.cli.top:top", "Watch queues, rates and workers live."),
     "dashboard": Lazy(

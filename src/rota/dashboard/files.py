@@ -13,6 +13,10 @@ KINDS = {
     "theme.js": "text/javascript; charset=utf-8",
     "live.js": "text/javascript; charset=utf-8",
     "htmx.min.js": "text/javascript; charset=utf-8",
+    "charts.css": "text/css; charset=utf-8",
+    "charts.js": "text/javascript; charset=utf-8",
+    "uplot.min.css": "text/css; charset=utf-8",
+    "uplot.min.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 """The files that are sent, and nothing else is."""

@@ -10,6 +10,7 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from rota.dashboard.access import Right
+from rota.dashboard.charts import path
 from rota.dashboard.files import version
 from rota.dashboard.message import Moved, Page, Request, Response
 from rota.dashboard.pages.acting import TOLD
@@ -103,7 +104,7 @@ def _values(request: Request, page: Page, *, live: bool) -> dict[str, Any]:
 def _section(path: str) -> str:
     """The entry of the navigation that a path belongs to."""
     first = path.split("/")[1]
-    return {"queue": "/queues", "job": "/jobs"}.get(first, f"/{first}")
+    return {"queue": "/queues", "job": "/jobs", "history": "/"}.get(first, f"/{first}")
 
 
 @cache
@@ -124,6 +125,9 @@ def _environment() -> Environment:
         "short": _short,
         "pretty": lambda text: _short(formatted(text)),
         "spark": spark,
+        "path": path,
+        "figure": _figure,
+        "clock": lambda at: f"{at.astimezone(UTC):%m-%d %H:%M}",
         "ago": _ago,
     }
     return environment
@@ -132,6 +136,11 @@ def _environment() -> Environment:
 def _moment(at: datetime) -> str:
     """Such as "2026-11-23 16:20:55 UTC"."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _figure(value: float) -> str:
+    """A number of jobs that may have a fraction: such as "0.2", "12", "4,711"."""
+    return f"{value:.2g}" if 0 < value < 10 and value != round(value) else number(round(value))  # noqa: PLR2004
 
 
 def _ago(at: datetime, now: datetime) -> str:

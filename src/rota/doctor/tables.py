@@ -12,9 +12,10 @@ from rota.store.health import PostgresFacts, TableFacts
 
 MIB = 1024**2
 
-LARGE = {"log": 64 * MIB, "cursor": 16 * MIB, "finished": 2048 * MIB}
+LARGE = {"log": 64 * MIB, "cursor": 16 * MIB, "finished": 2048 * MIB, "history": 2048 * MIB}
 """Bytes that a current segment does not reach while its ring turns: twice the size at which upkeep
-leaves it, and more for the cursor, which has small segments."""
+leaves it, and more for the cursor, which has small segments. The history turns by age alone: a day
+of a thousand busy queues is 0.2 GB."""
 
 LARGE_OTHERWISE = 64 * MIB
 

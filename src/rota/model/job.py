@@ -362,7 +362,8 @@ class Look(NamedTuple):
     is housekeeping that cannot wait for long. `cron`: in how many seconds the next cron entry is
     due, `None` if there is none or the look left cron out; `cron_later`: the next one that is not
     due already. `clock`: the database's, in seconds; `None` where a rescue does not depend on it.
-    `unwatched`: producers wake no worker of its queues.
+    `unwatched`: producers wake no worker of its queues. `unrecorded`: the minute that is over is not in the
+    history.
     """
 
     available: bool
@@ -373,6 +374,7 @@ class Look(NamedTuple):
     cron_later: float | None = None
     clock: float | None = None
     unwatched: bool = False
+    unrecorded: bool = False
 
 
 class Staging(msgspec.Struct, frozen=True):

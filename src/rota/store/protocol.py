@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from rota.store.cron import Cron
     from rota.store.following import Follow
     from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
+    from rota.store.history import History
     from rota.store.standing import Standing
     from rota.store.supervision import Supervision
     from rota.store.testing import Testing
@@ -62,6 +63,11 @@ class Store(Connections, Versions, Protocol):
     @property
     def supervision(self) -> "Supervision | None":
         """The operations on other programs' transactions; None where there are no sessions."""
+        ...
+
+    @property
+    def history(self) -> "History":
+        """The operations on the history: what happened in each of the last minutes."""
         ...
 
     @property

@@ -2,8 +2,8 @@
 
 There is no leader. Each worker looks when it is its turn, so that together they look at least once a second
 (`Peers`), and does what it sees: stages due jobs, makes those of cron entries, rescues the jobs of dead
-sessions, tidies up. Between two looks it asks only when the next job is due, where something was enqueued. Two
-workers that do the same at once do no harm: the store sees to that.
+sessions, tidies up, writes down the minute that is over. Between two looks it asks only when the next job is due, where
+something was enqueued. Two workers that do the same at once do no harm: the store sees to that.
 """
 
 import random
@@ -158,6 +158,8 @@ class Upkeep:
         if not heard:
             wait = min(wait, self._rhythm.hurry)
         self._look_at = now + wait
+        if look.unrecorded:
+            self._connection.run(self._store.history.record())
         return look.due
 
     def _wants_order(self, now: float) -> bool:

@@ -112,7 +112,7 @@ def test_two_who_settle_at_once(db: Database, eavesdropper: Raw) -> None:
     db.enqueue(2)
     one, two = db.claim(session, 1), db.claim(session, 1)
     open_one = db.bare()
-    [(_, waited)] = open_one.execute(
+    [(_, _, waited)] = open_one.execute(
         settle.SETTLE_WHOLE.text,
         {"lease": one[0].lease, "session": session, "jobs": f"{{{one[0].id}}}"},
     ).fetchall()

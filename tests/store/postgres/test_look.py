@@ -19,7 +19,7 @@ def test_a_quiet_database_asks_for_nothing(db: Database) -> None:
     """A worker that is alone and idle has no housekeeping to do."""
     db.session()
     quiet = Look(available=False, due=None, silent=False, untidy=False)
-    assert look(db)._replace(clock=None, unwatched=False) == quiet
+    assert look(db)._replace(clock=None, unwatched=False, unrecorded=False) == quiet
 
 
 def test_a_late_transaction_is_seen_behind_the_cursor(db: Database) -> None:

@@ -66,6 +66,9 @@ def test_the_texts_are_the_same() -> None:
     assert f"WITH freed AS ( {whole} AS waited )" in at_once
     assert begin.removeprefix("WITH ") + "FROM freed, kept, unnest" + ended in at_once
     assert "counted AS ( INSERT INTO rota.tally" + counted in at_once
+    gone = words(settle.SETTLE_GONE_AT_ONCE.text)
+    assert f"WITH freed AS ( {whole} AS waited )" in gone
+    assert gone.rpartition(" ) ")[2] == at_once.rpartition(" ) ")[2]
 
 
 @pytest.mark.parametrize("count", [1, 7, IDS, IDS + 1])
@@ -84,7 +87,7 @@ def test_one_lease(db: Database, asked: list[str], count: int) -> None:
     ("change", "besides"),
     [
         (lambda one: one._replace(result="1"), {"settle_complete", "settle_finish"}),
-        (lambda one: one._replace(keep=0.0), {"settle_complete"}),
+        (lambda one: one._replace(keep=0.0), {"settle_complete", "settle_gone"}),
         (lambda one: one._replace(keep=2 * KEEP), {"settle_complete"}),
         (lambda one: one._replace(move=Move.SNOOZE), {"settle_complete", "settle_wait"}),
     ],

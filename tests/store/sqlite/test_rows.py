@@ -129,14 +129,14 @@ def test_chunks_keep_all_args_in_order() -> None:
 def test_totals_of_pruned_jobs_are_forgotten(
     store: SqliteStore, connection: SqliteConnection
 ) -> None:
-    """Pruning jobs leaves no rows of the totals behind for the moments at which they expired."""
+    """Pruning jobs leaves no rows of the totals behind for the moments at which they expired, but how many ever ended."""
     session, jobs = running(store, connection, 3)
     batch = [
         settlement(job, Move.COMPLETE, keep=keep)
         for job, keep in zip(jobs, (0.01, 0.02, 600.0), strict=True)
     ]
     settle(store, connection, session, *batch)
-    kinds = "SELECT count(*) FROM rota_count WHERE state = 'completed'"
+    kinds = "SELECT count(*) FROM rota_count WHERE state = 'completed' AND expires > -9e999"
     [(before,)] = connection.database().execute(kinds)
     assert before == 3
 
@@ -146,6 +146,8 @@ def test_totals_of_pruned_jobs_are_forgotten(
         return left == 1 or None
 
     until(pruned)
+    ended = "SELECT jobs FROM rota_count WHERE state = 'completed' AND expires = -9e999"
+    assert connection.database().execute(ended).fetchall() == [(3,)]
 
 
 @pytest.mark.parametrize("keep", [0.0005, 1.0, 3600.0, 86_400.0, 1e9])

@@ -4,6 +4,7 @@ from typing import Any
 
 from rota.dashboard import shown
 from rota.dashboard.message import Page
+from rota.dashboard.pages import history
 from rota.dashboard.routes import Call
 from rota.doctor.amounts import count
 from rota.doctor.finding import Severity
@@ -38,7 +39,8 @@ def overview(call: Call) -> Page:
         "more_queues": max(len(rows) - SHOWN, 0),
         "notices": _notices(call),
     }
-    return Page("overview.html", "Overview", data)
+    # Asked for by the page as a whole alone, not by the part that changes every second.
+    return Page("overview.html", "Overview", data, {"history": lambda: history.if_known(call)})
 
 
 def _notices(call: Call) -> list[dict[str, str]]:

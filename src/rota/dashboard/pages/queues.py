@@ -2,6 +2,7 @@
 
 from rota.dashboard import shown
 from rota.dashboard.message import NotThere, Page
+from rota.dashboard.pages import history
 from rota.dashboard.routes import Call, fields
 from rota.doctor.work import alive
 from rota.model.patterns import meaning
@@ -57,7 +58,7 @@ def queue(call: Call) -> Page:
         "set": _set(stored),
         "declared": _set(app.queues.declared.get(name, NOTHING)),
     }
-    return Page("queue.html", name, data)
+    return Page("queue.html", name, data, {"history": lambda: history.if_known(call, name)})
 
 
 def _set(settings: QueueSettings) -> dict[str, float]:

@@ -19,11 +19,14 @@ Known weakness: a transaction that has touched a segment (a producer that has no
 `pg_dump`) keeps it from being truncated until the transaction ends.
 """
 
+import sys
+
 from rota.store.operation import Begin, Statement, Steps, operation
 from rota.store.postgres.counters import SQUEEZE
 from rota.store.postgres.layout import (
     CURSOR_SLOTS,
     FINISHED_SEGMENTS,
+    HISTORY_SEGMENTS,
     LEASE_SLOTS,
     LIMIT_SLOTS,
     LOG_SEGMENTS,
@@ -73,6 +76,10 @@ FINISHED_SIZE = 1024 * 1024 * 1024
 FINISHED_AGE = 6 * 3600.0
 """Seconds for which a segment of finished jobs is the current one: four of them span a day."""
 
+HISTORY_AGE = 2 * 86400.0
+"""Seconds for which a segment of the history is the current one: with the one that is emptied, five of them
+always have seven days."""
+
 COPY_FORWARD = 2000
 """Leased rows that are copied forward at most: a segment with more of them waits."""
 
@@ -86,6 +93,9 @@ LANE_FEW = sql("rings/lane_few")
 FINISHED_STATE = sql("rings/finished_segments")
 FINISHED_TURN = sql("rings/finished_turn")
 FINISHED_KEPT = sql("rings/finished_kept")
+HISTORY_STATE = sql("rings/history_segments")
+HISTORY_TURN = sql("rings/history_turn")
+HISTORY_KEPT = sql("rings/history_kept")
 SLOTS = sql("rings/slots")
 PLAIN_LANES = sql("rings/plain_lanes")
 CURSOR_TURN = sql("rings/cursor_turn")
@@ -136,6 +146,8 @@ LIMIT_TRUNCATE = _each("TRUNCATE {}", "limit_start", LIMIT_SLOTS)
 FINISHED_LOCK = _each(_EXCLUSIVE, "finished", FINISHED_SEGMENTS)
 FINISHED_TRUNCATE = _each("TRUNCATE {}", "finished", FINISHED_SEGMENTS)
 FINISHED_NOTE_TRUNCATE = _each("TRUNCATE {}", "finished_note", FINISHED_SEGMENTS)
+HISTORY_LOCK = _each(_EXCLUSIVE, "history", HISTORY_SEGMENTS)
+HISTORY_TRUNCATE = _each("TRUNCATE {}", "history", HISTORY_SEGMENTS)
 
 
 @operation(Begin.HASTY)
@@ -152,6 +164,12 @@ def turn_finished() -> Steps[list[str]]:
     return (
         yield from _turn(FINISHED_STATE, FINISHED_TURN, FINISHED_SIZE, FINISHED_AGE, "finished")
     )
+
+
+@operation(Begin.HASTY)
+def turn_history() -> Steps[list[str]]:
+    """Move the history on, if its current segment is old; its size does not matter."""
+    return (yield from _turn(HISTORY_STATE, HISTORY_TURN, sys.maxsize, HISTORY_AGE, "history"))
 
 
 def _turn(
@@ -325,3 +343,26 @@ def empty_finished(segment: int) -> Steps[list[str]]:
     yield FINISHED_TRUNCATE[segment]()
     yield FINISHED_NOTE_TRUNCATE[segment]()
     return [f"finished: segment {segment} is empty again"]
+
+
+@operation(Begin.HASTY)
+def empty_history(segment: int) -> Steps[list[str]]:
+    """Truncate a segment of the history whose newest minute is a week old.
+
+    Raises:
+        LockTimeout: The segment is in use.
+    """
+    if not (yield from may_empty(HISTORY_STATE, segment)) or (yield from recent(segment)):
+        return []
+    yield LOCK_WAIT()
+    yield HISTORY_LOCK[segment]()
+    if (yield from recent(segment)):
+        return []
+    yield HISTORY_TRUNCATE[segment]()
+    return [f"history: segment {segment} is empty again"]
+
+
+def recent(segment: int) -> Steps[bool]:
+    """Whether a segment of the history has minutes that are still shown."""
+    [(kept,)] = yield HISTORY_KEPT(segment=segment)
+    return bool(kept)

@@ -452,7 +452,7 @@ CREATE INDEX finished_note_order ON rota.finished_note (job, line, lease, number
 
 -- A statement that changes the number of waiting or finished jobs appends one row per lane, state and
 -- expiry; the jobs themselves are never counted. `expires` is when the jobs are out of sight:
--- `keep_until` of finished ones, else infinity. Jobs that are taken out of the log by hand are 'removed',
+-- `keep_until` of finished ones, else infinity; -infinity where the jobs were not kept. Jobs that are taken out of the log by hand are 'removed',
 -- and 'appended' by the transaction `appended_by` whose rows they were: since these are gone, that row
 -- stands for them, but only as long as no mark has counted them.
 CREATE SEQUENCE rota.tally_turn MINVALUE 0 START 0;
@@ -488,6 +488,41 @@ INSERT INTO rota.tally_mark VALUES (0, DEFAULT, pg_current_snapshot(), 0, '{}', 
 CREATE SEQUENCE rota.tally_mark_turn MINVALUE 0 START 0;
 CREATE TABLE rota.tally_mark_0 (PRIMARY KEY (seq)) INHERITS (rota.tally_mark) WITH (autovacuum_enabled = false);
 CREATE TABLE rota.tally_mark_1 (PRIMARY KEY (seq)) INHERITS (rota.tally_mark) WITH (autovacuum_enabled = false);
+
+
+-- History ---------------------------------------------------------------------------------------
+
+-- What happened in each minute, by queue, for seven days: a ring. The queue '' stands for all together, and its rows say
+-- which minutes were recorded; a queue in which nothing happened and nothing waits has no row. The `total_` columns are
+-- the running totals from which the next difference is taken. `span` is how many minutes that difference took to come about:
+-- more than one after minutes in which no worker looked, 0 where nothing is known of before.
+CREATE SEQUENCE rota.history_turn MINVALUE 0 START 0;
+CREATE SEQUENCE rota.history_begun MINVALUE 0 START 0;
+SELECT setval('rota.history_begun', extract(epoch FROM now())::int8);
+-- The newest minute that was recorded, since 1970; 0: no difference can be taken from what is there.
+CREATE SEQUENCE rota.history_recorded MINVALUE 0 START 0;
+CREATE TABLE rota.history (
+    minute          timestamptz NOT NULL,
+    total_appended  bigint NOT NULL,
+    total_claimed   bigint NOT NULL,
+    total_completed bigint NOT NULL,
+    total_discarded bigint NOT NULL,
+    span            integer NOT NULL,
+    appended        integer NOT NULL,
+    claimed         integer NOT NULL,
+    completed       integer NOT NULL,
+    discarded       integer NOT NULL,
+    available       integer NOT NULL,   -- at the end of the minute
+    oldest          real,               -- seconds since the job that is next was enqueued
+    segment         smallint NOT NULL,
+    queue           text NOT NULL,
+    PRIMARY KEY (queue, minute, segment)
+) PARTITION BY LIST (segment);
+CREATE TABLE rota.history_0 PARTITION OF rota.history FOR VALUES IN (0);
+CREATE TABLE rota.history_1 PARTITION OF rota.history FOR VALUES IN (1);
+CREATE TABLE rota.history_2 PARTITION OF rota.history FOR VALUES IN (2);
+CREATE TABLE rota.history_3 PARTITION OF rota.history FOR VALUES IN (3);
+CREATE TABLE rota.history_4 PARTITION OF rota.history FOR VALUES IN (4);
 
 
 -- Lanes and their cursors, as claims and counts look at them -------------------------------------
@@ -650,6 +685,8 @@ SELECT EXISTS (
 -- count again. `recent` is how many rows were looked at, zero where the mark says it all. Plain lanes
 -- stand for the lanes of keys of their queue and priority, so that a mark does not grow with the keys.
 -- An array of xids would not do for the log: on an empty table a plan may filter by it.
+-- 'completed' and 'discarded' with the expiry -infinity are no jobs that are there, but running totals: how many
+-- ever ended so.
 CREATE VIEW rota.counter AS
 WITH mark AS MATERIALIZED (
     SELECT newest.*, pg_snapshot_xmax(newest.snapshot) AS later,
@@ -672,15 +709,20 @@ WITH mark AS MATERIALIZED (
     ) AS came
     WHERE came.jobs > 0
     UNION ALL
-    SELECT tally.lane, tally.state, tally.expires,
-           CASE WHEN pg_visible_in_snapshot(tally.appended_by, mark.snapshot)
-                THEN 0 ELSE tally.jobs END, 1
+    SELECT tally.lane, tally.state, one.expires, one.jobs, one.recent
     FROM mark
     CROSS JOIN LATERAL (
         SELECT tally.* FROM rota.tally WHERE tally.xid >= mark.later
         UNION ALL
         SELECT tally.* FROM rota.tally WHERE tally.xid = ANY (mark.running)
     ) AS tally
+    CROSS JOIN LATERAL (
+        SELECT tally.expires, CASE WHEN pg_visible_in_snapshot(tally.appended_by, mark.snapshot)
+                                   THEN 0 ELSE tally.jobs END AS jobs, 1 AS recent
+        UNION ALL
+        SELECT '-infinity', tally.jobs, 0
+        WHERE tally.jobs > 0 AND tally.state IN ('completed', 'discarded') AND tally.expires > '-infinity'
+    ) AS one
 )
 SELECT plain.id AS lane, part.state, part.expires, sum(part.jobs)::bigint AS jobs,
        sum(part.recent)::bigint AS recent

@@ -8,7 +8,8 @@ Known weakness: two settlers whose jobs and successors have unique keys in commo
 PostgreSQL ends one of them, which writes its batch again.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from rota.errors import TransactionEnded
@@ -20,6 +21,7 @@ from rota.store.operation import (
     Apart,
     Begin,
     Operation,
+    Query,
     Rows,
     Statement,
     Stepped,
@@ -33,6 +35,8 @@ from rota.store.postgres.statements import sql
 
 SETTLE_AT_ONCE = sql("settle/settle_at_once")
 SETTLE_WHOLE = sql("settle/settle_whole")
+SETTLE_GONE = sql("settle/settle_gone")
+SETTLE_GONE_AT_ONCE = sql("settle/settle_gone_at_once")
 TAGGED = sql("settle/tagged")
 # In the wrong transaction it finds nothing: outside of any, what it deletes would be gone at once.
 SETTLE_TAGGED = Statement(
@@ -78,7 +82,7 @@ def settle(session: SessionId, settlements: Sequence[Settlement]) -> Operation[S
 
 
 def _everyday(settlements: Sequence[Settlement]) -> float | None:
-    """The retention, where these are jobs of one lease that have completed, all in the same way."""
+    """The retention (0: none), where these are jobs of one lease that have completed, all in the same way."""
     first = settlements[0]
     everyday = len(settlements) <= IDS and all(
         settlement.lease == first.lease
@@ -89,7 +93,7 @@ def _everyday(settlements: Sequence[Settlement]) -> float | None:
         and settlement.keep == first.keep
         for settlement in settlements
     )
-    return first.keep or None if everyday else None
+    return (first.keep or 0.0) if everyday else None
 
 
 def _settle(session: SessionId, settlements: Sequence[Settlement], keep: float) -> Steps[Settled]:
@@ -97,23 +101,20 @@ def _settle(session: SessionId, settlements: Sequence[Settlement], keep: float) 
     here = yield from surroundings()
     if here.inside:
         return (yield from settle_in_steps(session, settlements).steps)
-    if here.tuned:
-        jobs = sorted(settlement.job for settlement in settlements)
-        firsts, lasts = stretches(jobs)
-        if (
-            yield SETTLE_AT_ONCE(
-                lease=settlements[0].lease,
-                session=session,
-                jobs=array(jobs),
-                firsts=array(firsts),
-                lasts=array(lasts),
-                keep=keep,
-            )
-        ):
-            return Settled()
+    if here.tuned and (yield _at_once(session, settlements, keep)):
+        return Settled()
     [(settled,)] = yield Apart(settle_in_steps(session, settlements))
     answer: Settled = settled
     return answer
+
+
+def _at_once(session: SessionId, settlements: Sequence[Settlement], keep: float) -> Query:
+    jobs = sorted(settlement.job for settlement in settlements)
+    lease = {"lease": settlements[0].lease, "session": session, "jobs": array(jobs)}
+    if not keep:
+        return SETTLE_GONE_AT_ONCE(**lease)
+    firsts, lasts = stretches(jobs)
+    return SETTLE_AT_ONCE(**lease, firsts=array(firsts), lasts=array(lasts), keep=keep)
 
 
 @operation(Begin.DURABLE)
@@ -131,6 +132,7 @@ def settle_in_steps(
         by_lease.setdefault(settlement.lease, []).append(settlement)
     accepted: list[Settlement] = []
     partly: list[Settlement] = []
+    lanes: dict[LeaseId, int] = {}
     waited = False
     # By the leases' ids, as a rescue locks them: the two cannot deadlock. Hence, after the first
     # lease that is not settled whole, the fence takes all the others.
@@ -139,17 +141,24 @@ def settle_in_steps(
         if not partly:
             jobs = sorted(settlement.job for settlement in group)
             whole = yield settle_whole(lease=lease, session=session, jobs=array(jobs))
-            waited = waited or any(row[1] for row in whole)
+            lanes.update(row[:2] for row in whole)
+            waited = waited or any(row[2] for row in whole)
             if tagged and not whole and not (yield TAGGED())[0][0]:
                 raise TransactionEnded
         (accepted if whole else partly).extend(group)
     refused: list[JobId] = []
     unwanted: set[JobId] = set()
     if partly:
-        partly, refused, unwanted, asked = yield from _fence(session, partly)
+        partly, refused, unwanted, asked = yield from _fence(session, partly, lanes)
         waited = waited or asked
     accepted += partly
     yield from _write(accepted)
+    if gone := Counter(_gone(accepted, lanes)):
+        yield SETTLE_GONE(
+            lanes=[lane for lane, _ in gone],
+            states=[state for _, state in gone],
+            counts=list(gone.values()),
+        )
     if waited and (yield from surroundings()).notify:
         # In this transaction, so that no listener hears of what is rolled back.
         yield from tell_ended(
@@ -162,8 +171,18 @@ def settle_in_steps(
     return Settled(refused, came)
 
 
+def _gone(
+    settlements: Iterable[Settlement], lanes: Mapping[LeaseId, int]
+) -> Iterator[tuple[int, State]]:
+    """The lanes and states of jobs that were completed or discarded, and leave nothing behind."""
+    for settlement in settlements:
+        move, keep = settlement.move, settlement.keep
+        if (move is Move.COMPLETE and not keep) or (move is Move.DISCARD and keep == 0):
+            yield lanes[settlement.lease], _FINISHED[move]
+
+
 def _fence(
-    session: SessionId, settlements: Sequence[Settlement]
+    session: SessionId, settlements: Sequence[Settlement], lanes: dict[LeaseId, int]
 ) -> Steps[tuple[list[Settlement], list[JobId], set[JobId], bool]]:
     leases = [settlement.lease for settlement in settlements]
     rows = yield SETTLE_FENCE(
@@ -172,20 +191,20 @@ def _fence(
         jobs=[settlement.job for settlement in settlements],
         distinct=list(set(leases)),
     )
-    held = {lease for lease, _, _, _ in rows}
-    strangers = {(lease, job) for lease, others, _, _ in rows for job in others}
-    unwanted = {job for _, _, jobs, _ in rows for job in jobs}
+    lanes.update(row[:2] for row in rows)
+    strangers = {(lease, job) for lease, _, others, _, _ in rows for job in others}
+    unwanted = {job for _, _, _, jobs, _ in rows for job in jobs}
     accepted = []
     refused = []
     seen: set[JobId] = set()
     for settlement in settlements:
         job, lease = settlement.job, settlement.lease
-        if lease not in held or (lease, job) in strangers or job in seen:
+        if lease not in lanes or (lease, job) in strangers or job in seen:
             refused.append(job)
         else:
             seen.add(job)
             accepted.append(_cancel_instead(settlement) if job in unwanted else settlement)
-    return accepted, refused, unwanted, any(waited for _, _, _, waited in rows)
+    return accepted, refused, unwanted, any(row[-1] for row in rows)
 
 
 def _cancel_instead(settlement: Settlement) -> Settlement:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rota.model.limit_record import LimitRecord
     from rota.store.cron import Cron
     from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
+    from rota.store.history import History
     from rota.store.operation import Operation
     from rota.store.postgres.clearing import Clear
     from rota.store.supervision import Supervision
@@ -95,6 +96,13 @@ class PostgresStore:
         from rota.store.postgres import cron
 
         return cron.cron(self.enqueue)
+
+    @property
+    def history(self) -> "History":
+        """The operations on the history."""
+        from rota.store.postgres import history
+
+        return history.HISTORY
 
     @property
     def testing(self) -> "Testing":

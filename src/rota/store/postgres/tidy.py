@@ -54,7 +54,7 @@ def tidy(clear: Clear) -> Steps[list[str]]:
     if (yield RESTORED())[0][0]:
         return []
     done: list[str] = []
-    for part in (rings.turn_log, rings.turn_finished):
+    for part in (rings.turn_log, rings.turn_finished, rings.turn_history):
         [(did,)] = yield Apart(part())
         done += did
     [((did, left),)] = yield Apart(rings.turn_slots())
@@ -88,6 +88,9 @@ def _empty(left: Sequence[tuple[str, int]], clear: Clear) -> Steps[list[str]]:
         if size and not current:
             both = (f"finished_{number}", f"finished_note_{number}")
             emptying.append(Emptying(both, free_finished(number)))
+    for number, size, current, _ in (yield rings.HISTORY_STATE()):
+        if size and not current and not (yield from rings.recent(number)):
+            emptying.append(Emptying((f"history_{number}",), rings.empty_history(number)))
     held = yield from _held([name for one in emptying for name in one.tables])
     done: list[str] = []
     for one in emptying:

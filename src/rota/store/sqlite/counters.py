@@ -27,6 +27,12 @@ CLAIMED = "claimed"
 REMOVED = "removed"
 """How often available jobs were cancelled or deleted: a total that only grows."""
 
+ENDED = frozenset({State.COMPLETED, State.DISCARDED})
+"""The states of which a total is kept that only grows: how many jobs ever ended so."""
+
+EVER = float("-inf")
+"""The expiry under which such a total stands: what is counted as long as it is there comes after it."""
+
 Bucket = tuple[str, str, float | None]
 """Where a job is counted: its queue, its state, and the moment from which on it is not seen."""
 
@@ -39,12 +45,19 @@ QUEUE = itemgetter(1)
 
 def added(came: Mapping[Bucket, int]) -> Steps[None]:
     """Count jobs that are in these buckets now and were in none, or running, before."""
-    yield from _count({_total(bucket, APPENDED): jobs for bucket, jobs in came.items()})
+    yield from _count(_came(came))
+
+
+def gone(ended: Iterable[tuple[str, State | None]]) -> Steps[None]:
+    """Count jobs that ended and left nothing behind, by their queues and how they ended."""
+    yield from _count(
+        Counter((queue, state.value, EVER) for queue, state in ended if state in ENDED)
+    )
 
 
 def moved(left: Mapping[Bucket, int], came: Mapping[Bucket, int]) -> Steps[None]:
     """Count jobs that were in the buckets `left` and are in the buckets `came` now."""
-    changes = Counter({_total(bucket, APPENDED): jobs for bucket, jobs in came.items()})
+    changes = _came(came)
     for bucket, jobs in left.items():
         total = _total(bucket, REMOVED)
         changes[total] += jobs if total[1] == REMOVED else -jobs
@@ -59,6 +72,15 @@ def claimed(queues: Iterable[str]) -> Steps[None]:
 def buckets(queues: Iterable[str], state: State) -> dict[Bucket, int]:
     """A job for each of these queues, all of them in one state that does not expire."""
     return {(queue, state.value, None): jobs for queue, jobs in Counter(queues).items()}
+
+
+def _came(came: Mapping[Bucket, int]) -> Counter[Bucket]:
+    changes: Counter[Bucket] = Counter()
+    for bucket, jobs in came.items():
+        changes[_total(bucket, APPENDED)] += jobs
+        if bucket[1] in ENDED:
+            changes[bucket[0], bucket[1], EVER] += jobs
+    return changes
 
 
 def _total(bucket: Bucket, available: str) -> Bucket:

@@ -9,6 +9,7 @@ from rota.store.sqlite.stage import STAGE_NEXT
 from rota.store.sqlite.statements import sql
 
 CRON_NEXT = sql("wake/cron_next")
+UNRECORDED = sql("wake/unrecorded")
 
 
 @operation(Begin.NOTHING)
@@ -27,6 +28,7 @@ def look(
     entry = later = None
     if cron:
         [(entry, later)] = yield CRON_NEXT()
+    [(unrecorded,)] = yield UNRECORDED()
     return Look(
         (yield from available(queues, tasks)),
         _left(due),
@@ -34,6 +36,7 @@ def look(
         untidy=untidy,
         cron=_left(entry),
         cron_later=later,
+        unrecorded=bool(unrecorded),
     )
 
 

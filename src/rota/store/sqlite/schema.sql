@@ -179,7 +179,8 @@ CREATE INDEX rota_job_held ON rota_job (lane, session)
 -- How many jobs a queue has in a state, kept by every statement that changes it, in the same
 -- transaction. `expires` is when they are out of sight: `keep_until` of finished jobs, else infinity
 -- (9e999). 'appended', 'claimed' and 'removed' are running totals of what became and ceased to be
--- available. Running jobs are few and are counted. A queue is known by its rows here, too.
+-- available; 'completed' and 'discarded' with the expiry -9e999 are running totals as well, of all that ever ended so.
+-- Running jobs are few and are counted. A queue is known by its rows here, too.
 CREATE TABLE rota_count (
     queue   TEXT NOT NULL,
     state   TEXT NOT NULL,
@@ -281,4 +282,28 @@ CREATE TABLE rota_note (
     text     TEXT NOT NULL,
     PRIMARY KEY (job, line, lease, number),
     CHECK (CASE WHEN line THEN level IS NOT NULL ELSE fraction BETWEEN 0 AND 1 END)
+) STRICT, WITHOUT ROWID;
+
+
+-- History -----------------------------------------------------------------------------------------
+
+-- What happened in each minute (since 1970), by queue, for seven days. The queue '' stands for all together, and its rows
+-- say which minutes were recorded; a queue in which nothing happened and nothing waits has no row. The `total_` columns
+-- are the running totals from which the next difference is taken. `span` is how many minutes that difference took to come
+-- about: more than one after minutes in which no worker looked, 0 where nothing is known of before.
+CREATE TABLE rota_history (
+    queue           TEXT NOT NULL,
+    minute          INTEGER NOT NULL,
+    span            INTEGER NOT NULL,
+    appended        INTEGER NOT NULL,
+    claimed         INTEGER NOT NULL,
+    completed       INTEGER NOT NULL,
+    discarded       INTEGER NOT NULL,
+    available       INTEGER NOT NULL,   -- at the end of the minute
+    oldest          REAL,               -- seconds since the job that is next was enqueued
+    total_appended  INTEGER NOT NULL,
+    total_claimed   INTEGER NOT NULL,
+    total_completed INTEGER NOT NULL,
+    total_discarded INTEGER NOT NULL,
+    PRIMARY KEY (queue, minute)
 ) STRICT, WITHOUT ROWID;

@@ -15,7 +15,7 @@ from rota.model.settlement import Settled, Settlement
 from rota.model.states import Move, State
 from rota.store.following import following
 from rota.store.operation import Begin, Operation, Statement, Stepped, Steps, Then
-from rota.store.sqlite.counters import BUCKET, added
+from rota.store.sqlite.counters import BUCKET, added, gone
 from rota.store.sqlite.enqueue import append
 from rota.store.sqlite.enqueue_keyed import ended, moved_on
 from rota.store.sqlite.statements import json_list, sql
@@ -57,10 +57,13 @@ def settle_in_steps(session: SessionId, settlements: Sequence[Settlement]) -> St
     settled: set[JobId] = set()
     unique = {settlement.job for settlement in settlements if settlement.unique_key is not None}
     unknown = {settlement.job for settlement in settlements if settlement.unknown}
+    ends = {settlement.job: _ENDS.get(settlement.move) for settlement in settlements}
     for request, batch in batches.items():
         rows = yield request(settled=json_list(batch), session=session)
         settled.update(row[0] for row in rows)
-        if request is not SETTLE_FORGET:
+        if request is SETTLE_FORGET:
+            yield from gone((queue, ends[job]) for job, queue in rows)
+        else:
             yield from added(Counter(map(BUCKET, rows)))
         if unknown:
             yield from pass_on([row[0] for row in rows if row[0] in unknown])

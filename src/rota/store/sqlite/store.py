@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rota.model.limit_record import LimitRecord
     from rota.store.cron import Cron
     from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
+    from rota.store.history import History
     from rota.store.operation import Operation
     from rota.store.testing import Testing
 
@@ -90,6 +91,13 @@ class SqliteStore:
         from rota.store.sqlite import cron
 
         return cron.cron(self.enqueue)
+
+    @property
+    def history(self) -> "History":
+        """The operations on the history."""
+        from rota.store.sqlite import history
+
+        return history.HISTORY
 
     @property
     def testing(self) -> "Testing":

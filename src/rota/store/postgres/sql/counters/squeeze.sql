@@ -5,7 +5,8 @@
 -- two may have the same number: each is right, and what one of them has not counted is not truncated.
 -- Walks: tally_mark's right end; log_order per lane in use and tally_xid from the newest mark's snapshot
 -- on, never what was there before; cursor_order for each lane in use.
--- Where there are many lanes, a lane that was given as much as it has handed out leaves the totals.
+-- Where there are many lanes, a lane that was given as much as it has handed out leaves the totals; how many of its jobs
+-- ended, with the others.
 -- A mark whose transaction is still to come is that of another cluster, before the first worker has come. One
 -- whose time is still to come was made before the clock was set back.
 WITH mark AS MATERIALIZED (
@@ -27,6 +28,9 @@ WITH mark AS MATERIALIZED (
     SELECT lane FROM counted
     WHERE state IN ('appended', 'claimed', 'removed') AND NOT (SELECT few FROM rota.lane_few)
     GROUP BY lane HAVING sum(CASE state WHEN 'appended' THEN jobs ELSE -jobs END) = 0
+), busy AS MATERIALIZED (
+    SELECT lane FROM counted
+    WHERE state = 'appended' AND jobs <> 0 AND lane NOT IN (SELECT lane FROM even)
 ), total AS MATERIALIZED (
     SELECT mark.seq + 1 AS seq, pg_current_snapshot() AS snapshot, handed.out AS claimed,
            coalesce(total.lanes, '{}') AS lanes, coalesce(total.states, '{}') AS states,
@@ -37,7 +41,10 @@ WITH mark AS MATERIALIZED (
         -- An expiry of a moment ago may still lie ahead for a statement that began before.
         SELECT array_agg(lane) AS lanes, array_agg(state) AS states, array_agg(expires) AS expires,
                array_agg(jobs) AS jobs
-        FROM counted WHERE jobs <> 0 AND expires > now() - interval '1 second'
+        FROM counted
+        WHERE jobs <> 0
+          AND CASE WHEN expires = '-infinity' THEN (SELECT few FROM rota.lane_few) OR lane IN (SELECT lane FROM busy)
+                   ELSE expires > now() - interval '1 second' END
           AND (state IN ('appended', 'claimed', 'removed') AND lane IN (SELECT lane FROM even)) IS NOT TRUE
     ) AS total
     WHERE mark.due

@@ -6,8 +6,8 @@ WITH freed AS (
     DELETE FROM rota.lease
     WHERE id = %(lease)s::int8 AND session = %(session)s::int8 AND jobs = %(jobs)s::text::int8[]
       AND NOT EXISTS (SELECT FROM rota.cancel_request)
-    RETURNING id, CASE WHEN pg_try_advisory_lock(7682007, 0)
-                       THEN pg_advisory_unlock(7682007, 0) IS NULL ELSE true END AS waited
+    RETURNING id, lane, CASE WHEN pg_try_advisory_lock(7682007, 0)
+                             THEN pg_advisory_unlock(7682007, 0) IS NULL ELSE true END AS waited
 ), kept AS MATERIALIZED (
     SELECT date_bin(step, now() + make_interval(secs => %(keep)s::float8) + step, 'epoch') AS until
     FROM make_interval(secs => greatest(%(keep)s::float8 / 32, 0.001)) AS step

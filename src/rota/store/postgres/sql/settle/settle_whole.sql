@@ -5,5 +5,5 @@
 DELETE FROM rota.lease
 WHERE id = %(lease)s::int8 AND session = %(session)s::int8 AND jobs = %(jobs)s::text::int8[]
   AND NOT EXISTS (SELECT FROM rota.cancel_request)
-RETURNING id, CASE WHEN pg_try_advisory_lock(7682007, 0)
-                   THEN pg_advisory_unlock(7682007, 0) IS NULL ELSE true END
+RETURNING id, lane, CASE WHEN pg_try_advisory_lock(7682007, 0)
+                         THEN pg_advisory_unlock(7682007, 0) IS NULL ELSE true END

@@ -1,9 +1,9 @@
 -- What there is to do, for an idle worker when it is its turn: whether these queues have something to claim (null:
 -- available.sql has to say it), and the log's current segment; whether a session is silent; in how many seconds the timer needs a
 -- staging (see due.sql); in how many the next cron entry is due, and the next
--- one that is not overdue (null: none, or not asked for); the server's clock; last, whether no worker of the group
--- has the watch (null: not asked for). One that goes to sleep in this very moment takes this look for a watch, and
--- does without.
+-- one that is not overdue (null: none, or not asked for); the server's clock; whether no worker of the group
+-- has the watch (null: not asked for); last, whether the minute that is over is not recorded. One that goes to sleep in
+-- this very moment takes this look for a watch, and does without.
 -- For light work as claim_light.sql: nothing is in any segment of the log but one, no cursor has holes, and there are no
 -- key lanes. The numbers of the segments are put in when the statement is read: 0 stands for the one.
 -- Locks nothing and writes nothing. Walks what claim_light.sql, rescue_lock.sql and stage.sql walk, each to its
@@ -75,7 +75,8 @@ SELECT
     CASE WHEN %(group)s::int4 IS NULL THEN false
          WHEN pg_try_advisory_lock(7682006, %(group)s::int4)
          THEN pg_advisory_unlock(7682006, %(group)s::int4)
-         ELSE false END
+         ELSE false END,
+    (SELECT last_value FROM rota.history_recorded) <> floor(extract(epoch FROM clock_timestamp()) / 60)::int8 - 1
 FROM (
     SELECT min(cron.due) AS due,
            min(cron.due) FILTER (WHERE cron.due > clock_timestamp()) AS later
