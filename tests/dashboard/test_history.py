@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from rota import Rota
+from rota import HistoryPoint, Rota
+from rota.app.admin import Admin
 from rota.dashboard.charts import path
 from rota.dashboard.files import KINDS
 from rota.dashboard.pages.history import SPANS
@@ -100,12 +101,13 @@ def test_what_changes_every_second_asks_for_no_history(
 ) -> None:
     """Neither the live part nor the JSON of the overview and of a queue."""
     asked = []
-    real = shop.admin.history
-    monkeypatch.setattr(
-        type(shop.admin),
-        "history",
-        lambda _, *args, **named: asked.append(args) or real(*args, **named),
-    )
+    real = type(shop.admin).history
+
+    def history(admin: Admin, queue: str | None, **named: Any) -> list[HistoryPoint]:
+        asked.append(queue)
+        return real(admin, queue, **named)
+
+    monkeypatch.setattr(Admin, "history", history)
     page("/", part="live")
     page("/queue", name="mail", part="live")
     data("/")
@@ -113,7 +115,7 @@ def test_what_changes_every_second_asks_for_no_history(
     assert asked == []
     page("/")
     page("/queue", name="mail")
-    assert asked == [(None,), ("mail",)]
+    assert asked == [None, "mail"]
 
 
 def test_a_queue_with_a_hostile_name(app: Rota, page: Show, get: Get) -> None:

@@ -14,12 +14,14 @@ from rota.cron.entry import CronEntry, Missed
 from rota.doctor.examine import examine
 from rota.doctor.finding import Finding, Severity
 from rota.errors import ConfigError
+from rota.model.history import ALL, KEPT
 from rota.model.job import JobId, SessionInfo
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
 from rota.store.postgres import rings
 from rota.store.postgres.connection import PostgresConnection
 from rota.store.postgres.store import PostgresStore
+from tests.store.factories import minutes_pass
 from tests.store.postgres.database import KEEP, Database
 
 PAGE = Path(__file__).parents[3] / "docs" / "operations.md"
@@ -51,6 +53,7 @@ def test_what_the_page_grants_is_enough(
     """Enqueueing, working, acting by hand and turning every ring."""
     for ring in ("LOG_SIZE", "CURSOR_SIZE", "LEASE_SIZE", "TALLY_SIZE", "FINISHED_SIZE"):
         monkeypatch.setattr(rings, ring, 0)
+    monkeypatch.setattr(rings, "HISTORY_AGE", -10.0)
     assert len(GRANTS) == 3
     for grant in GRANTS:
         db.sql(grant.replace(" TO app;", f" TO {role}"))
@@ -69,7 +72,9 @@ def test_what_the_page_grants_is_enough(
     own.run(store.stage(10))
     own.run(store.rescue())
     own.run(store.squeeze())
-    own.run(store.look(["default"]))
+    assert own.run(store.look(["default"])).unrecorded
+    assert own.run(store.history.record())
+    own.run(store.history.read(ALL, since=0, step=1))
     entry = CronEntry("e", "@hourly", "shop.send", missed=Missed.ALL)
     own.run(store.cron.add(entry, datetime.now(UTC) - timedelta(hours=2)))
     own.run(store.cron.declare(session, [replace(entry, jitter=1.0)]))
@@ -86,6 +91,8 @@ def test_what_the_page_grants_is_enough(
     assert [queue.name for queue in own.run(store.queues())] == ["another", "default"]
     done = [line for _ in range(4) for line in own.run(store.tidy())]
     assert any("is empty again" in line for line in done)
+    minutes_pass(store, db.own, 2 * KEPT)
+    assert "history: segment 0 is empty again" in own.run(store.tidy())
 
 
 @pytest.mark.parametrize("left_out", range(3))
