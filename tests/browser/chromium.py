@@ -14,6 +14,7 @@ from selenium.webdriver import ActionChains, Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.wait import WebDriverWait
 
 T = TypeVar("T")
@@ -48,12 +49,22 @@ document.addEventListener("htmx:beforeRequest", (event) => { window.heldBack += 
 """Runs in each page before its own scripts; the policy does not apply to it."""
 
 
+TOO_WIDE = """
+const width = document.documentElement.clientWidth;
+if (document.documentElement.scrollWidth <= width) { return []; }
+const found = [...document.querySelectorAll("body *")].filter(
+  (element) => element.getBoundingClientRect().right > width + 0.5 && !element.closest(".scroll"));
+return ["the page", ...found.map((element) => element.outerHTML.slice(0, 200))];
+"""
+
+
 class Chromium:
     """A browser with one window."""
 
     def __init__(self, driver: Chrome, folder: tempfile.TemporaryDirectory[str]) -> None:
         self._driver = driver
         self._folder = folder
+        self._kept: list[str] = []
 
     @classmethod
     def start(cls, program: str, driver_program: str) -> Self:
@@ -118,6 +129,11 @@ class Chromium:
         """Go to a page, and wait until it is there."""
         self._driver.get(url)
 
+    def leave(self) -> None:
+        """Leave the page, before its server ends; what there is to complain about is kept."""
+        self._kept = self.complaints()
+        self.open("about:blank")
+
     def find(self, selector: str) -> WebElement:
         """The first element."""
         return self._driver.find_element(By.CSS_SELECTOR, selector)
@@ -135,11 +151,20 @@ class Chromium:
         """What is seen of an element."""
         return self.find(selector).text
 
-    def press(self, *keys: str) -> None:
-        """Press keys, one after the other, wherever the focus is."""
+    def follow(self, element: WebElement) -> None:
+        """Click what leads to another page, and wait for that page."""
+        before = self.find("html")
+        element.click()
+        self.until(lambda: staleness_of(before)(self._driver), "another page")
+
+    def press(self, *keys: str, held: str = "") -> None:
+        """Press keys, one after the other, wherever the focus is, while another one is held."""
         actions = ActionChains(self._driver, duration=0)
-        for key in keys:
-            actions.send_keys(key)
+        if held:
+            actions.key_down(held)
+        actions.send_keys(*keys)
+        if held:
+            actions.key_up(held)
         actions.perform()
 
     def run(self, script: str, *given: object) -> Any:
@@ -159,11 +184,14 @@ class Chromium:
         """Wait for words in an element."""
         self.until(lambda: words in self.text(selector), repr(words))
 
-    def picture(self, path: Path, *, quality: int = 60) -> None:
-        """Write a picture of the whole page, as WebP."""
-        found = self.tell(
-            "Page.captureScreenshot", format="webp", quality=quality, captureBeyondViewport=True
-        )
+    def too_wide(self) -> list[str]:
+        """What does not fit into the window's width, so that the whole page could be moved sideways."""
+        found: list[str] = self.run(TOO_WIDE)
+        return found
+
+    def picture(self, path: Path) -> None:
+        """Write a picture of what is seen, as WebP."""
+        found = self.tell("Page.captureScreenshot", format="webp", quality=50)
         path.write_bytes(base64.b64decode(found["data"]))
 
     def complaints(self) -> list[str]:
@@ -177,8 +205,9 @@ class Chromium:
             for entry in self._driver.get_log("browser")  # type: ignore[no-untyped-call]
             if entry["level"] in {"WARNING", "SEVERE"}
         ]
-        return [*violations, *log]
+        kept, self._kept = self._kept, []
+        return [*kept, *violations, *log]
 
     def tell(self, command: str, **given: object) -> Any:
         """Ask the browser for something in its own protocol."""
-        return self._driver.execute_cdp_cmd(command, given)  # type: ignore[no-untyped-call]
+        return self._driver.execute_cdp_cmd(command, given)

@@ -1,7 +1,9 @@
 """A browser that finds nothing to complain about, an app of its own for a test, and a shop to look at."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,11 @@ import pytest
 from rota import Rota
 from rota.dashboard import asgi
 from tests.browser.chromium import Chromium
-from tests.browser.serving import Serving, under_asgi, under_wsgi
+from tests.browser.person import Person
+from tests.browser.serving import under_asgi, under_wsgi
 from tests.browser.shop import Shop, shop
+
+Serve = Callable[[Rota], AbstractContextManager[str]]
 
 
 @pytest.fixture
@@ -19,12 +24,11 @@ def browser(chromium: Chromium) -> Iterator[Chromium]:
     chromium.scripts(on=True)
     chromium.hide(hidden=False)
     chromium.appear()
-    chromium.open("about:blank")
+    chromium.leave()
     chromium.complaints()
     yield chromium
+    chromium.leave()
     assert chromium.complaints() == []
-    # So that no stream of the page goes on.
-    chromium.open("about:blank")
 
 
 @pytest.fixture
@@ -35,12 +39,34 @@ def app(tmp_path: Path, migrated_sqlite: Path) -> Iterator[Rota]:
         yield app
 
 
-@pytest.fixture(params=[under_asgi, under_wsgi])
-def serving(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Serving:
-    """Serves an app, by both kinds of servers; streams look every 50 ms."""
+@pytest.fixture
+def serve(browser: Chromium, monkeypatch: pytest.MonkeyPatch) -> Serve:
+    """Serves an app under ASGI, with streams that look every 50 ms; the browser leaves before the server ends."""
     monkeypatch.setattr(asgi, "EVERY", 0.05)
-    found: Serving = request.param
-    return found
+    return partial(_served, browser, under_asgi)
+
+
+@pytest.fixture
+def person(browser: Chromium, app: Rota, serve: Serve) -> Iterator[Person]:
+    """Someone in front of the app's dashboard."""
+    with serve(app) as address:
+        yield Person(browser, address)
+
+
+@pytest.fixture(params=[under_asgi, under_wsgi])
+def serve_both(
+    request: pytest.FixtureRequest, browser: Chromium, monkeypatch: pytest.MonkeyPatch
+) -> Serve:
+    """The same under ASGI, then under WSGI."""
+    monkeypatch.setattr(asgi, "EVERY", 0.05)
+    return partial(_served, browser, request.param)
+
+
+@contextmanager
+def _served(browser: Chromium, kind: Serve, app: Rota) -> Iterator[str]:
+    with kind(app) as address:
+        yield address
+        browser.leave()
 
 
 @pytest.fixture(scope="session")

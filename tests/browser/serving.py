@@ -1,8 +1,8 @@
 """The dashboard of an app on a port of this machine, in a thread: under ASGI by uvicorn, under WSGI by its own server."""
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import uvicorn
 
@@ -12,8 +12,6 @@ from rota.dashboard.looks import Looks
 from rota.dashboard.mounting import Dashboard
 from rota.dashboard.standalone import Server
 from tests.fixtures.workers import LONG, until
-
-Serving = Callable[..., AbstractContextManager[str]]
 
 
 def made(app: Rota, access: Access | None) -> Dashboard:
@@ -27,7 +25,7 @@ def made(app: Rota, access: Access | None) -> Dashboard:
 def under_asgi(app: Rota, access: Access | None = None) -> Iterator[str]:
     """Serve it; gives its address, without the last slash."""
     config = uvicorn.Config(
-        made(app, access), port=0, log_level="warning", lifespan="off", ws="none"
+        made(app, access), port=0, log_level="critical", lifespan="off", ws="none"
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, name="uvicorn")
