@@ -26,7 +26,8 @@ LONG = 20.0
 OPTIONS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--disable-dev-shm-usage", "--force-color-profile=srgb", "--hide-scrollbars",
+    "--disable-features=SpareRendererForSitePerProcess,BackForwardCache", "--disable-extensions",
+    "--renderer-process-limit=1", "--process-per-site", "--disable-dev-shm-usage", "--force-color-profile=srgb", "--hide-scrollbars",
 )  # fmt: skip
 
 WATCH = """

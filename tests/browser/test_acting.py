@@ -7,7 +7,11 @@ from tests.browser.chromium import Chromium
 from tests.browser.person import Person
 
 
-@pytest.fixture(autouse=True, params=[True, False], ids=["scripts", "no-scripts"])
+@pytest.fixture(
+    autouse=True,
+    params=[pytest.param(True, marks=pytest.mark.large), False],
+    ids=["scripts", "no-scripts"],
+)
 def with_scripts(request: pytest.FixtureRequest, browser: Chromium) -> None:
     """Each flow with scripts, then without."""
     browser.scripts(on=request.param)

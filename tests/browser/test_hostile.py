@@ -61,6 +61,7 @@ def test_a_million_characters(person: Person, app: Rota) -> None:
     assert browser.too_wide() == []
 
 
+@pytest.mark.large  # tests/dashboard asks for these without a browser
 @pytest.mark.parametrize(
     ("path", "asked", "words"),
     [

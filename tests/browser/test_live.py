@@ -162,7 +162,7 @@ def test_a_sentence_for_screen_readers(browser: Chromium, app: Rota, serve: Serv
         browser.until(lambda: browser.run(told) == "2 available, 0 running, 0 discarded", told)
 
 
-@pytest.mark.parametrize("kind", [under_asgi, under_wsgi])
+@pytest.mark.parametrize("kind", [under_asgi, pytest.param(under_wsgi, marks=pytest.mark.large)])
 def test_a_server_that_is_gone(
     browser: Chromium, app: Rota, monkeypatch: pytest.MonkeyPatch, kind: Serve
 ) -> None:
