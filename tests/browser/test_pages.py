@@ -23,7 +23,8 @@ return [...document.querySelectorAll("*")].filter((element) => {
 """
 
 LANDMARKS = """
-return ["h1", "main", "header", "nav[aria-label]", "footer"].map((one) => document.querySelectorAll(`body ${one}`).length);
+const once = ["h1", "body > header", "body > header > nav[aria-label]", "body > main", "body > footer"];
+return once.map((one) => document.querySelectorAll(one).length);
 """
 
 
