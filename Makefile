@@ -20,7 +20,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-postgres test-large test-pythons mutants swarm schema check bench peers peers-servers lab lab-servers dist lock clean
+.PHONY: help demo test test-postgres test-large test-pythons mutants swarm schema check bench browser peers peers-servers lab lab-servers dist lock clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +79,14 @@ lab-servers: ## install MariaDB and Redis for the lab, on Debian (SUDO=sudo: as 
 	@command -v mariadbd >/dev/null && command -v redis-server >/dev/null || \
 	  { $(SUDO) apt-get update && $(SUDO) env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
 	    apt-get install --yes --no-install-recommends mariadb-server redis-server; }
+
+browser: ## install Chromium and its driver for the dashboard's tests, on Debian (SUDO=sudo: as root)
+	@command -v apt-get >/dev/null || { \
+	  echo "This is not Debian: install Chromium and chromedriver with your system's packages." >&2; \
+	  exit 1; }
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+	  { $(SUDO) apt-get update && $(SUDO) env DEBIAN_FRONTEND=noninteractive \
+	    apt-get install --yes --no-install-recommends chromium chromium-driver; }
 
 dist: $(STAMP) ## build wheels and sdists of Rota and of the lab, in dist/
 	rm -rf dist

@@ -11,12 +11,14 @@ from rota.dashboard.routes import Call
 KINDS = {
     "rota.css": "text/css; charset=utf-8",
     "theme.js": "text/javascript; charset=utf-8",
+    "keys.js": "text/javascript; charset=utf-8",
     "live.js": "text/javascript; charset=utf-8",
     "htmx.min.js": "text/javascript; charset=utf-8",
     "charts.css": "text/css; charset=utf-8",
     "charts.js": "text/javascript; charset=utf-8",
     "uplot.min.css": "text/css; charset=utf-8",
     "uplot.min.js": "text/javascript; charset=utf-8",
+    "idiomorph.min.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 """The files that are sent, and nothing else is."""

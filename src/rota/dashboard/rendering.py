@@ -36,6 +36,9 @@ NAVIGATION = (
     ("Doctor", "/doctor", Right.READ),
 )
 
+KEYS = {"/queues": "q", "/jobs": "j", "/cron": "c", "/workers": "w"}
+"""Pages to which a single key leads; other keys are in `static/keys.js`."""
+
 
 def response(request: Request, page: Page, *, live: bool) -> Response:
     """A page as it was asked for."""
@@ -89,6 +92,7 @@ def _values(request: Request, page: Page, *, live: bool) -> dict[str, Any]:
         **page.extra,
         "title": page.title,
         "navigation": [one for one in NAVIGATION if request.access.may(one[2])],
+        "keys": KEYS,
         "section": _section(request.path),
         "url": url,
         "again": again,

@@ -1,0 +1,48 @@
+"""From a filter to an action, as a person does it; with scripts and without."""
+
+import pytest
+
+from rota import Rota, State
+from tests.browser.chromium import Chromium
+from tests.browser.person import Person
+
+
+@pytest.fixture(
+    autouse=True,
+    params=[pytest.param(True, marks=pytest.mark.large), False],
+    ids=["scripts", "no-scripts"],
+)
+def with_scripts(request: pytest.FixtureRequest, browser: Chromium) -> None:
+    """Each flow with scripts, then without."""
+    browser.scripts(on=request.param)
+
+
+def test_from_a_filter_to_one_job(person: Person, app: Rota) -> None:
+    """Filter by an arg, open the one that is found, cancel it: it is asked about first, and said afterwards."""
+    send = app.task(name="send")(_nothing)
+    jobs = [send.enqueue(number) for number in (7, 42)]
+    person.goes_to("/jobs")
+    person.fills_in(state="available", task="send", arg="number=42")
+    assert person.sees() == [str(jobs[1].id)]
+    person.follows(str(jobs[1].id))
+    person.follows("Cancel …")
+    assert jobs[1].status is State.AVAILABLE
+    person.follows("No, back")
+    person.follows("Cancel …")
+    person.is_sure()
+    assert person.is_told() == "The job is cancelled, or asked to stop."
+    assert [job.status for job in jobs] == [State.AVAILABLE, State.CANCELLED]
+
+
+def test_a_queue_is_paused_and_resumed(person: Person, app: Rota) -> None:
+    """By a button, at once."""
+    app.task(name="send", queue="mail")(_nothing).enqueue(1)
+    person.goes_to("/queue", name="mail")
+    person.follows("Pause")
+    assert app.admin.queues()[0].paused
+    person.follows("Resume")
+    assert not app.admin.queues()[0].paused
+
+
+def _nothing(number: int) -> None:
+    del number
