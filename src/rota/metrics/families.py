@@ -98,10 +98,12 @@ def _workers(seen: Seen) -> Iterator[Metric]:
 
 
 def _cron(seen: Seen) -> Iterator[Metric]:
+    # Where no worker is alive, none declares an entry, and that is what an alert is for.
+    living = any(map(alive, seen.snapshot.workers))
     late = {
         record.entry.name: max(0.0, (seen.at - record.due).total_seconds())
         for record in seen.cron
-        if record.due is not None and not (record.paused or record.undeclared)
+        if record.due is not None and not (record.paused or (record.undeclared and living))
     }
     yield _each(
         "rota_cron_lateness_seconds",

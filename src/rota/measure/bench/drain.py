@@ -12,6 +12,7 @@ from rota.measure.bench.figures import Curve, Step, ends_of_parts, ratio, tenths
 from rota.measure.bench.holder import held
 from rota.measure.bench.observer import PAGE, Observer, Wal, observing
 from rota.measure.bench.scratch import Scratch
+from rota.measure.bench.watching import HEADERS, NOBODY
 from rota.measure.bench.witness import Witness, increases, medians
 from rota.measure.reports.report import Bars, Figures, Lines, Result, Series, Value
 from rota.terminal.progress import Progress
@@ -36,6 +37,7 @@ class Course:
     Attributes:
         args: Bytes of each job's args, about; 0 for a number, the smallest args.
         held: Whether another session holds the horizon from before the first enqueue to the end.
+        watched: By what the jobs are watched.
     """
 
     jobs: int
@@ -45,6 +47,7 @@ class Course:
     keep: bool = True
     held: bool = False
     concurrency: int = 32
+    watched: str = NOBODY
 
     @property
     def label(self) -> str:
@@ -58,6 +61,8 @@ class Course:
             words.append(f"{self.args:,} B")
         if self.held:
             words.append("held")
+        if self.watched != NOBODY:
+            words.append(f"with {self.watched}")
         return ", ".join(words)
 
 
@@ -149,7 +154,7 @@ def _run(scratch: Scratch, course: Course, progress: Progress) -> Run:
         size = _enqueue(url, course, jobs, progress)
         seconds = time.perf_counter() - began
         enqueued = observer.wal()
-        plan = Plan(url, keep=course.keep, concurrency=course.concurrency)
+        plan = Plan(url, keep=course.keep, concurrency=course.concurrency, watched=course.watched)
         witness = Witness(observer)
         touched = observer.blocks()
         with Crew(plan, course.workers) as crew:
@@ -166,6 +171,7 @@ def _run(scratch: Scratch, course: Course, progress: Progress) -> Run:
             "args_bytes": size,
             "completed_jobs_kept": course.keep,
             "horizon_held": course.held,
+            "watched_by": course.watched,
             **_oldest(observer),
             "concurrency": course.concurrency,
             **run.figures,
@@ -190,15 +196,17 @@ def _enqueue(url: str, course: Course, jobs: int, progress: Progress) -> int:
         "thread": tasks.carry_in_thread,
         "process": tasks.carry_in_process,
     }[course.executor]
+    task = task.using(headers=headers) if (headers := HEADERS.get(course.watched)) else task
+    number = course.executor == "loop" and not course.args
     for start in range(0, jobs, chunk):
         end = min(start + chunk, jobs)
-        if task is tasks.noop:
+        if number:
             task.enqueue_many((n,) for n in range(start, end))
         else:
             task.enqueue_many((text,) for _ in range(start, end))
         progress.at(end)
     app.close()
-    return len(task.codec.encode((jobs - 1 if task is tasks.noop else text,), {}))
+    return len(task.codec.encode((jobs - 1 if number else text,), {}))
 
 
 def run_dry(
