@@ -15,7 +15,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from rota import Again, ConfigError, Discard, Retry, Rota, Snooze, State
 from rota.app.executor import Executor
 from rota.otel import MOST_LINKS, How, instrument, linked
-from tests.contrib import watched
+from tests.contrib import traced
 from tests.fixtures.workers import drained, records, until, working
 from tests.worker.chores import adopt
 
@@ -126,10 +126,10 @@ def test_a_run(app: Rota, executor: Executor) -> None:
     """It is a span of the consumer's, below the enqueue, and current for the handler wherever that runs."""
 
     async def on_loop() -> dict[str, str]:
-        return watched.trace_of_child()
+        return traced.trace_of_child()
 
     def in_thread() -> dict[str, str]:
-        return watched.trace_of_child()
+        return traced.trace_of_child()
 
     match executor:
         case Executor.LOOP:
@@ -137,7 +137,7 @@ def test_a_run(app: Rota, executor: Executor) -> None:
         case Executor.THREAD:
             task = app.task(name="look", store_result=True)(in_thread)
         case Executor.PROCESS:
-            task = adopt(app, watched.trace_of_child)
+            task = adopt(app, traced.trace_of_child)
     token = context.attach(baggage.set_baggage("tenant", "acme"))
     job = task.enqueue()
     context.detach(token)
@@ -248,9 +248,9 @@ def test_the_last_attempt(app: Rota) -> None:
 
 def test_an_exception_of_a_child_process(app: Rota) -> None:
     """It has its own name and traceback, as if it had been raised here."""
-    adopt(app, watched.fail_in_child, max_attempts=1).enqueue()
+    adopt(app, traced.fail_in_child, max_attempts=1).enqueue()
     drained(app, processes=1)
-    span, attributes = one(f"process {watched.fail_in_child.name}")
+    span, attributes = one(f"process {traced.fail_in_child.name}")
     assert attributes["error.type"] == "builtins.ValueError"
     [event] = span.events
     told = dict(event.attributes or {})

@@ -14,7 +14,7 @@ from rota.model.job import JobId, Rescue, SessionId
 from rota.prometheus import exposition, instrument
 from rota.service.endpoint import answer
 from rota.worker.health import Health, Phase
-from tests.contrib import watched
+from tests.contrib import traced
 from tests.fixtures.workers import drained, until, working
 from tests.worker.chores import adopt
 
@@ -124,7 +124,7 @@ def test_labels_are_bounded(app: Rota, figures: Figures) -> None:
 
 def test_jobs_of_child_processes(app: Rota, figures: Figures) -> None:
     """They are measured in the worker."""
-    task = adopt(app, watched.trace_of_child)
+    task = adopt(app, traced.trace_of_child)
     task.enqueue()
     drained(app, processes=1)
     of = {"queue": "default", "task": task.name}

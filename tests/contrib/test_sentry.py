@@ -12,7 +12,7 @@ from sentry_sdk.transport import Transport
 from rota import Again, ConfigError, Discard, Retry, Rota, Snooze
 from rota.model.states import Move
 from rota.sentry import checked, instrument, slug
-from tests.contrib import watched
+from tests.contrib import traced
 from tests.fixtures.workers import drained, records, until, working
 from tests.worker.chores import adopt
 
@@ -160,13 +160,13 @@ def test_the_scope_of_a_run_is_its_own(app: Rota, sent: Kept) -> None:
 
 def test_child_processes(app: Rota, sent: Kept) -> None:
     """A handler there is in the trace of its run, and its exception is reported here by its own name."""
-    job = adopt(app, watched.sentry_of_child).enqueue()
-    adopt(app, watched.fail_in_child, max_attempts=1).enqueue()
+    job = adopt(app, traced.sentry_of_child).enqueue()
+    adopt(app, traced.fail_in_child, max_attempts=1).enqueue()
     drained(app, processes=1)
     [run] = [
         each
         for each in sent.of("transaction")
-        if each["transaction"] == watched.sentry_of_child.name
+        if each["transaction"] == traced.sentry_of_child.name
     ]
     assert job.result(0).partition("-")[0] == run["contexts"]["trace"]["trace_id"]
     [event] = sent.of("event")

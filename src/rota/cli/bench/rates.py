@@ -7,7 +7,7 @@ import click
 
 from rota.cli.bench.finite import Finite
 from rota.cli.bench.measuring import Where, measure, options
-from rota.measure.bench.watching import NOBODY, WATCHERS
+from rota.measure.bench.instruments import INSTRUMENTS, NOTHING
 
 
 @click.command()
@@ -42,8 +42,8 @@ from rota.measure.bench.watching import NOBODY, WATCHERS
     help="1, 2 and 4 workers; all executors; kept and not; args of 10 B, 1 kB and 100 kB.",
 )  # fmt: skip
 @click.option(
-    "--with", "watched", type=click.Choice(WATCHERS), multiple=True, default=(NOBODY,),
-    help="What watches the jobs.  [default: nothing]",
+    "--with", "instruments", type=click.Choice(INSTRUMENTS), multiple=True, default=(NOTHING,),
+    help="What the workers are instrumented by.  [default: nothing]",
 )  # fmt: skip
 @click.option("--concurrency", type=click.IntRange(1), default=32, show_default=True)
 @options
@@ -56,7 +56,7 @@ def drain(
     keep: tuple[bool, ...],
     held: tuple[bool, ...],
     everything: bool,
-    watched: tuple[str, ...],
+    instruments: tuple[str, ...],
     concurrency: int,
     **where: Unpack[Where],
 ) -> None:
@@ -79,9 +79,9 @@ def drain(
         workers, executor, sizes = (1, 2, 4), ("loop", "thread", "process"), (10, 1000, 100_000)
         keep = (True, False)
     courses = [
-        Course(jobs, count, kind, size, kept, hold, concurrency, watcher)
-        for hold, size, kind, kept, count, watcher in product(
-            held, sizes, executor, keep, workers, watched
+        Course(jobs, count, kind, size, kept, hold, concurrency, instrument)
+        for hold, size, kind, kept, count, instrument in product(
+            held, sizes, executor, keep, workers, instruments
         )
     ]
     measure("drain", where, lambda scratch, progress: run(scratch, courses, progress))

@@ -10,9 +10,9 @@ from rota.measure.bench import tasks
 from rota.measure.bench.crew import Crew, Plan, Told, workers_of
 from rota.measure.bench.figures import Curve, Step, ends_of_parts, ratio, tenths
 from rota.measure.bench.holder import held
+from rota.measure.bench.instruments import HEADERS, NOTHING
 from rota.measure.bench.observer import PAGE, Observer, Wal, observing
 from rota.measure.bench.scratch import Scratch
-from rota.measure.bench.watching import HEADERS, NOBODY
 from rota.measure.bench.witness import Witness, increases, medians
 from rota.measure.reports.report import Bars, Figures, Lines, Result, Series, Value
 from rota.terminal.progress import Progress
@@ -37,7 +37,7 @@ class Course:
     Attributes:
         args: Bytes of each job's args, about; 0 for a number, the smallest args.
         held: Whether another session holds the horizon from before the first enqueue to the end.
-        watched: By what the jobs are watched.
+        instrument: What the app is instrumented by.
     """
 
     jobs: int
@@ -47,7 +47,7 @@ class Course:
     keep: bool = True
     held: bool = False
     concurrency: int = 32
-    watched: str = NOBODY
+    instrument: str = NOTHING
 
     @property
     def label(self) -> str:
@@ -61,8 +61,8 @@ class Course:
             words.append(f"{self.args:,} B")
         if self.held:
             words.append("held")
-        if self.watched != NOBODY:
-            words.append(f"with {self.watched}")
+        if self.instrument != NOTHING:
+            words.append(f"with {self.instrument}")
         return ", ".join(words)
 
 
@@ -154,7 +154,9 @@ def _run(scratch: Scratch, course: Course, progress: Progress) -> Run:
         size = _enqueue(url, course, jobs, progress)
         seconds = time.perf_counter() - began
         enqueued = observer.wal()
-        plan = Plan(url, keep=course.keep, concurrency=course.concurrency, watched=course.watched)
+        plan = Plan(
+            url, keep=course.keep, concurrency=course.concurrency, instrument=course.instrument
+        )
         witness = Witness(observer)
         touched = observer.blocks()
         with Crew(plan, course.workers) as crew:
@@ -171,7 +173,7 @@ def _run(scratch: Scratch, course: Course, progress: Progress) -> Run:
             "args_bytes": size,
             "completed_jobs_kept": course.keep,
             "horizon_held": course.held,
-            "watched_by": course.watched,
+            "with": course.instrument,
             **_oldest(observer),
             "concurrency": course.concurrency,
             **run.figures,
@@ -196,7 +198,7 @@ def _enqueue(url: str, course: Course, jobs: int, progress: Progress) -> int:
         "thread": tasks.carry_in_thread,
         "process": tasks.carry_in_process,
     }[course.executor]
-    task = task.using(headers=headers) if (headers := HEADERS.get(course.watched)) else task
+    task = task.using(headers=headers) if (headers := HEADERS.get(course.instrument)) else task
     number = course.executor == "loop" and not course.args
     for start in range(0, jobs, chunk):
         end = min(start + chunk, jobs)

@@ -1,4 +1,4 @@
-"""Tasks for child processes, of an app that is watched: a child imports this module, whatever app the worker has."""
+"""Tasks for child processes, of an app that is instrumented: a child imports this module, whatever app the worker has."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Who watches the jobs of a benchmark, as users let their jobs be watched.
+"""What the workers of a benchmark are instrumented by, as those of users are.
 
 Everything is kept: each run has a span, and nothing is left out by chance. What is made goes nowhere, so that no network is measured.
 """
@@ -10,9 +10,9 @@ from typing import Any
 from rota.app.app import Rota
 from rota.errors import ConfigError
 
-NOBODY = "nothing"
+NOTHING = "nothing"
 
-WATCHERS = (NOBODY, "prometheus", "otel", "sentry", "logging")
+INSTRUMENTS = (NOTHING, "prometheus", "otel", "sentry", "logging")
 """Nothing, or one of Rota's own modules."""
 
 HEADERS: Mapping[str, Mapping[str, str]] = {
@@ -25,13 +25,13 @@ HEADERS: Mapping[str, Mapping[str, str]] = {
 """What the jobs bring with them from where they were enqueued."""
 
 
-def watch(app: Rota, by: str) -> None:
-    """Let an app be watched.
+def instrument(app: Rota, by: str) -> None:
+    """Instrument an app by one of these.
 
     Raises:
         ConfigError: Something is not installed.
     """
-    if by == NOBODY:
+    if by == NOTHING:
         return
     try:
         # These modules are above this room: only their name is known here.
