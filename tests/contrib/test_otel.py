@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 from opentelemetry import baggage, context, trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
 from rota import Again, ConfigError, Discard, Retry, Rota, Snooze, State
 from rota.app.executor import Executor
+from rota.events import JobCompleted, JobsEnqueued, JobStarted
 from rota.otel import MOST_LINKS, How, instrument, linked
+from rota.worker import call
 from tests.contrib import traced
 from tests.fixtures.workers import drained, records, until, working
 from tests.worker.chores import adopt
@@ -293,8 +295,13 @@ def test_a_batch(app: Rota) -> None:
     assert attributes["rota.outcome"] == "complete"
 
 
-def test_the_links_of_a_batch_are_bounded(app: Rota) -> None:
-    """A call for more enqueues has links to the first 128."""
+def test_the_links_of_a_batch_are_bounded(tmp_path: Path) -> None:
+    """A call for more enqueues has links to the first 128, even if the SDK would keep more."""
+    EXPORTER.clear()
+    generous = TracerProvider(span_limits=SpanLimits(max_links=1000))
+    generous.add_span_processor(SimpleSpanProcessor(EXPORTER))
+    app = Rota(f"sqlite:///{tmp_path}/rota.db")
+    instrument(app, tracer_provider=generous)
 
     @app.task(name="store", batch=200, within=5.0)
     async def store(numbers: list[int]) -> None: ...
@@ -305,6 +312,7 @@ def test_the_links_of_a_batch_are_bounded(app: Rota) -> None:
     span, attributes = one("process store")
     assert attributes["messaging.batch.message_count"] == 200
     assert len(span.links) == MOST_LINKS
+    app.close()
 
 
 def test_nothing_else_has_a_span(app: Rota) -> None:
@@ -376,6 +384,30 @@ def test_the_context_of_a_job_stays_its_own(app: Rota) -> None:
     drained(app, concurrency=1)
     assert seen == [span.context.span_id for span in spans("process look") if span.context]
     assert len(set(seen)) == 2
+
+
+def test_what_is_off_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without instruments nothing is called around a run, no event is made for it, and no header is stored."""
+
+    def unexpected(*_: object) -> None:
+        message = "something is around a run"
+        raise AssertionError(message)
+
+    monkeypatch.setattr(call, "wrapped", unexpected)
+    monkeypatch.setattr(call, "Context", unexpected)
+    with Rota(f"sqlite:///{tmp_path}/rota.db") as app:
+
+        @app.task(name="send")
+        async def send(order: int) -> None: ...
+
+        around = app.middleware
+        assert [around.enqueueing, around.running, around.running_in_threads] == [[], [], []]
+        assert not around.crossings
+        assert not any(map(app.events.wanted, (JobsEnqueued, JobStarted, JobCompleted)))
+        job = send.enqueue(1)
+        assert records(app)[0].headers == {}
+        drained(app)
+        assert job.record().state is State.COMPLETED
 
 
 def test_what_is_refused(app: Rota) -> None:

@@ -9,9 +9,10 @@ import sentry_sdk
 from sentry_sdk.envelope import Envelope
 from sentry_sdk.transport import Transport
 
-from rota import Again, ConfigError, Discard, Retry, Rota, Snooze
+from rota import Again, ConfigError, Context, Discard, Retry, Rota, Snooze
+from rota.model.job import JobSpec
 from rota.model.states import Move
-from rota.sentry import checked, instrument, slug
+from rota.sentry import _around_run, checked, instrument, slug
 from tests.contrib import traced
 from tests.fixtures.workers import drained, records, until, working
 from tests.worker.chores import adopt
@@ -156,6 +157,19 @@ def test_the_scope_of_a_run_is_its_own(app: Rota, sent: Kept) -> None:
     drained(app)
     tags = [{name for name in event["tags"] if "order" in name} for event in sent.of("event")]
     assert sorted(tags, key=str) == [{"order-1"}, {"order-2"}]
+
+
+@pytest.mark.asyncio
+async def test_nothing_of_a_run_is_left(sent: Kept) -> None:
+    """What is sent after a run, in the same place, has nothing that its handler has set."""
+
+    async def tag() -> None:
+        sentry_sdk.set_tag("order", "yes")
+
+    await _around_run(Context.alone(JobSpec("tag")), tag)
+    sentry_sdk.capture_message("after")
+    [event] = sent.of("event")
+    assert "order" not in event.get("tags", {})
 
 
 def test_child_processes(app: Rota, sent: Kept) -> None:

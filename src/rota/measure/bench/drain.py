@@ -252,6 +252,7 @@ def _drained(jobs: int, told: list[Told], witness: Witness) -> Run:
         "slowest_to_fastest_tenth": ratio(min(parts), max(parts)),
         "slowest_to_fastest_tenth_after_first": ratio(min(parts[1:]), max(parts[1:])),
         "last_to_first_tenth": ratio(parts[-1], parts[0]),
+        "worker_cpu_us_per_job": _processor(told),
         "machine_slowest_to_fastest_tenth": _slowest_to_fastest(pieces),
         "blocks_per_job_last_to_first_tenth": ratio(blocks[-1], blocks[0]) if blocks else None,
         "idle_memory_mb": round(idle / 1e6, 1),
@@ -259,6 +260,16 @@ def _drained(jobs: int, told: list[Told], witness: Witness) -> Run:
     }
     machine = tuple(None if piece is None else round(piece * 1000, 4) for piece in pieces)
     return Run(rate, tuple(round(part) for part in parts), machine, blocks, figures)
+
+
+def _processor(told: Iterable[Told]) -> float | None:
+    """Microseconds of the workers' own processor time per job, from their first reports on."""
+    reports: dict[int, list[Told]] = {}
+    for report in told:
+        reports.setdefault(report.worker, []).append(report)
+    seconds = sum(each[-1].cpu - each[0].cpu for each in reports.values())
+    jobs = sum(report.settled for each in reports.values() for report in each[1:])
+    return round(1e6 * seconds / jobs, 1) if jobs else None
 
 
 def _slowest_to_fastest(pieces: Sequence[float | None]) -> float | None:
