@@ -101,7 +101,7 @@ class _Spans:
 
     def __init__(self, app: Rota, how: How, provider: TracerProvider | None) -> None:
         self._app = app
-        self._how = how
+        self._how: How = how
         self._tracer = trace.get_tracer("rota", tracer_provider=provider)
 
     # Enqueueing ------------------------------------------------------------------------------

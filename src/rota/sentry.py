@@ -206,7 +206,8 @@ def _report(error: Exception) -> None:
     )
     if isinstance(error, RemoteError):
         module, _, name = error.exception.rpartition(".")
-        event["exception"]["values"][-1].update(type=name, module=module, value=error.message)
+        [*_, told] = event.get("exception", {})["values"]
+        told.update(type=name, module=module, value=error.message)
         event.setdefault("extra", {})["traceback"] = error.traceback
     sentry_sdk.capture_event(event, hint=hint)
 

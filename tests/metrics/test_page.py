@@ -6,6 +6,7 @@ import json
 import shutil
 import signal
 import subprocess
+import sys
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -146,6 +147,18 @@ def test_once(app: Rota) -> None:
     assert figures(shown.stdout)[("rota_workers",)] == 0
     samples = answer("metrics", "--once", url=app.url)["samples"]
     assert {"name": "rota_workers", "labels": {}, "value": 0} in samples
+
+
+def test_without_its_extra(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command says what to install."""
+    for name in [name for name in sys.modules if name.startswith("rota.metrics")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    monkeypatch.setitem(sys.modules, "prometheus_client.core", None)
+    monkeypatch.setitem(sys.modules, "prometheus_client.exposition", None)
+    result = rota("metrics", "--once", url=app.url)
+    assert result.exit_code == 2
+    assert "install rota[prometheus]" in result.stderr
 
 
 def test_the_command_needs_a_database() -> None:
