@@ -30,10 +30,11 @@ class JobsEnqueued(Event, frozen=True):
 
 
 class WorkerStarted(Event, frozen=True):
-    """A worker has a session and begins to claim."""
+    """A worker has a session and begins to claim; it runs up to `concurrency` jobs at once."""
 
     session: SessionId
     queues: tuple[str, ...]
+    concurrency: int = 0
 
 
 class WorkerStopping(Event, frozen=True):

@@ -14,9 +14,12 @@ HEAVY = (
     "fastapi",
     "flask",
     "litestar",
+    "opentelemetry",
+    "prometheus_client",
     "psycopg",
     "pydantic",
     "rich",
+    "sentry_sdk",
     "sqlalchemy",
     "sqlite3",
     "starlette",
@@ -45,7 +48,7 @@ def test_nothing_heavy_is_loaded() -> None:
     assert modules.isdisjoint(HEAVY)
 
 
-@pytest.mark.parametrize("module", ["rota.alembic", "rota.contrib.starlette"])
+@pytest.mark.parametrize("module", ["rota.alembic", "rota.contrib.starlette", "rota.logging"])
 def test_rooms_without_an_extra(module: str) -> None:
     """Those that need nothing of their frameworks load nothing heavy, either."""
     _, modules = imported(module)

@@ -84,6 +84,17 @@ def test_drain(where: str) -> None:
     assert second["ratio_to_first_run"] == pytest.approx(second["rate"] / first["rate"], abs=1e-3)
 
 
+def test_drain_with_instruments(tmp_path: Path) -> None:
+    """The same jobs, with what users instrument their workers by."""
+    names = ("nothing", "prometheus", "otel", "sentry", "logging")
+    report = bench(
+        f"sqlite:///{tmp_path}/rota.db", "drain", "--jobs=40", *(f"--with={name}" for name in names)
+    )
+    runs = report["figures"]["runs"]
+    assert [run["with"] for run in runs.values()] == [*names]
+    assert {run["settled"] for run in runs.values()} == {40}
+
+
 @pytest.mark.parametrize("executor", ["thread", "process"])
 def test_drain_in_executors(executor: str, tmp_path: Path) -> None:
     """Threads and child processes; the args have the size that was asked for."""

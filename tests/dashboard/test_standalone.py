@@ -17,13 +17,17 @@ from werkzeug.test import Client
 
 from rota import Rota
 from rota.dashboard.access import Access, Right
-from rota.dashboard.standalone import Server, guarded, loopback
+from rota.dashboard.standalone import guarded
+from rota.dashboard.wsgi import Wsgi
+from rota.service.web import Server, loopback
 from tests.cli.calling import ROTA, environment, rota
 
 
 def rights(app: Rota, host: str, password: str | None) -> frozenset[Right]:
     """What a request may do there."""
-    access = guarded(app, host, password)._inner._access
+    inner = guarded(app, host, password).inner
+    assert isinstance(inner, Wsgi)
+    access = inner._access
     assert isinstance(access, Access)
     return access.rights
 

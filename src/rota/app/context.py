@@ -16,7 +16,7 @@ import msgspec
 from rota.app.in_time import InTime, too_slow
 from rota.args.provided import Need, kinds_of
 from rota.errors import ConfigError
-from rota.model.headers import of_users
+from rota.model.headers import MADE_BY, decoded, of_users
 from rota.model.job import ClaimedJob, JobId, JobSpec, LeaseId
 from rota.model.notes import JobLog, Notes, RunNotes
 
@@ -185,6 +185,11 @@ class Context(Run):
     def headers(self) -> dict[str, str]:
         """The names and texts that were enqueued with it, read anew at each look."""
         return of_users(self._job.headers)
+
+    @property
+    def cron_entry(self) -> str | None:
+        """The name of the cron entry that has made the job, if one has."""
+        return decoded(self._job.headers).get(MADE_BY)
 
     @property
     def enqueued_at(self) -> datetime:

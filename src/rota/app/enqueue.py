@@ -36,7 +36,7 @@ class Enqueuer:
         self.tasks = tasks
         self.queues = queues
         self.max_args_bytes = max_args_bytes
-        self._middleware = middleware
+        self.middleware = middleware
         self._events = events
 
     def enqueue(self, call: EnqueueCall) -> Enqueued:
@@ -46,14 +46,14 @@ class Enqueuer:
             ArgsError: Some args do not fit; nothing was stored.
             StoreError: The database refused; nothing was stored.
         """
-        if self._middleware.enqueueing:
-            return self._middleware.enqueue(_shown(call), self._store)
+        if self.middleware.enqueueing:
+            return self.middleware.enqueue(_shown(call), self._store)
         return self._store(call)
 
     async def aenqueue(self, call: EnqueueCall) -> Enqueued:
         """`enqueue` for async code."""
-        if self._middleware.enqueueing:
-            return await self._middleware.aenqueue(_shown(call), self._astore)
+        if self.middleware.enqueueing:
+            return await self.middleware.aenqueue(_shown(call), self._astore)
         return await self._astore(call)
 
     def announce(self, spec: JobSpec, stored: Enqueued) -> Enqueued:

@@ -6,13 +6,17 @@ first is the outermost. Where none is registered, nothing is called.
 
 An `async def` cannot wait inside a blocking `enqueue`, nor a `def` inside the event loop. So each way
 of enqueueing has its own kind, and if only the other kind is registered, it refuses: a check that
-guards `enqueue` must not be forgotten by `aenqueue`.
+guards `enqueue` must not be forgotten by `aenqueue`. Twins are one middleware in both kinds, and change nothing
+about that for the others.
+
+Middleware around runs stays in the worker, where child processes cannot see what it has set. What is to be seen there
+crosses over as texts: see `Crossing`.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from rota.app.task import EnqueueCall
 from rota.errors import ConfigError
@@ -26,26 +30,62 @@ NAMED = 5
 """Ids that an error names, at most."""
 
 
-class Middleware:
-    """What is registered in one app. The attributes are empty lists where nothing is."""
+class Crossing(NamedTuple):
+    """What goes with a job to a child process, such as a trace.
 
-    __slots__ = ("enqueueing", "running", "running_in_threads")
+    Attributes:
+        send: Called in the worker, inside the middleware around the run; gives names and texts.
+        receive: A function of these and `call_next`, in the child, around the handler.
+    """
+
+    send: Callable[[], Mapping[str, str]]
+    receive: Callable[[Mapping[str, str], Callable[[], Any]], Any]
+
+
+class Middleware:
+    """What is registered in one app. The attributes are empty where nothing is."""
+
+    __slots__ = ("_twins", "crossings", "enqueueing", "running", "running_in_threads")
 
     def __init__(self) -> None:
         self.enqueueing: list[Callable[..., Any]] = []
         self.running: list[Callable[..., Any]] = []
         self.running_in_threads: list[Callable[..., Any]] = []
+        self.crossings: dict[str, Crossing] = {}
+        self._twins: set[Callable[..., Any]] = set()
 
     def around_enqueue(self, function: F) -> F:
         """Register a function of an `EnqueueCall` and `call_next`."""
         self.enqueueing.append(_checked(function))
         return function
 
+    def twins_around_enqueue(self, function: Callable[..., Any], twin: Callable[..., Any]) -> None:
+        """Register the same middleware for `enqueue` and, as an `async def`, for `aenqueue`."""
+        self._twins |= {self.around_enqueue(function), self.around_enqueue(twin)}
+
     def around_run(self, function: F) -> F:
         """Register a function of a context and `call_next`."""
         is_async = inspect.iscoroutinefunction(function)
         (self.running if is_async else self.running_in_threads).append(_checked(function))
         return function
+
+    def cross(self, name: str, crossing: Crossing) -> None:
+        """Register what goes with jobs to child processes; a child knows it by the name."""
+        self.crossings[name] = crossing
+
+    def sent(self) -> dict[str, Mapping[str, str]]:
+        """What goes with a job to a child process, by the names of the crossings."""
+        return {name: crossing.send() for name, crossing in self.crossings.items()}
+
+    def received(
+        self, sent: dict[str, Mapping[str, str]], call: Callable[[], Any]
+    ) -> Callable[[], Any]:
+        """A handler's call, in a child process, inside of what was sent along."""
+        for name in reversed(sent):
+            # A child need not have registered what its parent has.
+            if name in self.crossings:
+                call = partial(self.crossings[name].receive, sent[name], call)
+        return call
 
     def enqueue(self, call: EnqueueCall, store: Callable[[EnqueueCall], Enqueued]) -> Enqueued:
         """Store jobs through the middleware.
@@ -87,8 +127,9 @@ class Middleware:
             for function in self.enqueueing
             if inspect.iscoroutinefunction(function) is is_async
         ]
-        if not found:
-            names = ", ".join(function.__qualname__ for function in self.enqueueing)
+        alone = [function for function in self.enqueueing if function not in self._twins]
+        if alone and self._twins.issuperset(found):
+            names = ", ".join(function.__qualname__ for function in alone)
             mine, other = ("aenqueue", "an async def") if is_async else ("enqueue", "a def")
             message = (
                 f"the middleware around enqueue ({names}) does not fit {mine}, which needs {other}; "

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import (
+    TYPE_CHECKING,
     Any,
     Generic,
     ParamSpec,
@@ -40,6 +41,9 @@ from rota.model.limit import Limit
 from rota.model.options import JobOptions
 from rota.model.redaction import redacting
 from rota.model.unique import Unique
+
+if TYPE_CHECKING:
+    from rota.app.middleware import Middleware
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -113,6 +117,11 @@ class Enqueuing(Protocol):
     @property
     def max_args_bytes(self) -> int | None:
         """The largest args a job may have, as JSON."""
+        ...
+
+    @property
+    def middleware(self) -> "Middleware":
+        """What is registered around enqueueing and runs."""
         ...
 
     def enqueue(self, call: EnqueueCall) -> Enqueued:

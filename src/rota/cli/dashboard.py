@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from rota.cli.options import ListenOn, url_option
-from rota.terminal.output import json_option, say, say_json
+from rota.terminal.output import json_option
 
 PASSWORD = "ROTA_DASHBOARD_PASSWORD"  # noqa: S105 - the name of a variable
 """The variable with the password."""
@@ -31,26 +31,13 @@ def dashboard(*, listen: Any, url: str | None, as_json: bool) -> None:
       ROTA_DASHBOARD_PASSWORD=… rota dashboard --listen 0.0.0.0:8200
     """
     from rota.cli.database import database
-    from rota.dashboard.standalone import Server, guarded, loopback
-    from rota.errors import ConfigError
-    from rota.service.endpoint import Address
+    from rota.cli.serving import serve
+    from rota.dashboard.standalone import guarded
+    from rota.service.web import loopback
 
     password = os.environ.get(PASSWORD) or None
     with database(url) as rota:
-        try:
-            server = Server(listen.host, listen.port, guarded(rota, listen.host, password))
-        except OSError as error:
-            message = f"--listen: {listen} cannot be listened on: {error.strerror}"
-            raise ConfigError(message) from error
-        with server:
-            address = f"http://{Address(listen.host, server.server_port)}/"
-            if as_json:
-                say_json({"url": address})
-            else:
-                say(f"{address}  (Ctrl+C ends it)")
-            if not as_json and not loopback(listen.host) and password is None:
-                say(f"Others can read it and change nothing, unless {PASSWORD} is set.")
-            try:
-                server.serve_forever()
-            except KeyboardInterrupt:
-                say()
+        warning = f"Others can read it and change nothing, unless {PASSWORD} is set."
+        open_ = password is None and not loopback(listen.host)
+        app = guarded(rota, listen.host, password)
+        serve(app, listen, "/", warning=warning if open_ else "", as_json=as_json)

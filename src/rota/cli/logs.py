@@ -7,22 +7,20 @@ import functools
 import logging
 import sys
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from rota.app.context import RUN, Context
+from rota.app import running
 from rota.log import FIELDS
 from rota.terminal.exits import log_the_end
 from rota.terminal.output import harmless, harmless_lines
 
 if TYPE_CHECKING:
     from types import TracebackType
-
-    from rota import BatchContext, Rota
 
     ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
@@ -62,19 +60,6 @@ def _uncaught(error: "ExceptionInfo") -> None:
         logging.getLogger("rota").critical("an exception that was not caught", exc_info=error)
 
 
-def name_runs(app: "Rota") -> None:
-    """Let `JsonLines` name the job in what its handler logs, on the loop or in a thread."""
-
-    async def remember(
-        run: "Context | BatchContext", call_next: Callable[[], Awaitable[Any]]
-    ) -> Any:
-        RUN.set(run)
-        return await call_next()
-
-    # The outermost: what other middleware logs belongs to the job as well.
-    app.middleware.running.insert(0, remember)
-
-
 class Lines(logging.Formatter):
     """Time, level, message."""
 
@@ -103,11 +88,7 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage().encode("utf-8", "backslashreplace").decode(),
         }
-        if (run := RUN.get()) is not None:
-            # A batch is of many jobs, from several queues.
-            fields["task"] = run.task
-        if isinstance(run, Context):
-            fields |= {"job": run.job_id, "queue": run.queue, "attempt": run.attempt}
+        fields |= running.fields()
         fields |= {name: vars(record)[name] for name in FIELDS if name in vars(record)}
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)

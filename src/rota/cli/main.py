@@ -29,6 +29,7 @@ COMMANDS = {
     "dashboard": Lazy(
         "rota.cli.dashboard:dashboard", "Look after jobs in a browser, on this machine."
     ),
+    "metrics": Lazy("rota.cli.metrics:metrics", "Tell Prometheus of a database, for all workers."),
     "doctor": Lazy(
         "rota.cli.doctor:doctor", "Say what is wrong with the database, and what to do."
     ),

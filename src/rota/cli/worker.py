@@ -95,7 +95,8 @@ logger = logging.getLogger("rota")
     "--health",
     type=ListenOn(),
     metavar="HOST:PORT",
-    help="Answer GET /live and GET /ready there; a port alone is one of this machine's.",
+    help="Answer GET /live, GET /ready and, with rota.prometheus, GET /metrics there; a port alone is one of this "
+    "machine's.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Log each job.")
 @click.option(
@@ -142,6 +143,7 @@ def worker(
       rota worker shop.tasks --health 8081  say at http://127.0.0.1:8081/ready if it claims
     """  # fmt: skip
     from rota import Rota
+    from rota.app.running import name_runs
     from rota.cli import logs
     from rota.cli.find_app import find_apps
     from rota.config import WorkerConfig
@@ -178,7 +180,7 @@ def worker(
     running = Worker(apps, config, begin_child=logs.in_child(verbose=verbose, as_json=as_json))
     for app in dict.fromkeys(apps):
         if as_json:
-            logs.name_runs(app)
+            name_runs(app)
         _listen(app, counts, verbose=verbose, counting=as_json)
     # What concerns the worker as a whole is told to each app.
     events = apps[0].events
@@ -202,7 +204,10 @@ def _told(
         if health is not None:
             from rota.service.endpoint import Endpoint
 
-            stack.enter_context(Endpoint(health, worker.health))
+            # Whoever measures has imported that; nobody else shall pay for it.
+            measuring = sys.modules.get("rota.prometheus")
+            metrics = None if measuring is None else measuring.exposition
+            stack.enter_context(Endpoint(health, worker.health, metrics))
         if notifier is not None:
             from rota.service.systemd import Systemd
 

@@ -14,7 +14,7 @@ import msgspec
 from rota.cron.entry import CronEntry
 from rota.cron.plan import in_zone
 from rota.errors import ConfigError
-from rota.model.headers import encoded
+from rota.model.headers import MADE_BY, encoded
 from rota.model.job import MAX_ATTEMPTS, JobSpec, Keys
 from rota.model.limit import Limit
 from rota.model.redaction import redacting
@@ -100,7 +100,9 @@ def spec_of(entry: CronEntry) -> JobSpec:
         timeout=entry.timeout if options.timeout_given else None,
         unique=options.unique,
         limit=options.limit,
-        headers=redacting(encoded(options.headers), options.redact),
+        headers=redacting(
+            encoded({**(options.headers or {}), MADE_BY: entry.name}), options.redact
+        ),
         expires=options.expires,
         fallback_attempts=entry.max_attempts,
         fallback_timeout=entry.timeout,

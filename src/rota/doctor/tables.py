@@ -3,6 +3,7 @@
 Users see no rings: a ring that cannot turn is space that housekeeping has not freed.
 """
 
+from collections.abc import Iterator
 from itertools import groupby
 
 from rota.doctor.amounts import count, size
@@ -39,11 +40,26 @@ def judge(facts: PostgresFacts) -> list[Finding]:
     return [*_space(facts), *_dead_rows(facts), _sizes(facts)]
 
 
-def _space(facts: PostgresFacts) -> list[Finding]:
+def stuck(facts: PostgresFacts) -> int:
+    """How many segments hold space that could not be freed in time."""
+    return sum(
+        not table.current
+        for ring, parts in _rings(facts)
+        if _stuck(ring, parts, facts)
+        for table in parts
+    )
+
+
+def _rings(facts: PostgresFacts) -> Iterator[tuple[str, list[TableFacts]]]:
+    """The rings, with their segments."""
     segments = sorted((table for table in facts.tables if table.ring), key=lambda table: table.ring)
-    findings, fine = [], []
     for ring, members in groupby(segments, key=lambda table: table.ring):
-        parts = list(members)
+        yield ring, list(members)
+
+
+def _space(facts: PostgresFacts) -> list[Finding]:
+    findings, fine = [], []
+    for ring, parts in _rings(facts):
         if found := _stuck(ring, parts, facts) or _expired(ring, parts, facts):
             findings.append(found)
         else:

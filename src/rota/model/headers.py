@@ -26,6 +26,12 @@ ON_SUCCESS = "rota.on_success"
 ON_FAILURE = "rota.on_failure"
 """The name of the task that follows when the job is discarded."""
 
+BAGGAGE = "baggage"
+"""The header that traces share: members `name=value`, with commas between them."""
+
+MADE_BY = "rota.cron"
+"""The name of the cron entry that has made the job."""
+
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -65,6 +71,30 @@ def check_headers(headers: object) -> dict[str, str]:
         )
         raise ConfigError(message)
     return copied
+
+
+def carrying(given: Mapping[str, str] | None, trace: Mapping[str, str]) -> dict[str, str]:
+    """Headers with those of a trace beside them; several traces share one `baggage`.
+
+    A trace must not keep a job from being stored: what of it does not fit is left out, baggage first.
+    """
+    own = dict(given or {})
+    found = {**own, **trace}
+    if BAGGAGE in own and BAGGAGE in trace:
+        found[BAGGAGE] = _joined(own[BAGGAGE], trace[BAGGAGE])
+    for name in (BAGGAGE, "tracestate", *trace):
+        if len(_encode(found)) <= LARGEST:
+            break
+        found.pop(name, None)
+        if name in own:
+            found[name] = own[name]
+    return found
+
+
+def _joined(*lists: str) -> str:
+    """Lists of `name=value`, as one; of two members with a name, the later."""
+    members = [member.strip() for each in lists for member in each.split(",") if member.strip()]
+    return ",".join({member.partition("=")[0]: member for member in members}.values())
 
 
 def check_expires(expires: object) -> float | datetime:

@@ -1,5 +1,7 @@
 """A health endpoint: `GET /live` and `GET /ready`, answered with 200 or 503 and the reasons as JSON.
 
+Where the worker measures itself, `GET /metrics` is answered, too.
+
 It has a thread with an event loop of its own, so a handler that blocks the worker's loop blocks no answer. Each
 client has a few seconds in all, and the oldest one makes room where there are too many: a slow client
 keeps none of the others. What is told is in `document`: ids of sessions, names of threads and of exceptions.
@@ -31,6 +33,10 @@ LARGEST = 8192
 """Bytes of a request's head."""
 
 
+Page = tuple[bytes, str]
+"""A body and its content type."""
+
+
 class Address(NamedTuple):
     """Where to listen."""
 
@@ -47,6 +53,7 @@ class Endpoint:
     Args:
         address: Where to listen; port 0 takes one that is free.
         look: Called in the endpoint's thread.
+        metrics: Likewise; a page of metrics, and its content type.
 
     Attributes:
         address: Where it listens.
@@ -55,8 +62,14 @@ class Endpoint:
         ConfigError: The address cannot be listened on.
     """
 
-    def __init__(self, address: Address, look: Callable[[], Health]) -> None:
+    def __init__(
+        self,
+        address: Address,
+        look: Callable[[], Health],
+        metrics: Callable[[], Page] | None = None,
+    ) -> None:
         self._look = look
+        self._metrics = metrics
         try:
             [(family, _, _, _, where), *_] = socket.getaddrinfo(
                 address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -105,7 +118,7 @@ class Endpoint:
             with suppress(OSError, TimeoutError, EOFError, asyncio.LimitOverrunError):
                 async with asyncio.timeout(PATIENCE):
                     head = await reader.readuntil(b"\r\n\r\n")
-                    writer.write(answer(head, self._look()))
+                    writer.write(answer(head, self._look(), self._metrics))
                     writer.close()
                     await writer.wait_closed()
         finally:
@@ -113,29 +126,33 @@ class Endpoint:
             writer.transport.abort()
 
 
-def answer(head: bytes, health: Health) -> bytes:
+def answer(head: bytes, health: Health, metrics: Callable[[], Page] | None = None) -> bytes:
     """The response to a request with this head."""
     method, target, *_ = [*head.decode("latin-1").split(), "", ""]
     path = target.partition("?")[0]
     asked = {"/live": health.live, "/ready": health.ready}
-    if path not in asked:
-        status, body = HTTPStatus.NOT_FOUND, '{"error":"ask for /live or /ready"}'
+    kind = "application/json"
+    if path not in asked and (path != "/metrics" or metrics is None):
+        status, body = HTTPStatus.NOT_FOUND, b'{"error":"ask for /live or /ready"}'
     elif method not in {"GET", "HEAD"}:
-        status, body = HTTPStatus.METHOD_NOT_ALLOWED, '{"error":"only GET and HEAD"}'
+        status, body = HTTPStatus.METHOD_NOT_ALLOWED, b'{"error":"only GET and HEAD"}'
+    elif path not in asked and metrics is not None:
+        status = HTTPStatus.OK
+        body, kind = metrics()
     else:
         status = HTTPStatus.OK if asked[path] else HTTPStatus.SERVICE_UNAVAILABLE
-        body = json.dumps(document(health))
+        body = json.dumps(document(health)).encode()
     lines = [
         f"HTTP/1.1 {status.value} {status.phrase}",
-        "Content-Type: application/json",
+        f"Content-Type: {kind}",
         f"Content-Length: {len(body) + 1}",
         "Cache-Control: no-store",
         "Connection: close",
     ]
     if status is HTTPStatus.METHOD_NOT_ALLOWED:
         lines.append("Allow: GET, HEAD")
-    shown = "" if method == "HEAD" else f"{body}\n"
-    return "\r\n".join([*lines, "", shown]).encode()
+    shown = b"" if method == "HEAD" else body + b"\n"
+    return "\r\n".join([*lines, "", ""]).encode() + shown
 
 
 def document(health: Health) -> dict[str, object]:

@@ -299,6 +299,7 @@ class Calls:
                 start,
                 notes.absorb,
                 result=call.task.store_result or wants_result(call.job, call.task),
+                sent=call.home.app.middleware.sent(),
             )
         finally:
             if timer is not None:

@@ -154,7 +154,9 @@ class Parts:
             self._session.close()
             self._claimer.stop()
             raise
-        self._events.emit(WorkerStarted(self._number, self._config.queues))
+        self._events.emit(
+            WorkerStarted(self._number, self._config.queues, self._config.concurrency)
+        )
         for queue, nearest in strange(self._config.queues, known).items():
             self._events.emit(QueueStrange(queue, nearest))
         self._settler.start()

@@ -7,6 +7,7 @@ import click
 
 from rota.cli.bench.finite import Finite
 from rota.cli.bench.measuring import Where, measure, options
+from rota.measure.bench.instruments import INSTRUMENTS, NOTHING
 
 
 @click.command()
@@ -40,6 +41,10 @@ from rota.cli.bench.measuring import Where, measure, options
     "--all", "everything", is_flag=True,
     help="1, 2 and 4 workers; all executors; kept and not; args of 10 B, 1 kB and 100 kB.",
 )  # fmt: skip
+@click.option(
+    "--with", "instruments", type=click.Choice(INSTRUMENTS), multiple=True, default=(NOTHING,),
+    help="What the workers are instrumented by.  [default: nothing]",
+)  # fmt: skip
 @click.option("--concurrency", type=click.IntRange(1), default=32, show_default=True)
 @options
 def drain(
@@ -51,6 +56,7 @@ def drain(
     keep: tuple[bool, ...],
     held: tuple[bool, ...],
     everything: bool,
+    instruments: tuple[str, ...],
     concurrency: int,
     **where: Unpack[Where],
 ) -> None:
@@ -64,6 +70,7 @@ def drain(
       rota bench drain --private --keep --no-keep
       rota bench drain --private --held --jobs 200000
       rota bench drain --workers 1 --workers 4
+      rota bench drain --private --with nothing --with prometheus --with otel
     """
     from rota.measure.bench.drain import Course
     from rota.measure.bench.drain import drain as run
@@ -72,8 +79,10 @@ def drain(
         workers, executor, sizes = (1, 2, 4), ("loop", "thread", "process"), (10, 1000, 100_000)
         keep = (True, False)
     courses = [
-        Course(jobs, count, kind, size, kept, hold, concurrency)
-        for hold, size, kind, kept, count in product(held, sizes, executor, keep, workers)
+        Course(jobs, count, kind, size, kept, hold, concurrency, instrument)
+        for hold, size, kind, kept, count, instrument in product(
+            held, sizes, executor, keep, workers, instruments
+        )
     ]
     measure("drain", where, lambda scratch, progress: run(scratch, courses, progress))
 

@@ -12,6 +12,7 @@ from rota.config import WorkerConfig
 from rota.events import JobsClaimed, SettlementsWritten, WorkerStarted
 from rota.measure.bench import tasks
 from rota.measure.bench.figures import Step
+from rota.measure.bench.instruments import NOTHING, instrument
 from rota.measure.processes import Group, Line, emptied
 
 
@@ -23,6 +24,7 @@ class Plan:
     keep: bool = True
     queues: tuple[str, ...] = (tasks.QUEUE,)
     concurrency: int = 32
+    instrument: str = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ def _work(line: Line[Told], plan: Plan) -> None:
     from rota.worker import Worker
 
     app = tasks.open_app(plan.url, keep=plan.keep)
+    instrument(app, plan.instrument)
     # Failures on purpose are not logged.
     logging.getLogger("rota").addFilter(lambda record: tasks.flaky.name not in record.getMessage())
     app.database.ready()

@@ -10,6 +10,7 @@ from rota.measure.bench import tasks
 from rota.measure.bench.crew import Crew, Plan, Told, workers_of
 from rota.measure.bench.figures import Curve, Step, ends_of_parts, ratio, tenths
 from rota.measure.bench.holder import held
+from rota.measure.bench.instruments import HEADERS, NOTHING
 from rota.measure.bench.observer import PAGE, Observer, Wal, observing
 from rota.measure.bench.scratch import Scratch
 from rota.measure.bench.witness import Witness, increases, medians
@@ -36,6 +37,7 @@ class Course:
     Attributes:
         args: Bytes of each job's args, about; 0 for a number, the smallest args.
         held: Whether another session holds the horizon from before the first enqueue to the end.
+        instrument: What the app is instrumented by.
     """
 
     jobs: int
@@ -45,6 +47,7 @@ class Course:
     keep: bool = True
     held: bool = False
     concurrency: int = 32
+    instrument: str = NOTHING
 
     @property
     def label(self) -> str:
@@ -58,6 +61,8 @@ class Course:
             words.append(f"{self.args:,} B")
         if self.held:
             words.append("held")
+        if self.instrument != NOTHING:
+            words.append(f"with {self.instrument}")
         return ", ".join(words)
 
 
@@ -149,7 +154,9 @@ def _run(scratch: Scratch, course: Course, progress: Progress) -> Run:
         size = _enqueue(url, course, jobs, progress)
         seconds = time.perf_counter() - began
         enqueued = observer.wal()
-        plan = Plan(url, keep=course.keep, concurrency=course.concurrency)
+        plan = Plan(
+            url, keep=course.keep, concurrency=course.concurrency, instrument=course.instrument
+        )
         witness = Witness(observer)
         touched = observer.blocks()
         with Crew(plan, course.workers) as crew:
@@ -166,6 +173,7 @@ def _run(scratch: Scratch, course: Course, progress: Progress) -> Run:
             "args_bytes": size,
             "completed_jobs_kept": course.keep,
             "horizon_held": course.held,
+            "with": course.instrument,
             **_oldest(observer),
             "concurrency": course.concurrency,
             **run.figures,
@@ -190,15 +198,17 @@ def _enqueue(url: str, course: Course, jobs: int, progress: Progress) -> int:
         "thread": tasks.carry_in_thread,
         "process": tasks.carry_in_process,
     }[course.executor]
+    task = task.using(headers=headers) if (headers := HEADERS.get(course.instrument)) else task
+    number = course.executor == "loop" and not course.args
     for start in range(0, jobs, chunk):
         end = min(start + chunk, jobs)
-        if task is tasks.noop:
+        if number:
             task.enqueue_many((n,) for n in range(start, end))
         else:
             task.enqueue_many((text,) for _ in range(start, end))
         progress.at(end)
     app.close()
-    return len(task.codec.encode((jobs - 1 if task is tasks.noop else text,), {}))
+    return len(task.codec.encode((jobs - 1 if number else text,), {}))
 
 
 def run_dry(
@@ -242,6 +252,7 @@ def _drained(jobs: int, told: list[Told], witness: Witness) -> Run:
         "slowest_to_fastest_tenth": ratio(min(parts), max(parts)),
         "slowest_to_fastest_tenth_after_first": ratio(min(parts[1:]), max(parts[1:])),
         "last_to_first_tenth": ratio(parts[-1], parts[0]),
+        "worker_cpu_us_per_job": _processor(told),
         "machine_slowest_to_fastest_tenth": _slowest_to_fastest(pieces),
         "blocks_per_job_last_to_first_tenth": ratio(blocks[-1], blocks[0]) if blocks else None,
         "idle_memory_mb": round(idle / 1e6, 1),
@@ -249,6 +260,16 @@ def _drained(jobs: int, told: list[Told], witness: Witness) -> Run:
     }
     machine = tuple(None if piece is None else round(piece * 1000, 4) for piece in pieces)
     return Run(rate, tuple(round(part) for part in parts), machine, blocks, figures)
+
+
+def _processor(told: Iterable[Told]) -> float | None:
+    """Microseconds of the workers' own processor time per job, from their first reports on."""
+    reports: dict[int, list[Told]] = {}
+    for report in told:
+        reports.setdefault(report.worker, []).append(report)
+    seconds = sum(each[-1].cpu - each[0].cpu for each in reports.values())
+    jobs = sum(report.settled for each in reports.values() for report in each[1:])
+    return round(1e6 * seconds / jobs, 1) if jobs else None
 
 
 def _slowest_to_fastest(pieces: Sequence[float | None]) -> float | None:

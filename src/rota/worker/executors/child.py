@@ -6,6 +6,7 @@ closes the pipe or the child has done all it may; a child that is killed leaves 
 """
 
 import contextlib
+import functools
 import importlib
 import logging
 import multiprocessing
@@ -14,7 +15,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -92,7 +93,8 @@ class Setting:
 class Order(msgspec.Struct):
     """What the parent wants done.
 
-    A job, where to find its task, which of the worker's apps has it, and whether its result is wanted.
+    A job, where to find its task, which of the worker's apps has it, whether its result is wanted, and what
+    middleware has sent along.
     """
 
     module: str
@@ -100,6 +102,7 @@ class Order(msgspec.Struct):
     job: ClaimedJob
     result: bool
     app: int = 0
+    sent: dict[str, Mapping[str, str]] = {}
 
 
 class Answer(msgspec.Struct):
@@ -264,7 +267,8 @@ def serve(order: Order, notes: Notes, resources: Resources) -> Answer:
         if task.codec.context_parameter:
             kwargs[task.codec.context_parameter] = context
         kwargs.update(resources.of(task))
-        value = task.function(*args, **kwargs)
+        call = functools.partial(task.function, *args, **kwargs)
+        value = task.enqueuing.middleware.received(order.sent, call)()
     except Outcome as outcome:
         return _outcome(outcome)
     except BaseException as error:  # noqa: BLE001 - SystemExit too is an attempt that failed

@@ -9,7 +9,7 @@ starts with the worker: what is wrong with them is known before anything is clai
 import asyncio
 import multiprocessing
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -208,11 +208,12 @@ class Children:
         note: Callable[[list[Note]], None],
         *,
         result: bool,
+        sent: dict[str, Mapping[str, str]],
     ) -> Any:
         """Run a job in a child; meanwhile `running` holds the child, so that it can be killed.
 
         `start` is called when a child was free and has got the job, `note` with what the handler
-        tells, in a thread.
+        tells, in a thread. What middleware has `sent` is received there.
 
         Returns the JSON text of the `result`, if that is wanted.
 
@@ -223,7 +224,9 @@ class Children:
         loop = asyncio.get_running_loop()
         module = task.function.__module__
         app = self._homes.of(task).number
-        order = msgspec.json.encode(Order(module, task.function.__qualname__, job, result, app))
+        order = msgspec.json.encode(
+            Order(module, task.function.__qualname__, job, result, app, sent)
+        )
         async with self._free:
             child = self._idle.pop() if self._idle else None
             if child is None:
