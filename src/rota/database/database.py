@@ -226,6 +226,11 @@ class Database:
             return await self._confined.aside(call)
         return await to_its_end(call)
 
+    @property
+    def confined(self) -> bool:
+        """Whether a test has it in its transaction."""
+        return self._confined is not None
+
     def confine(self, confined: "Confined") -> Callable[[], None]:
         """Let everything happen in a test's transaction from now on; gives what ends that.
 

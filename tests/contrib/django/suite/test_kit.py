@@ -12,9 +12,6 @@ from tests.contrib.django.suite.chores import add, charge, note
 class Kits(TestCase):
     """What is enqueued without `conn=` goes where Django's connection goes, which is the test's."""
 
-    def tearDown(self) -> None:
-        rota.close()
-
     def test_own_task(self) -> None:
         """A task of Rota's own is seen and run, whichever way the connection is given."""
         for given in (connection, connections["default"], "default"):
