@@ -40,7 +40,12 @@ from rota.store.operation import Begin, Operation
 from rota.store.protocol import Store
 from rota.testing.frames import hidden
 from rota.testing.isolated import IsolatedStore
-from rota.testing.savepoints import AsideJoined, awaited_savepoint, savepoint
+from rota.testing.savepoints import (
+    AsideJoined,
+    awaited_savepoint,
+    begin_before_savepoints,
+    savepoint,
+)
 
 __tracebackhide__ = hidden
 
@@ -87,6 +92,7 @@ class Confinement:
         # In async code the connection of this thread is not the one that is meant.
         self.connection = self.alias if self.alias is not None and in_loop() else connection
         if not self.awaits:
+            begin_before_savepoints(self.connection)
             # Refuses what is no connection.
             database.check(blocking_caller(self.connection))
         # A store of its own: what it remembers of queues is not to be taken for true by the next test.
@@ -95,7 +101,7 @@ class Confinement:
         self.waiting = NoWaiting(self.store)
         self._database = database
         self._outside = database.store
-        self._driver: Any = None
+        self._djangos: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.get_ident()
 
@@ -250,6 +256,8 @@ class Confinement:
         Raises:
             ConfigError: It is not the test's.
         """
+        if self.alias is not None:
+            self._require_own()
         conn = conn.connection if isinstance(conn, TransactionBlock) else conn
         if conn is None or conn is self.connection:
             return self.connection
@@ -258,6 +266,22 @@ class Confinement:
         if _below(conn) is not _below(self.connection):
             _refuse()
         return conn
+
+    def _require_own(self) -> None:
+        """Refuse a thread in which the alias means another connection than the test's.
+
+        Raises:
+            ConfigError: It does.
+        """
+        here = connection_of(self.connection)
+        self._djangos = self._djangos or here
+        if here is not self._djangos:
+            message = (
+                "this runs in another thread than the test, where Django has another connection: what happens there "
+                "would be committed. Async code comes back to the test's thread in an `async def` test of Django's "
+                "TestCase, and in no other; what starts threads is for a TransactionTestCase, with a worker"
+            )
+            raise ConfigError(message)
 
     async def _ameant(self, conn: object) -> Any:
         conn = conn.connection if isinstance(conn, TransactionBlock) else conn

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from rota.database.adapters import Awaiting, Blocking
-from rota.database.callers_transaction import Joined, adriver, driver
+from rota.database.callers_transaction import Joined, adriver, alone, driver
 from rota.database.own_transaction import Threaded
 from rota.database.recognise import blocking_caller, caller, family
 from rota.database.through_django import alias_of, connection_of
@@ -339,6 +339,20 @@ def awaited_savepoint(connection: Any, *, own: bool, outer: bool) -> AwaitedSave
             return AwaitedOuterSavepoint(connection, own=own)
         return AwaitedSessionSavepoint(connection, own=own)
     return AwaitedSavepoint(connection, own=own)
+
+
+def begin_before_savepoints(connection: Any) -> None:
+    """Begin the transaction of a SQLite connection of SQLAlchemy's, where the driver waits for the first write.
+
+    A savepoint before that would be the transaction, and its release, as at a session's commit, would commit it.
+    """
+    package, kind = family(connection)
+    if package != "sqlalchemy" or (kind != "Connection" and not _joined(connection)):
+        return
+    bound = connection if kind == "Connection" else _bind(connection)
+    below = driver(bound)
+    if family(below)[0] == "sqlite3" and not below.in_transaction and not alone(below):
+        bound.exec_driver_sql("BEGIN")
 
 
 def _joined(session: Any) -> bool:

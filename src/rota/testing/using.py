@@ -16,6 +16,7 @@ from rota.testing.confinement import Confinement
 from rota.testing.drain import Drain
 from rota.testing.frames import hidden
 from rota.testing.guard import Guard
+from rota.testing.jobs import TaskLike
 
 __tracebackhide__ = hidden
 
@@ -155,16 +156,20 @@ class Using:
     def _flow(self, flow: Any, side: Side) -> Flow:
         return (yield from flow(side))
 
-    def _mine(self, task: Task[..., Any, Any]) -> Task[..., Any, Any]:
+    def _mine(self, given: TaskLike) -> Task[..., Any, Any]:
         """The task, if the app has it.
 
         Raises:
             ConfigError: It is another app's.
         """
-        if not isinstance(task, Task):
-            message = f"a task is needed, not {task!r}; is the function decorated with @rota.task?"
-            raise ConfigError(message)
         self._part  # noqa: B018 - refuses without a connection
+        task = self._mine_app.tasks.meant(given)
+        if not isinstance(task, Task):
+            message = (
+                f"a task of the app is needed, not {task!r}; is the function decorated with @rota.task, or a task of "
+                "Django's whose backend is Rota's?"
+            )
+            raise ConfigError(message)
         if (
             self._mine_app.tasks.get(task.name) is None
             or task.enqueuing.database is not self._mine_app.database
