@@ -1,5 +1,6 @@
 """Connections that an enqueue must refuse, and what a caller's settings must not break."""
 
+import re
 import sqlite3
 from collections.abc import Generator, Iterator
 from contextlib import closing
@@ -17,6 +18,7 @@ from sqlalchemy.pool import NullPool
 
 from rota import ConfigError, EnqueueCall, Rota, SchemaMissing, StoreError
 from rota.database import adapters
+from rota.store.url import shown
 from tests.app.callers import KINDS, POSTGRES, Observer, Send, calling, enqueue, enqueue_many
 
 pytestmark = pytest.mark.asyncio
@@ -134,11 +136,25 @@ async def test_a_database_without_tables(kind: str, postgres_url: str) -> None:
         send: Send = app.task(name="send")(_nothing)
         for number in (1, 3, 500):
             async with calling(kind, postgres_url) as caller:
-                with pytest.raises(SchemaMissing, match="rota migrate"):
+                with pytest.raises(SchemaMissing, match="rota migrate --url") as raised:
                     await enqueue_many(caller, send, number)
+                assert shown(postgres_url) in str(raised.value)
         async with calling(kind, postgres_url) as caller:
             with pytest.raises(SchemaMissing, match="rota migrate"):
                 await enqueue(caller, send.using(delay=5), 1)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in POSTGRES])
+async def test_another_database_without_tables(kind: str, postgres_url: str) -> None:
+    """So does another database than Rota's; the error names Rota's own."""
+    with Rota(postgres_url) as app:
+        send: Send = app.task(name="send")(_nothing)
+        app.admin.migrate()
+        other = re.sub(r"/rota_test_\w+", "/postgres", postgres_url)
+        async with calling(kind, other) as caller:
+            with pytest.raises(SchemaMissing) as raised:
+                await enqueue(caller, send, 1)
+        assert f"Rota's own URL is {shown(postgres_url)}" in str(raised.value)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in POSTGRES])

@@ -60,6 +60,32 @@ def test_an_empty_list(url: str) -> None:
     assert answer("jobs", "list", url=url) == {"jobs": []}
 
 
+@pytest.mark.parametrize("words", [("list",), ("retry", "--all-discarded")], ids=" ".join)
+def test_a_queue_that_is_not_there(
+    words: tuple[str, ...], url: str, store: Store, connection: Connection
+) -> None:
+    """A misspelt queue is an error, and not an empty answer alone; a queue without such jobs is none."""
+    enqueue(store, connection, queue="mail")
+    for options in ((), ("--json",)):
+        result = rota("jobs", *words, "--queue", "mial", *options, url=url)
+        refused(result, 1, "no queue named mial; is mail meant? `rota queues list --url ")
+        assert result.stdout
+    other = ("--state", "running") if words == ("list",) else ()
+    assert rota("jobs", *words, *other, "--queue", "mail", url=url).exit_code == 0
+
+
+def test_a_task_that_is_not_there(url: str, store: Store, connection: Connection) -> None:
+    """A misspelt task may be one whose jobs are gone: which one may be meant is a hint."""
+    enqueue(store, connection, task="shop.send")
+    for words in (("list",), ("retry", "--all-discarded")):
+        result = rota("jobs", *words, "--task", "shop.sned", url=url)
+        assert result.exit_code == 0
+        assert "is the task shop.send meant?" in result.stderr
+    assert rota("jobs", "list", "--task", "pay", url=url).stderr == ""
+    result = rota("jobs", "list", "--task", "shop.send", "--state", "running", url=url)
+    assert result.stderr == ""
+
+
 def test_a_list_in_a_pipe(url: str, jobs: dict[State, JobId]) -> None:
     """In a pipe there is a line per job, and tabs between its fields."""
     heading, *lines = rota("jobs", "list", url=url).stdout.splitlines()
@@ -83,7 +109,7 @@ def test_filters(url: str, store: Store, connection: Connection, jobs: dict[Stat
     assert [job["id"] for job in json.loads(limited.stdout)["jobs"]] == mail[:0:-1]
     text = rota("jobs", "list", "--queue", "mail", "--limit", "2", url=url)
     assert "--limit" in text.stderr
-    assert answer("jobs", "list", "--queue", "nobody", url=url) == {"jobs": []}
+    assert answer("jobs", "list", "--task", "nobody", url=url) == {"jobs": []}
 
 
 def test_lists_hold_no_args(url: str, store: Store, connection: Connection) -> None:
@@ -176,7 +202,7 @@ def test_retry_as_json(url: str, jobs: dict[State, JobId]) -> None:
 def test_retry_all_discarded(url: str, store: Store, connection: Connection) -> None:
     """The dead letters of a queue, of a task, or all of them become available."""
     first, second = (discarded(store, connection, "no luck") for _ in range(2))
-    none = rota("jobs", "retry", "--all-discarded", "--queue", "mail", url=url)
+    none = rota("jobs", "retry", "--all-discarded", "--task", "nobody", url=url)
     assert (none.exit_code, none.stdout) == (0, "there are no such discarded jobs\n")
     assert answer("jobs", "retry", "--all-discarded", "--task", "shop.send", url=url) == {
         "retried": [first, second],

@@ -1,5 +1,6 @@
 """`rota queues`."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -82,10 +83,32 @@ def test_pausing_before_the_first_job(url: str) -> None:
     assert "it had no job so far" in rota("queues", "pause", "mial", url=url).stdout
 
 
-def test_an_unknown_queue(url: str) -> None:
-    """A queue that does not exist cannot be resumed."""
-    refused(rota("queues", "resume", "mial", url=url), 1, "no queue named mial")
+def test_an_unknown_queue(url: str, store: Store, connection: Connection) -> None:
+    """A queue that does not exist cannot be resumed or listed; the error says which one may be meant."""
+    refused(rota("queues", "resume", "mial", url=url), 1, "no queue named mial; `rota queues list")
     assert answer("queues", "list", url=url) == {"queues": []}
+    enqueue(store, connection, queue="mail")
+    for words in (("resume",), ("show",), ("unset",), ("clear", "--yes"), ("list", "--queue")):
+        result = rota("queues", *words, "mial", url=url)
+        refused(result, 1, "no queue named mial; is mail meant? `rota queues list --url ")
+    result = rota("queues", "list", "--queue", "mial", "--json", url=url)
+    assert json.loads(result.stdout) == {"queues": []}
+    assert rota("queues", "list", "--queue", "mail", "--state", "running", url=url).exit_code == 0
+
+
+def test_a_new_queue_of_a_similar_name(url: str, store: Store, connection: Connection) -> None:
+    """A queue may be paused and set up before its first job; which one may be meant is said, and the way back."""
+    enqueue(store, connection, queue="mail")
+    for words, back in (
+        (("pause", "mial"), "resume mial"),
+        (("set", "mail2", "--max-attempts", "2"), "unset mail2"),
+    ):
+        result = rota("queues", *words, url=url)
+        assert result.exit_code == 0
+        assert result.stderr.startswith(f"(is mail meant? `rota queues {back} --url ")
+        assert rota("queues", *words, url=url).stderr == ""
+    assert rota("queues", "pause", "mail", url=url).stderr == ""
+    assert rota("queues", "pause", "something else", url=url).stderr == ""
 
 
 @pytest.mark.parametrize("name", ["", " ", "mail ", "red\x1b[31m", "x" * 201])

@@ -60,6 +60,7 @@ def test_an_order(client: httpx.Client, store_url: str) -> None:
     name, last = rest[-1]
     assert name == "finished"
     assert (last["state"], last["result"]) == ("completed", f"parcel-{order}")
+    assert (last["progress"], last["message"]) == (1, "3 of 3 items packed")
     assert client.get(f"/jobs/{job}").json()["result"] == f"parcel-{order}"
 
 

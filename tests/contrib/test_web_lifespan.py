@@ -51,7 +51,7 @@ def test_a_database_without_tables(postgres_url: str, tmp_path: Path) -> None:
     )
     with uvicorn("web:app", tmp_path) as server:
         assert server.ended() != 0
-        assert "run `rota migrate`" in "".join(server.said)
+        assert "run `rota migrate --url " in "".join(server.said)
     with (
         Rota(postgres_url) as app,
         pytest.raises(SchemaMissing, match="rota migrate"),

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Mapping
 from contextlib import closing
+from shlex import quote
 
 import pytest
 
@@ -11,6 +12,7 @@ from rota.model.job import JobFilter, JobId
 from rota.store.connections import Connection
 from rota.store.migrate import check, migrate, steps
 from rota.store.protocol import Store
+from rota.store.url import VARIABLE, migrating, shown
 from tests.store.factories import enqueue, open_session, record
 from tests.store.schema import contraction
 
@@ -32,8 +34,19 @@ def test_an_empty_database(empty_store: Store) -> None:
     with closing(empty_store.connect()) as connection:
         assert connection.run(empty_store.schema_version()) == 0
         assert steps(empty_store, 0) == empty_store.migrations()
-        with pytest.raises(SchemaMissing, match="rota migrate"):
+        with pytest.raises(SchemaMissing) as raised:
             check(empty_store, connection)
+        url = empty_store.url
+        said = f"{shown(url)} has no Rota tables yet; run `rota migrate --url {quote(shown(url))}`"
+        assert str(raised.value) == said
+
+
+def test_which_database_to_migrate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command names the database without its password; that of the environment it finds by itself."""
+    url = "postgresql://ada:s3cret@host/shop?connect_timeout=1"
+    assert migrating(url) == "rota migrate --url 'postgresql://ada@host/shop?connect_timeout=1'"
+    monkeypatch.setenv(VARIABLE, url)
+    assert migrating(url) == "rota migrate"
 
 
 def test_working_without_tables(empty_store: Store) -> None:

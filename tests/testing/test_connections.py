@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, scoped_session, sessionmaker
 from sqlalchemy.pool import NullPool
 
 from rota import ConfigError, Context, Rota, State
@@ -110,6 +110,28 @@ def test_code_that_commits_its_session(kit_url: str, app: Rota) -> None:
             ran = kit.drain(raises=False)
             assert [run.completed for run in ran] == [True, False, True]
             assert session.execute(text(READ)).scalars().all() == ["1", "3"]
+        session.close()
+        transaction.rollback()
+    engine.dispose()
+    assert stored(kit_url) == 0
+
+
+@pytest.mark.parametrize("kit_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("scoped", [False, True])
+def test_a_driver_that_begins_late(kit_url: str, app: Rota, *, scoped: bool) -> None:
+    """Where the driver begins no transaction before a savepoint the kit does: a commit commits nothing."""
+    engine = create_engine(kit_url, poolclass=NullPool)
+    ship = app.task(name="ship")(lambda: None)
+    with engine.connect() as connection:
+        transaction = connection.begin()
+        made = sessionmaker(connection, join_transaction_mode="create_savepoint")
+        session: Any = scoped_session(made) if scoped else made()
+        with Kit(session, app=app) as kit:
+            ship.using(conn=session).enqueue()
+            session.commit()
+            ship.enqueue()
+            assert kit.drain().completed == 2
+            session.commit()
         session.close()
         transaction.rollback()
     engine.dispose()

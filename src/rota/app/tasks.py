@@ -33,6 +33,10 @@ class Tasks(dict[str, Task[..., Any, Any]]):
             message = f"no task named {name!r} is registered here; import the module that has it"
             raise TaskNotFound(message) from None
 
+    def meant(self, given: object) -> object:
+        """The task that was given in another form, as some integrations have it; else what was given."""
+        return given
+
     @property
     def batch(self) -> dict[str, BatchTask[Any, Any]]:
         """Those whose handlers serve many jobs in one call."""

@@ -8,11 +8,9 @@ from contextlib import closing, contextmanager
 
 from rota import Rota
 from rota.errors import SchemaMissing
-from rota.model.job import QueueRecord
 from rota.store.connections import Connection
 from rota.store.opening import default_url, open_store
 from rota.store.protocol import Store
-from rota.terminal.exits import Failure
 
 
 @contextmanager
@@ -29,19 +27,6 @@ def database(url: str | None) -> Iterator[Rota]:
         must_exist(rota.database.store)
         rota.database.ready(make=False)
         yield rota
-
-
-def queue_record(rota: Rota, name: str, default: QueueRecord | None = None) -> QueueRecord:
-    """The queue of that name.
-
-    Raises:
-        Failure: There is none, and no default.
-    """
-    found = {record.name: record for record in rota.admin.queues()}
-    if (record := found.get(name, default)) is None:
-        message = f"there is no queue named {name}; `rota queues list` lists the queues"
-        raise Failure(message)
-    return record
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """`rota jobs`: look at jobs, and act on them."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,9 @@ from rota.model.job import LARGEST_ID, JobId
 from rota.model.states import State
 from rota.terminal.exits import FAILED, complain
 from rota.terminal.output import json_option, say, say_json, table
+
+if TYPE_CHECKING:
+    from rota import JobRecord, Rota
 
 DEFAULT_LIMIT = 50
 
@@ -72,19 +76,28 @@ def list_(
       rota jobs list --queue mail --limit 200 --json
       rota jobs list --subject 'site:example.org'
     """
-    from rota.cli import job_text
     from rota.cli.database import database
-    from rota.terminal import documents
 
     with database(url) as rota:
         records = rota.jobs.list(
             state=state, queue=queue, task=task, subject=subject, limit=limit, after=after
         )
+        _say_list(records, limit, by_subject=subject is not None, as_json=as_json)
+        if not records:
+            _require(rota, queue, task)
+
+
+def _say_list(
+    records: "Sequence[JobRecord]", limit: int, *, by_subject: bool, as_json: bool
+) -> None:
+    from rota.cli import job_text
+    from rota.terminal import documents
+
     if as_json:
         say_json({"jobs": [documents.summary(job) for job in records]})
         return
     nothing = "There are no such jobs."
-    if subject is None:
+    if not by_subject:
         table(job_text.HEADINGS, [job_text.row(job) for job in records], nothing=nothing)
     else:
         rows = [job_text.subject_row(job) for job in records]
@@ -172,19 +185,19 @@ def retry(
     with database(url) as rota:
         if all_discarded:
             done = rota.jobs.retry(state=State.DISCARDED, queue=queue, task=task, limit=None)
-            found, keys = {}, {}
-        else:
-            done = rota.jobs.retry(wanted)
-            left = rota.jobs.get(_without(wanted, done))
-            found = {job.id: job.state for job in left}
-            keys = {job.id: job.unique_key for job in left if job.state.finished}
+            _say_all(done, as_json=as_json)
+            if not done:
+                _require(rota, queue, task)
+            return
+        done = rota.jobs.retry(wanted)
+        left = rota.jobs.get(_without(wanted, done))
+    found = {job.id: job.state for job in left}
+    keys = {job.id: job.unique_key for job in left if job.state.finished}
     # Jobs that are available already are where they should be.
     kept = {job: state for job, state in found.items() if state is not State.AVAILABLE}
-    missing = [] if all_discarded else _without(wanted, [*done, *found])
+    missing = _without(wanted, [*done, *found])
     if as_json:
         say_json({"retried": sorted(done), "unchanged": _texts(found), "missing": missing})
-    elif all_discarded:
-        say(f"{_jobs(len(done))} available again" if done else "there are no such discarded jobs")
     else:
         _say_each(wanted, done, "available again")
         _say_each(wanted, found.keys() - kept.keys(), "available already")
@@ -196,6 +209,13 @@ def retry(
         if job in kept and key is not None
     }
     _end(missing, why)
+
+
+def _say_all(done: Collection[JobId], *, as_json: bool) -> None:
+    if as_json:
+        say_json({"retried": sorted(done), "unchanged": {}, "missing": []})
+    else:
+        say(f"{_jobs(len(done))} available again" if done else "there are no such discarded jobs")
 
 
 @jobs.command()
@@ -254,6 +274,14 @@ def delete(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
 
 
 # What the commands share ------------------------------------------------------------------------
+
+
+def _require(rota: "Rota", queue: str | None, task: str | None) -> None:
+    """Say, where no job was found, what may have been misspelt; without such a queue it is the end."""
+    from rota.cli.queue_names import ask_for_task, require_queue
+
+    require_queue(rota, queue)
+    ask_for_task(rota, task)
 
 
 def _ids(ids: tuple[int, ...]) -> list[JobId]:

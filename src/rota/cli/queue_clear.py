@@ -68,7 +68,8 @@ def clear(
       rota queues clear mail
       rota queues clear mail --state discarded,cancelled --yes
     """
-    from rota.cli.database import database, queue_record
+    from rota.cli.database import database
+    from rota.cli.queue_names import queue_record
 
     named = {state for some in states for state in some} or set(WAITING)
     wanted = [state for state in State if state in named]

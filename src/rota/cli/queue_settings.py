@@ -119,17 +119,19 @@ def set_(
       rota queues set mail --retention 6h --retention discarded=30d
     """
     from rota.cli.database import database
+    from rota.cli.queue_names import ask_for_queue
 
     kept = {state: keep for some in keeps for state, keep in some.items()}
     if not kept and (max_attempts, timeout, concurrency) == (None, None, None):
         message = "say what to set: --retention, --max-attempts, --timeout or --concurrency"
         raise click.UsageError(message)
     with database(url) as rota:
-        new = name not in {record.name for record in rota.admin.queues()}
+        known = {record.name for record in rota.admin.queues()}
         settings = rota.queue(name).set(
             retention=kept, max_attempts=max_attempts, timeout=timeout, concurrency=concurrency
         )
-    _tell(name, settings, as_json=as_json, new=new)
+    _tell(name, settings, as_json=as_json, new=name not in known)
+    ask_for_queue(name, known, "rota queues unset")
 
 
 @click.command()
@@ -150,7 +152,8 @@ def unset(
       rota queues unset mail timeout concurrency
       rota queues unset mail
     """
-    from rota.cli.database import database, queue_record
+    from rota.cli.database import database
+    from rota.cli.queue_names import queue_record
 
     with database(url) as rota:
         queue_record(rota, name)
@@ -174,8 +177,9 @@ def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
       rota queues show mail --app shop.tasks:rota
     """
     from rota import Rota
-    from rota.cli.database import database, queue_record
+    from rota.cli.database import database
     from rota.cli.find_app import find_the_app
+    from rota.cli.queue_names import queue_record
 
     layers = {"set": NOTHING, "code": NOTHING, "default": QueueSettings()}
     declared = False

@@ -1,13 +1,20 @@
 """`rota queues`: how many jobs wait where, pausing and resuming queues, and their settings."""
 
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from rota.cli.options import Name, url_option
 from rota.cli.queue_clear import clear
 from rota.cli.queue_settings import set_, show, unset
 from rota.model.states import State
+from rota.terminal.exits import Failure
 from rota.terminal.output import harmless, json_option, say, say_json, table
 from rota.terminal.tables import Column, states
+
+if TYPE_CHECKING:
+    from rota import QueueRecord
 
 
 @click.group()
@@ -48,9 +55,11 @@ def list_(
       rota queues list --url postgresql:///shop
     """
     from rota.cli.database import database
+    from rota.cli.queue_names import missing
 
     with database(url) as rota:
         records = rota.admin.queues()
+    known = {record.name for record in records}
     records = [record for record in records if queue in {None, record.name}]
     if state is not None:
         records = [record for record in records if record.counts.get(State(state))]
@@ -65,7 +74,13 @@ def list_(
             for record in records
         ]
         say_json({"queues": listed})
-        return
+    else:
+        _say_table(records, known)
+    if queue is not None and queue not in known:
+        raise Failure(missing(queue, known))
+
+
+def _say_table(records: "Sequence[QueueRecord]", known: Collection[str]) -> None:
     rows = [
         [
             record.name,
@@ -76,7 +91,8 @@ def list_(
     ]
     ranks = dict.fromkeys(State, 1) | {State.COMPLETED: 3, State.CANCELLED: 2}
     headings: list[str | Column] = ["queue", Column("paused", spare=True), *states(ranks)]
-    table(headings, rows, nothing="There are no queues yet.")
+    nothing = "There are no such queues." if known else "There are no queues yet."
+    table(headings, rows, nothing=nothing)
 
 
 @queues.command()
@@ -93,16 +109,19 @@ def pause(*, name: str, url: str | None, as_json: bool) -> None:
       rota queues pause mail
     """
     from rota.cli.database import database
+    from rota.cli.queue_names import ask_for_queue
 
     with database(url) as rota:
-        known = name in {record.name for record in rota.admin.queues()}
+        known = {record.name for record in rota.admin.queues()}
         changed = rota.queue(name).pause()
     if as_json:
         say_json({"queue": name, "paused": True, "changed": changed})
     elif not changed:
         say(f"queue {harmless(name)} was paused already")
     else:
-        say(f"queue {harmless(name)} is paused" + ("" if known else "; it had no job so far"))
+        new = "" if name in known else "; it had no job so far"
+        say(f"queue {harmless(name)} is paused{new}")
+    ask_for_queue(name, known, "rota queues resume")
 
 
 @queues.command()
@@ -116,7 +135,8 @@ def resume(*, name: str, url: str | None, as_json: bool) -> None:
     Example:
       rota queues resume mail
     """
-    from rota.cli.database import database, queue_record
+    from rota.cli.database import database
+    from rota.cli.queue_names import queue_record
 
     with database(url) as rota:
         queue_record(rota, name)

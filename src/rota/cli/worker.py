@@ -149,7 +149,7 @@ def worker(
     from rota.config import WorkerConfig
     from rota.events import WorkerStarted
     from rota.service.notify import Notifier
-    from rota.store.opening import VARIABLE
+    from rota.store.url import VARIABLE
     from rota.worker import Worker
 
     config = WorkerConfig(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from rota.app.app import Rota
-from rota.store.opening import VARIABLE
+from rota.store.url import VARIABLE
 
 
 def forwarded(rota: Rota, program: str) -> click.Command:

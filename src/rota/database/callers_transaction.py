@@ -258,12 +258,7 @@ async def ajoin(
     Raises:
         ConfigError: It is no connection that Rota knows how to use.
     """
-    if alias_of(connection) is not None:
-        message = (
-            "conn is a connection of Django, whose transactions async code does not have; write a def, "
-            "which runs in a thread"
-        )
-        raise ConfigError(message)
+    refuse_djangos(connection)
     found = await caller(connection)
     check(found)
     if isinstance(found, Blocking):
@@ -271,6 +266,20 @@ async def ajoin(
     if family(connection)[0] == "asyncpg":
         return Asyncpg(connection, commit=commit)
     return AwaitedCallersOwn(connection, commit=commit)
+
+
+def refuse_djangos(connection: Any) -> None:
+    """Refuse a connection of Django in async code.
+
+    Raises:
+        ConfigError: It is one.
+    """
+    if alias_of(connection) is not None:
+        message = (
+            "conn is a connection of Django, whose transactions async code does not have; write a def, "
+            "which runs in a thread"
+        )
+        raise ConfigError(message)
 
 
 async def _run_on(connection: Any, operation: Operation[T], *, notify: bool) -> T:

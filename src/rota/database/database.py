@@ -142,7 +142,10 @@ class Database:
         self._refuse(await found.run(self.store.elsewhere()))
         if not self._ready:
             await in_thread(self.ready, make=False)
-        return await found.run(operation, apart=self.arun)
+        try:
+            return await found.run(operation, apart=self.arun)
+        except SchemaMissing as error:
+            raise self._missing_there(error) from error
 
     async def _in_djangos_thread(self, operation: Operation[T], alias: str) -> T:
         """Run an operation where async code's connections of Django are: in the thread of its ORM."""
@@ -155,7 +158,14 @@ class Database:
         if not own:
             self._refuse(found.run(self.store.elsewhere()))
         self.ready(make=False)
-        return found.run(operation, apart=self.run)
+        try:
+            return found.run(operation, apart=self.run)
+        except SchemaMissing as error:
+            raise self._missing_there(error) from error
+
+    def _missing_there(self, error: SchemaMissing) -> SchemaMissing:
+        """The same error with the database to which a caller's connection should lead."""
+        return SchemaMissing(f"{error} (Rota's own URL is {shown(self.url)})")
 
     def check(self, found: Blocking | Awaiting) -> None:
         """Refuse a caller's connection to another kind of database.
@@ -225,6 +235,11 @@ class Database:
         if self._confined is not None:
             return await self._confined.aside(call)
         return await to_its_end(call)
+
+    @property
+    def confined(self) -> bool:
+        """Whether a test has it in its transaction."""
+        return self._confined is not None
 
     def confine(self, confined: "Confined") -> Callable[[], None]:
         """Let everything happen in a test's transaction from now on; gives what ends that.

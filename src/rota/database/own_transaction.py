@@ -14,6 +14,8 @@ from rota.store.operation import Operation
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+    from rota.database.callers_transaction import Joined
+
 T = TypeVar("T")
 
 
@@ -72,7 +74,7 @@ class Threaded:
     holds the lock would find none to go on in.
     """
 
-    def __init__(self, own: Own) -> None:
+    def __init__(self, own: "Joined") -> None:
         self._own = own
         self._thread: ThreadPoolExecutor | None = None
 
@@ -97,9 +99,9 @@ class Threaded:
             await self.rollback()
             raise
 
-    async def tag(self, operation: Operation[T]) -> None:
+    async def tag(self, operation: Operation[int | None]) -> int | None:
         """Nothing: `begin` has tagged it."""
-        self._own.tag(operation)
+        return self._own.tag(operation)
 
     async def run(self, operation: Operation[T]) -> T:
         """Run an operation in it."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from rota.errors import ConfigError, SchemaMissing, SchemaOutdated, SchemaTooNew, StoreUnavailable
 from rota.store.connections import Connection
 from rota.store.protocol import Store
+from rota.store.url import migrating, shown
 
 PATIENCE = 60.0
 """Seconds within which all locks must have been free."""
@@ -174,12 +175,12 @@ def check(store: Store, connection: Connection) -> None:
     version = version_of(store, connection)
     waiting = steps(store, version)
     if version == 0:
-        message = "the database has no Rota tables yet; run `rota migrate`"
+        message = f"{shown(store.url)} has no Rota tables yet; run `{migrating(store.url)}`"
         raise SchemaMissing(message)
     if waiting:
         message = (
-            f"the database's Rota tables are {len(waiting)} version(s) behind this Rota; "
-            "run `rota migrate`"
+            f"the Rota tables of {shown(store.url)} are {len(waiting)} version(s) behind this Rota; "
+            f"run `{migrating(store.url)}`"
         )
         raise SchemaOutdated(message)
 

@@ -5,10 +5,9 @@ import os
 from rota.errors import ConfigError
 from rota.store.pool import USUAL
 from rota.store.protocol import Store
-from rota.store.url import shown
+from rota.store.url import VARIABLE, shown
 
 DEFAULT_URL = "sqlite:///rota.db"
-VARIABLE = "ROTA_DATABASE_URL"
 
 
 def default_url() -> str:

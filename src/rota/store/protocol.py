@@ -53,6 +53,9 @@ class Store(Connections, Versions, Protocol):
     name: str
     """The backend's name: `postgres` or `sqlite`."""
 
+    url: str
+    """Which database it is; it may hold a password."""
+
     # Parts that not every database has -----------------------------------------------------
 
     @property

@@ -1,6 +1,11 @@
 """A database's URL as people may see it."""
 
+import os
 import re
+from shlex import quote
+
+VARIABLE = "ROTA_DATABASE_URL"
+"""Where a program finds the URL that it was not given."""
 
 
 def shown(url: str) -> str:
@@ -18,3 +23,10 @@ def shown(url: str) -> str:
     if not separator:
         scheme, credentials = "", head
     return f"{scheme}{separator}{credentials.partition(':')[0]}@{tail}"
+
+
+def migrating(url: str) -> str:
+    """The command that makes, or brings up to date, the tables of that database; it finds the variable's by itself."""
+    if url == os.environ.get(VARIABLE):
+        return "rota migrate"
+    return f"rota migrate --url {quote(shown(url))}"

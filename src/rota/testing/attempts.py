@@ -74,8 +74,8 @@ class Attempts:
             if not one.settled:
                 settling = self._store.settle(session, [one.settlement])
                 came = (yield partial(side.run, settling)).following
-            self._app.events.settled(one.job, one.settlement)
-            self._app.events.following(came)
+            yield partial(side.tell, partial(self._app.events.settled, one.job, one.settlement))
+            yield partial(side.tell, partial(self._app.events.following, came))
             runs.append(self._run(one, came))
         return runs
 
@@ -132,7 +132,7 @@ class Attempts:
         """Cancel those that have expired, and attempt the others."""
         ended = []
         for job in late:
-            self._app.events.emit(JobExpired(job))
+            yield partial(side.tell, partial(self._app.events.emit, JobExpired(job)))
             keeps = self._app.tasks[job.task].keeps
             ended.append(Ended(job, cancelled(job, keeps[job.queue].cancelled)))
         if rest := [job for job in jobs if job not in late]:
@@ -150,7 +150,7 @@ class Attempts:
             raise
         if self._app.events.wanted(JobStarted):
             for job in jobs:
-                self._app.events.emit(JobStarted(job))
+                yield partial(side.tell, partial(self._app.events.emit, JobStarted(job)))
 
     def _run(self, ended: Ended, came: Sequence[Following]) -> Run:
         job, settlement = ended.job, ended.settlement

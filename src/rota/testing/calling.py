@@ -5,8 +5,7 @@ calls of `Now` one after the other; an async test awaits those of `Later`.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import copy_context
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -15,11 +14,10 @@ from rota.app.context import BatchContext, Context
 from rota.app.executor import Executor
 from rota.app.middleware import Middleware, wrapped
 from rota.app.task import Task
-from rota.database.callers_transaction import adriver, driver
 from rota.errors import ConfigError
 from rota.model.job import ClaimedJob
 from rota.store.operation import Operation
-from rota.testing.confinement import Confinement
+from rota.testing.confinement import Confinement, in_loop
 from rota.testing.frames import hidden
 from rota.worker.ending import too_long
 
@@ -55,16 +53,13 @@ class Handler:
         """Call a blocking handler, with variables of its own, as a thread would have."""
         return copy_context().run(self._blocking)
 
-    async def later(self, *, threads: bool) -> Any:
-        """Call any handler on an event loop; `threads`: a blocking one in a thread."""
+    async def later(self, aside: Callable[[Callable[[], Any]], Awaitable[Any]]) -> Any:
+        """Call any handler on an event loop; `aside` makes the call of a blocking one."""
 
         async def innermost() -> Any:
             if self._task.executor is Executor.LOOP:
                 return await self._in_time()
-            if threads:
-                return await asyncio.to_thread(self._blocking)
-            with _no_loop():
-                return self.now()
+            return await aside(partial(copy_context().run, self._blocking))
 
         if self._around:
             return await wrapped(self._around, self._context, innermost)()
@@ -116,8 +111,12 @@ class Side(Protocol):
         """Run an operation on a connection of Rota's own, which commits."""
         ...
 
-    def driver(self) -> Any:
-        """The driver's connection."""
+    def alone(self) -> Any:
+        """Whether each statement on the connection is a transaction of its own."""
+        ...
+
+    def tell(self, call: Callable[[], None]) -> Any:
+        """Tell subscribers of an event."""
         ...
 
 
@@ -142,7 +141,7 @@ class Now:
         Raises:
             ConfigError: It is one.
         """
-        if handler.awaits and _in_loop():
+        if handler.awaits and in_loop():
             message = (
                 "an async handler (or middleware) cannot run inside this call: the event loop is running "
                 "already; use the async twin (await rota_test.adrain(), arun, aenqueue)"
@@ -153,9 +152,15 @@ class Now:
         """Call a handler."""
         if not handler.awaits:
             return handler.now()
+        aside = self._confinement.aside
+        if self._confinement.alias is not None:
+            from asgiref.sync import async_to_sync
+
+            # What its ORM does comes back to this thread, which has the test's connection.
+            return async_to_sync(handler.later)(aside)
         if self._runner is None:
             self._runner = asyncio.Runner()
-        return self._runner.run(handler.later(threads=False))
+        return self._runner.run(handler.later(aside))
 
     def enqueue(self, task: Task[..., Any, Any], args: Sequence[Any], named: dict[str, Any]) -> Any:
         """Enqueue a job."""
@@ -165,9 +170,13 @@ class Now:
         """Run an operation on a connection of Rota's own."""
         return self._confinement.apart(operation)
 
-    def driver(self) -> Any:
-        """The driver's connection."""
-        return driver(self._confinement.connection)
+    def alone(self) -> bool:
+        """Whether each statement on the connection is a transaction of its own."""
+        return self._confinement.alone()
+
+    def tell(self, call: Callable[[], None]) -> None:
+        """Tell subscribers of an event."""
+        call()
 
     def close(self) -> None:
         """End the event loop."""
@@ -194,8 +203,8 @@ class Later:
         """Any handler can run."""
 
     async def call(self, handler: Handler) -> Any:
-        """Call a handler; a blocking one in a thread, if the test's connection needs the event loop."""
-        return await handler.later(threads=self._confinement.awaits)
+        """Call a handler; a blocking one where it can use the test's connection."""
+        return await handler.later(self._confinement.aside)
 
     async def enqueue(
         self, task: Task[..., Any, Any], args: Sequence[Any], named: dict[str, Any]
@@ -207,32 +216,16 @@ class Later:
         """Run an operation on a connection of Rota's own."""
         return await asyncio.to_thread(partial(self._confinement.apart, operation))
 
-    async def driver(self) -> Any:
-        """The driver's connection."""
-        connection = self._confinement.connection
-        return await adriver(connection) if self._confinement.awaits else driver(connection)
+    async def alone(self) -> bool:
+        """Whether each statement on the connection is a transaction of its own."""
+        return await self._confinement.aalone()
 
-
-@contextmanager
-def _no_loop() -> Iterator[None]:
-    """Let blocking code find no running event loop, as in a worker's thread: some refuses to run in one.
-
-    Django's ORM does, and `asyncio.run`. The loop stands still meanwhile.
-    """
-    loop = asyncio.get_running_loop()
-    asyncio._set_running_loop(None)  # noqa: SLF001 - there is no other way in the same thread
-    try:
-        yield
-    finally:
-        asyncio._set_running_loop(loop)  # noqa: SLF001
-
-
-def _in_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+    async def tell(self, call: Callable[[], None]) -> None:
+        """Tell subscribers of an event; those of Django may use its connection."""
+        if self._confinement.alias is None:
+            call()
+        else:
+            await self._confinement.aside(call)
 
 
 def now(call: Callable[[], T]) -> T:

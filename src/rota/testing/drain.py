@@ -9,7 +9,6 @@ from rota.app.app import Rota
 from rota.app.batch import BatchTask
 from rota.app.resources import Resources
 from rota.app.task import Task
-from rota.database.callers_transaction import alone
 from rota.errors import ConfigError
 from rota.model.job import ClaimedJob, JobId, SessionId
 from rota.model.settlement import released
@@ -37,7 +36,7 @@ NO_TRANSACTION = (
     "the test's connection is in no transaction, so a rollback would undo nothing: begin one before "
     "rota_test.use(...). psycopg: no autocommit, or `with conn.transaction(force_rollback=True)`; asyncpg: "
     "`await conn.transaction().start()`; sqlite3: no autocommit, or execute('BEGIN'); SQLAlchemy: "
-    "`connection.begin()`"
+    "`connection.begin()`; Django: a TestCase, whose tests may be async, or atomic()"
 )
 
 
@@ -81,7 +80,7 @@ class Drain:
             if (yield partial(side.run, self._testing.transaction())) != self._transaction:
                 raise ConfigError(ENDED)
             return
-        if alone((yield side.driver)):
+        if (yield side.alone):
             raise ConfigError(NO_TRANSACTION)
         here = yield partial(side.run, self._testing.here())
         yield from self._same_database(side, here)

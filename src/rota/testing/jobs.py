@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -21,6 +21,19 @@ SHOWN = 10
 
 LONGEST = 200
 """Characters of a value that a message shows."""
+
+
+class DjangosTask(Protocol):
+    """A task of Django's; the app of its backend knows it by its path."""
+
+    @property
+    def module_path(self) -> str:
+        """The module, and the name in it."""
+        ...
+
+
+TaskLike = Task[..., Any, Any] | DjangosTask
+"""A task, in whichever form the code under test has it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,14 @@ from functools import partial
 from typing import Any, Literal, TypeVar
 
 from rota.app.app import Rota
-from rota.app.task import EnqueueCall, Task
+from rota.app.task import EnqueueCall
 from rota.errors import ConfigError
 from rota.events import Event
 from rota.model.job import JobId
 from rota.testing.committed import Committed
 from rota.testing.drain import Part
 from rota.testing.frames import hidden
+from rota.testing.jobs import TaskLike
 from rota.testing.looking import Looking
 from rota.testing.runs import Run, Runs
 from rota.testing.using import only_app
@@ -45,9 +46,7 @@ class Kit(Looking):
 
     # Running -----------------------------------------------------------------------------------
 
-    def run(
-        self, task: Task[..., Any, Any], /, *args: Any, raises: bool = True, **named: Any
-    ) -> Run:
+    def run(self, task: TaskLike, /, *args: Any, raises: bool = True, **named: Any) -> Run:
         """Enqueue one job and make one attempt, as a worker would; returns how that ended.
 
         Args:
@@ -61,9 +60,7 @@ class Kit(Looking):
         """
         return self._do(self._one(task, args, named, raises=raises))  # type: ignore[no-any-return]
 
-    async def arun(
-        self, task: Task[..., Any, Any], /, *args: Any, raises: bool = True, **named: Any
-    ) -> Run:
+    async def arun(self, task: TaskLike, /, *args: Any, raises: bool = True, **named: Any) -> Run:
         """`run` for async tests."""
         return await self._ado(self._one(task, args, named, raises=raises))  # type: ignore[no-any-return]
 
@@ -215,7 +212,7 @@ class Kit(Looking):
     # Within --------------------------------------------------------------------------------------
 
     def _one(
-        self, task: Task[..., Any, Any], args: Sequence[Any], named: dict[str, Any], *, raises: bool
+        self, task: TaskLike, args: Sequence[Any], named: dict[str, Any], *, raises: bool
     ) -> Any:
         mine = self._mine(task)
         return partial(self._part.run_one, task=mine, args=args, named=named, raises=raises)

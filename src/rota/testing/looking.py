@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rota.app.task import Task
 from rota.model.states import State
 from rota.testing.frames import hidden
-from rota.testing.jobs import EnqueuedJob, Pattern, pattern
+from rota.testing.jobs import EnqueuedJob, Pattern, TaskLike, pattern
 from rota.testing.using import Using
 
 __tracebackhide__ = hidden
@@ -17,7 +16,7 @@ class Looking(Using):
 
     def jobs(
         self,
-        task: Task[..., Any, Any] | str | None = None,
+        task: TaskLike | str | None = None,
         args: Mapping[str, Any] | None = None,
         /,
         *,
@@ -41,7 +40,7 @@ class Looking(Using):
 
     async def ajobs(
         self,
-        task: Task[..., Any, Any] | str | None = None,
+        task: TaskLike | str | None = None,
         args: Mapping[str, Any] | None = None,
         /,
         *,
@@ -56,7 +55,7 @@ class Looking(Using):
 
     def assert_enqueued(
         self,
-        task: Task[..., Any, Any] | str,
+        task: TaskLike | str,
         args: Mapping[str, Any] | None = None,
         /,
         *,
@@ -85,7 +84,7 @@ class Looking(Using):
 
     async def aassert_enqueued(
         self,
-        task: Task[..., Any, Any] | str,
+        task: TaskLike | str,
         args: Mapping[str, Any] | None = None,
         /,
         *,
@@ -101,7 +100,7 @@ class Looking(Using):
 
     def refute_enqueued(
         self,
-        task: Task[..., Any, Any] | str | None = None,
+        task: TaskLike | str | None = None,
         args: Mapping[str, Any] | None = None,
         /,
         *,
@@ -120,7 +119,7 @@ class Looking(Using):
 
     async def arefute_enqueued(
         self,
-        task: Task[..., Any, Any] | str | None = None,
+        task: TaskLike | str | None = None,
         args: Mapping[str, Any] | None = None,
         /,
         *,
@@ -135,14 +134,13 @@ class Looking(Using):
 
     def _pattern(
         self,
-        task: Task[..., Any, Any] | str | None,
+        task: TaskLike | str | None,
         args: Mapping[str, Any] | None,
         named: Mapping[str, Any],
         **options: Any,
     ) -> Pattern:
-        if task is not None and not isinstance(task, str):
-            self._mine(task)
-        return pattern(task, args, named, options)
+        mine = task if task is None or isinstance(task, str) else self._mine(task)
+        return pattern(mine, args, named, options)
 
 
 def _enqueued(wanted: Pattern, jobs: list[EnqueuedJob], count: int | None) -> EnqueuedJob:

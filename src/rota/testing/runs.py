@@ -70,7 +70,8 @@ class Runs(Sequence[Run]):
 
     def of(self, task: Any) -> "Runs":
         """Those of one task, given itself or by its name."""
-        name = getattr(task, "name", task)
+        # Django's tasks have names, too, which are not those of their jobs.
+        name = getattr(task, "module_path", getattr(task, "name", task))
         return Runs([run for run in self._runs if run.task == name])
 
     @property

@@ -4,11 +4,15 @@ Code under test that begins and ends a transaction gets a savepoint of the test'
 attempt of a job is one, too: what a failing handler did is undone, and the connection goes on.
 """
 
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from rota.database.adapters import Awaiting, Blocking
-from rota.database.callers_transaction import adriver, driver
+from rota.database.callers_transaction import Joined, adriver, alone, driver
+from rota.database.own_transaction import Threaded
 from rota.database.recognise import blocking_caller, caller, family
+from rota.database.through_django import alias_of, connection_of
 from rota.errors import ConfigError, RotaError, StoreError
 from rota.store.operation import Operation, Query, Statement
 from rota.testing.frames import hidden
@@ -21,6 +25,11 @@ ENDED = (
     "the code under test has ended the test's transaction: it called commit() or rollback() on the test's "
     "connection. Give it a Session with join_transaction_mode='create_savepoint', let it use "
     "rota.transaction() or ctx.transaction(), or test it with rota_test.committed()"
+)
+
+BROKEN = (
+    "a statement of the handler has failed, and Django will not go on after that in a test's transaction: catch the "
+    "error around a block, `with transaction.atomic(): ...`, or test the handler with rota_test.committed()"
 )
 
 
@@ -82,6 +91,72 @@ class Savepoint:
 
     def _blocking(self) -> Blocking:
         return blocking_caller(self._given)
+
+
+class DjangosSavepoint(Savepoint):
+    """On a connection of Django: a block of its `atomic`, which also knows errors and callbacks to undo."""
+
+    _connection: Any = None
+    _block: Any = None
+
+    def __init__(self, connection: Any, *, own: bool, outer: bool) -> None:
+        super().__init__(connection, own=own)
+        self._outer = outer
+
+    @property
+    def connection(self) -> Any:
+        """What was given; the driver's connection, where Rota's own would be used."""
+        return self._connection.connection if self._own else self._given
+
+    def begin(self) -> None:
+        """Begin it."""
+        from django.db import transaction
+
+        self._connection = connection_of(self._given)
+        block = transaction.atomic(self._connection.alias)
+        # Handlers may be durable, as code is in the blocks of a TestCase.
+        block._from_testcase = self._outer  # noqa: SLF001
+        block.__enter__()
+        self._block = block
+
+    def commit(self) -> None:
+        """Keep what came after it.
+
+        Raises:
+            ConfigError: Django rolls it back, since a statement in it has failed.
+        """
+        if self._connection.needs_rollback:
+            self.rollback()
+            raise ConfigError(BROKEN)
+        self._end_block()
+
+    def rollback(self) -> None:
+        """Undo what came after it, if it has begun."""
+        if self._block is not None:
+            self._connection.set_rollback(True)
+            self._end_block()
+
+    def _end_block(self) -> None:
+        block, self._block = self._block, None
+        block.__exit__(None, None, None)
+
+
+class AsideJoined(Threaded):
+    """A blocking savepoint for async code, in the thread that has its connection."""
+
+    def __init__(
+        self, joined: Joined, aside: Callable[[Callable[[], Any]], Awaitable[Any]]
+    ) -> None:
+        super().__init__(joined)
+        self._aside = aside
+
+    async def call(self, function: Callable[[], T]) -> T:
+        """Call in the thread."""
+        return await self._aside(function)  # type: ignore[no-any-return]
+
+    async def tag(self, operation: Operation[int | None]) -> int | None:
+        """Tag the transaction that it stands for."""
+        return await self.call(partial(self._own.tag, operation))
 
 
 class SessionSavepoint(Savepoint):
@@ -251,6 +326,8 @@ def savepoint(connection: Any, *, own: bool, outer: bool) -> Savepoint:
         if outer and _joined(connection):
             return OuterSavepoint(connection, own=own)
         return SessionSavepoint(connection, own=own)
+    if alias_of(connection) is not None:
+        return DjangosSavepoint(connection, own=own, outer=outer)
     return Savepoint(connection, own=own)
 
 
@@ -262,6 +339,20 @@ def awaited_savepoint(connection: Any, *, own: bool, outer: bool) -> AwaitedSave
             return AwaitedOuterSavepoint(connection, own=own)
         return AwaitedSessionSavepoint(connection, own=own)
     return AwaitedSavepoint(connection, own=own)
+
+
+def begin_before_savepoints(connection: Any) -> None:
+    """Begin the transaction of a SQLite connection of SQLAlchemy's, where the driver waits for the first write.
+
+    A savepoint before that would be the transaction, and its release, as at a session's commit, would commit it.
+    """
+    package, kind = family(connection)
+    if package != "sqlalchemy" or (kind != "Connection" and not _joined(connection)):
+        return
+    bound = connection if kind == "Connection" else _bind(connection)
+    below = driver(bound)
+    if family(below)[0] == "sqlite3" and not below.in_transaction and not alone(below):
+        bound.exec_driver_sql("BEGIN")
 
 
 def _joined(session: Any) -> bool:

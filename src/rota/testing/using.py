@@ -16,6 +16,7 @@ from rota.testing.confinement import Confinement
 from rota.testing.drain import Drain
 from rota.testing.frames import hidden
 from rota.testing.guard import Guard
+from rota.testing.jobs import TaskLike
 
 __tracebackhide__ = hidden
 
@@ -72,14 +73,12 @@ class Using:
         self._confinement, self._end = confinement, end
         self._now, self._later = Now(confinement), Later(confinement)
         self._drain = Drain(self._app, confinement, self._resources)
-        if confinement.awaits:
-            confinement.begin = partial(self._ado, self._drain.begin)
-        else:
-            try:
-                self._do(self._drain.begin)
-            except BaseException:
-                self.close()
-                raise
+        begin = self._drain.begin
+        try:
+            confinement.start(partial(self._do, begin), partial(self._ado, begin))
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def provide(self, **resources: object) -> None:
@@ -98,6 +97,9 @@ class Using:
             self._end()
         if self._now is not None:
             self._now.close()
+        if self._confinement is not None and self._confinement.alias is not None:
+            # Django removes its test database in the end, which nothing may be connected to.
+            self._mine_app.database.close()
         self._confinement = self._drain = self._end = self._now = self._later = self._guard = None
 
     def guard(self) -> None:
@@ -141,29 +143,33 @@ class Using:
         assert confinement is not None  # noqa: S101 - and so there is this
         if confinement.awaits:
             return confinement.from_thread(partial(self._ado, flow))
+        confinement.require_thread()
         return drive(self._flow(flow, side), now)
 
     async def _ado(self, flow: Any) -> Any:
         side, confinement = self._later, self._confinement
         assert side is not None  # noqa: S101 - there is a drain
         assert confinement is not None  # noqa: S101 - and so there is this
-        if confinement.awaits:
-            await confinement.begun()
+        await confinement.started()
         return await adrive(self._flow(flow, side), later)
 
     def _flow(self, flow: Any, side: Side) -> Flow:
         return (yield from flow(side))
 
-    def _mine(self, task: Task[..., Any, Any]) -> Task[..., Any, Any]:
+    def _mine(self, given: TaskLike) -> Task[..., Any, Any]:
         """The task, if the app has it.
 
         Raises:
             ConfigError: It is another app's.
         """
-        if not isinstance(task, Task):
-            message = f"a task is needed, not {task!r}; is the function decorated with @rota.task?"
-            raise ConfigError(message)
         self._part  # noqa: B018 - refuses without a connection
+        task = self._mine_app.tasks.meant(given)
+        if not isinstance(task, Task):
+            message = (
+                f"a task of the app is needed, not {task!r}; is the function decorated with @rota.task, or a task of "
+                "Django's whose backend is Rota's?"
+            )
+            raise ConfigError(message)
         if (
             self._mine_app.tasks.get(task.name) is None
             or task.enqueuing.database is not self._mine_app.database

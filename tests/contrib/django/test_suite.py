@@ -47,12 +47,19 @@ def test_sqlite(tmp_path: Path) -> None:
 
 def test_sqlite_in_memory() -> None:
     """What needs no worker on a database in memory, as Django's tests have it unless told otherwise."""
-    run("sqlite:///shop.db", "test_enqueue", "test_kit", "test_tasks", "test_admin")
+    run(
+        "sqlite:///shop.db",
+        "test_enqueue",
+        "test_kit",
+        "test_kit_async",
+        "test_tasks",
+        "test_admin",
+    )
 
 
 def test_postgres(postgres_url: str) -> None:
     """Connections and workers on PostgreSQL through psycopg 3."""
-    said = run(postgres_url, "test_enqueue", "test_kit", "test_worker")
+    said = run(postgres_url, "test_enqueue", "test_kit", "test_kit_async", "test_worker")
     assert ", psycopg," in said
 
 

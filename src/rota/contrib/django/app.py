@@ -47,7 +47,7 @@ class DjangoRota(Rota):
         super().__init__(
             retention=retention, max_args_bytes=max_args_bytes, connections=connections
         )
-        self.finishing = Finishing(self.events)
+        self.finishing = Finishing(self.events, lambda: self.database.confined)
         self.around_run(_between_connections)
         self.around_run(self._between_async_connections)
 

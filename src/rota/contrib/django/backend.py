@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from django.core import checks
-from django.utils import timezone
 
 from rota.app.task import EnqueueCall
 from rota.contrib.django.results import ready_result, task_result
-from rota.contrib.django.running import WEEK, djangos
+from rota.contrib.django.running import WEEK, djangos, enqueueable
 from rota.contrib.django.tasks_api import (
     BaseTaskBackend,
     InvalidTask,
@@ -83,11 +82,7 @@ class RotaBackend(BaseTaskBackend):
         """
         self.validate_task(task)
         result = ready_result(self, task, args, kwargs)
-        changes: dict[str, Any] = {"queue": task.queue_name, "priority": -task.priority}
-        if task.run_after is not None:
-            aware = timezone.is_aware(task.run_after)
-            changes["at"] = task.run_after if aware else timezone.make_aware(task.run_after)
-        known = self._known(task).using(**changes)
+        known = enqueueable(self._known(task), task)
         call = EnqueueCall(known, ((tuple(result.args), result.kwargs),))
         stored = known.enqueuing.enqueue(call)
         object.__setattr__(result, "id", str(stored[0]))

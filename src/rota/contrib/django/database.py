@@ -4,6 +4,7 @@ What a program asks for joins the transaction that Django's connection has in th
 whatever waits, have connections of Rota's own to the same database.
 """
 
+import re
 from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -131,5 +132,5 @@ class DjangoDatabase(Database):
 
 def by_migrating(error: SchemaMissing | SchemaOutdated) -> SchemaMissing | SchemaOutdated:
     """The same error with Django's command."""
-    message = str(error).replace("rota migrate", "manage.py migrate")
+    message = re.sub("`rota migrate[^`]*`", "`manage.py migrate`", str(error))
     return type(error)(message)

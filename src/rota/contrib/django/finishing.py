@@ -1,7 +1,8 @@
 """Telling Django that a task has finished: after its job is settled, in a thread of its own.
 
 Receivers may use the ORM and take their time; the settler must not wait for them. They hear of jobs that
-a worker of this process ran to their end; a job that was cancelled before that has no worker.
+a worker of this process ran to their end; a job that was cancelled before that has no worker. Those that a
+test kit has run are told of at once: the test's thread alone sees what they did.
 """
 
 import logging
@@ -30,9 +31,10 @@ class Finishing:
         raised: What those of them have raised that have failed.
     """
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, events: Events, confined: Callable[[], bool]) -> None:
         self.begun: dict[JobId, datetime] = {}
         self.raised: dict[JobId, BaseException] = {}
+        self._confined = confined
         self._thread: ThreadPoolExecutor | None = None
         events.subscribe(JobSettled, self._settled)
         events.subscribe(WorkerStopped, self._stopped)
@@ -44,10 +46,14 @@ class Finishing:
             return
         from rota.contrib.django.results import FINISHED
 
-        if event.settlement.move in FINISHED:
+        if event.settlement.move not in FINISHED:
+            return
+        if self._confined():
+            _send(event, began, raised)
+        else:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(1, "rota-django-signals")
-            self._thread.submit(_send, event, began, raised)
+            self._thread.submit(_send_apart, event, began, raised)
 
     def _stopped(self, event: WorkerStopped) -> None:
         """Let the receivers hear of the last tasks before the process ends."""
@@ -57,13 +63,21 @@ class Finishing:
             thread.shutdown()
 
 
+def _send_apart(event: JobSettled, began: datetime, raised: BaseException | None) -> None:
+    """Send in a thread that has connections of Django for this alone."""
+    close_old_connections()
+    try:
+        _send(event, began, raised)
+    finally:
+        close_old_connections()
+
+
 def _send(event: JobSettled, began: datetime, raised: BaseException | None) -> None:
     from rota.contrib.django.app import rota
     from rota.contrib.django.results import finished_result
     from rota.contrib.django.running import djangos
     from rota.contrib.django.tasks_api import task_finished
 
-    close_old_connections()
     try:
         task = djangos(rota.tasks[event.job.task])
         if task is None:  # only Django's tell when they begin
@@ -74,8 +88,6 @@ def _send(event: JobSettled, began: datetime, raised: BaseException | None) -> N
         _handling(raised, send)
     except Exception:
         logger.exception("job %d: task_finished could not be sent", event.job.id)
-    finally:
-        close_old_connections()
 
 
 def _handling(raised: BaseException | None, call: Callable[[], object]) -> None:

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from asgiref.sync import sync_to_async
+from django.utils import timezone
 
 from rota.app.context import Context
 from rota.app.task import Enqueuing
 from rota.app.task import Task as AppTask
+from rota.args import ArgsCodec
 from rota.contrib.django.results import BEGUN, running_result, worker_id
 from rota.contrib.django.tasks_api import Task, TaskContext, normalize_json, task_started
 from rota.errors import ArgsError, ConfigError
@@ -36,6 +38,8 @@ OF_TASKS = {"retry", "retention"}
 """The same of all jobs of the task."""
 
 WEEK = timedelta(days=7)
+
+VARIADIC = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
 
 
 def runnable(app: "Rota", task: Task) -> "Runnable | None":
@@ -76,6 +80,15 @@ def options_of(task: Task) -> Mapping[str, Any]:
     return given
 
 
+def enqueueable(known: AppTask[..., Any, Any], task: Task) -> AppTask[..., Any, Any]:
+    """The task of Rota that runs this one, with the queue, the priority and the time that it has now."""
+    changes: dict[str, Any] = {"queue": task.queue_name, "priority": -task.priority}
+    if task.run_after is not None:
+        aware = timezone.is_aware(task.run_after)
+        changes["at"] = task.run_after if aware else timezone.make_aware(task.run_after)
+    return known.using(**changes)
+
+
 def djangos(task: AppTask[..., Any, Any] | None) -> Task | None:
     """The task of Django that this one runs; `None` for a task of Rota's own."""
     return task.django if isinstance(task, Runnable) else None
@@ -111,6 +124,29 @@ class Runnable(AppTask[..., Any, Any]):
 
     def _keying(self, options: JobOptions) -> Keying:
         return NamedKeys(options, self.django)
+
+    def _args_codec(self) -> ArgsCodec:
+        return NamedArgs(self.function, self.django)
+
+
+class NamedArgs(ArgsCodec):
+    """Reads and writes args by place and by name, and tells their names: those that Django's function has."""
+
+    def __init__(self, handler: Callable[..., Any], task: Task) -> None:
+        super().__init__(handler, task.module_path, context=Context)
+        parameters = list(inspect.signature(task.func).parameters.values())[task.takes_context :]
+        self._told = tuple(each.name for each in parameters if each.kind not in VARIADIC)
+        self._tells_all = all(each.kind is not each.VAR_KEYWORD for each in parameters)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters of Django's function that are args."""
+        return self._told
+
+    @property
+    def open(self) -> bool:
+        """Whether it takes args of other names."""
+        return not self._tells_all
 
 
 class NamedKeys(Keying):

@@ -45,6 +45,15 @@ class DjangoTasks(Tasks):
         self.get(name)
         return super().codec(name)
 
+    def meant(self, given: object) -> object:
+        """The task of Rota that runs one of Django's, with that one's queue, priority and time."""
+        from rota.contrib.django.running import enqueueable
+        from rota.contrib.django.tasks_api import Task
+
+        if not isinstance(given, Task) or (known := self.get(given.module_path)) is None:
+            return given
+        return enqueueable(known, given)
+
     def _imported(self, path: str) -> Task[..., Any, Any] | None:
         from rota.contrib.django.running import runnable
         from rota.contrib.django.tasks_api import Task

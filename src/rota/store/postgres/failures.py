@@ -15,7 +15,7 @@ from rota.errors import (
     StoreError,
     StoreUnavailable,
 )
-from rota.store.url import shown
+from rota.store.url import migrating, shown
 
 
 class LockTimeout(StoreError):
@@ -33,8 +33,8 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR09
     match error:
         case pg.UndefinedTable() | pg.InvalidSchemaName() | pg.UndefinedColumn():
             return SchemaMissing(
-                f"the database has no Rota tables, or not those this Rota needs ({said}); "
-                "run `rota migrate`, or upgrade Rota here if a newer one did so"
+                f"{shown(url)} has no Rota tables, or not those this Rota needs ({said}); "
+                f"run `{migrating(url)}`, or upgrade Rota here if a newer one did so"
             )
         case psycopg.Error(sqlstate="RT002"):  # of step.sql
             return SchemaIncomplete(said)

@@ -54,6 +54,7 @@ class PostgresStore:
     name = "postgres"
 
     def __init__(self, url: str, *, connections: int = USUAL) -> None:
+        self.url = url
         self._url, self._pooled = read_url(url)
         self._pool = Pool(connections, self._lendable, self._lendable_to_users)
         self.run = self._pool.run

@@ -3,6 +3,8 @@
 import sqlite3
 
 from rota.errors import SchemaMissing, SchemaOutdated, StoreError, StoreUnavailable
+from rota.store.sqlite.url import url_of
+from rota.store.url import migrating
 
 _PRIMARY = 0xFF
 """SQLite keeps the kind of an error in the lowest byte of its code, and details above it."""
@@ -79,10 +81,10 @@ def translated(error: sqlite3.Error, path: str, doing: str) -> StoreError:
         return raised(text.format(path=path, doing=doing, error=error))
     text = str(error)
     if text.startswith("no such table: rota_"):
-        return SchemaMissing(f"{path} has no Rota tables yet; run `rota migrate`")
+        return SchemaMissing(f"{path} has no Rota tables yet; run `{migrating(url_of(path))}`")
     if text.startswith("no such column:") or " has no column named " in text:
         return SchemaOutdated(
-            f"the Rota tables in {path} are of another version ({text}); run `rota migrate`"
+            f"the Rota tables in {path} are of another version ({text}); run `{migrating(url_of(path))}`"
         )
     return StoreError(f"{path} refused the operation {doing}: {text}")
 

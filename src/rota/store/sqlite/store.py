@@ -25,7 +25,7 @@ from rota.store.sqlite import tidy as tidying
 from rota.store.sqlite.connection import PATIENCE, SqliteConnection
 from rota.store.sqlite.listener import SqliteListener
 from rota.store.sqlite.transaction import SqliteTransaction
-from rota.store.sqlite.url import database_path
+from rota.store.sqlite.url import database_path, url_of
 from rota.store.sqlite.wake import SqliteWaker
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class SqliteStore:
         connections: int = USUAL,
     ) -> None:
         self.path = database_path(path_or_url)
+        self.url = url_of(self.path)
         self._patience = patience
         self._pool = Pool(connections, self.connect, self.connect)
         self.run = self._pool.run

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from rota.errors import ConfigError
 
@@ -30,6 +30,11 @@ def database_path(path_or_url: str | os.PathLike[str]) -> str:
         message = f"{given!r} names a folder or cannot be a file's name; use sqlite:///rota.db"
         raise ConfigError(message)
     return str(Path(name).resolve())
+
+
+def url_of(path: str) -> str:
+    """The URL of a file."""
+    return f"{PREFIX}/{quote(path)}"
 
 
 def _from_url(url: str) -> str:

@@ -1,8 +1,9 @@
 """Tasks for the tests, as Django has them and of Rota's own."""
 
+from contextlib import suppress
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from shop.models import Order
 
 from rota import Context, Secret
@@ -109,6 +110,52 @@ def charge_outside(ctx: Context) -> None:
 async def charge_async(ctx: Context) -> None:
     async with ctx.transaction("default"):
         pass
+
+
+@rota.task(name="order async", store_result=True, retry=lambda attempt, error: None)
+async def order_async(email: str, *, fails: bool = False, twice: bool = False) -> int:
+    order = await Order.objects.acreate(email=email, cents=1)
+    found: int = await Order.objects.acount()
+    await note.aenqueue(found)
+    if fails:
+        message = "after the write"
+        raise RuntimeError(message)
+    if twice:
+        await Order.objects.acreate(pk=order.pk, email=email, cents=1)
+    return found
+
+
+@task
+async def place_async(email: str) -> int:
+    return await order_async(email)
+
+
+@rota.task(name="order now", retry=lambda attempt, error: None)
+def order_now(email: str, *, twice: bool = False) -> None:
+    with transaction.atomic(durable=True):
+        transaction.on_commit(lambda: None)
+        order = Order.objects.create(email=email, cents=1)
+    if twice:
+        Order.objects.create(pk=order.pk, email=email, cents=1)
+
+
+@rota.task(name="break the block")
+def break_the_block() -> None:
+    order = Order.objects.create(email="a@example.org", cents=1)
+    with suppress(IntegrityError):
+        Order.objects.create(pk=order.pk, email="b@example.org", cents=1)
+
+
+@rota.task(name="order in a transaction", retry=lambda attempt, error: None)
+async def order_in_a_transaction(
+    ctx: Context, email: str, cents: int, *, fails: bool = False
+) -> None:
+    async with ctx.transaction() as tx:
+        await Order.objects.acreate(email=email, cents=cents)
+        await tx.aexecute("UPDATE shop_order SET cents = cents + 1")
+        if fails:
+            message = "after the write"
+            raise RuntimeError(message)
 
 
 @rota.task

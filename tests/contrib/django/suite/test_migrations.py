@@ -63,7 +63,7 @@ class Migrations(TransactionTestCase):
         call_command("migrate", "rota", "zero", verbosity=0)
         rota.close()
         rota.database._ready = False
-        with self.assertRaisesRegex(SchemaMissing, "manage.py migrate"):
+        with self.assertRaisesRegex(SchemaMissing, "run `manage.py migrate`"):
             note.enqueue(1)
 
 
