@@ -14,7 +14,7 @@ import time
 from contextlib import nullcontext
 
 from rota import Again, Rota, WorkerConfig
-from rota.store.opening import VARIABLE
+from rota.store.url import VARIABLE
 from rota.worker import Worker
 
 ROUNDS = 3

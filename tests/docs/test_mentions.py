@@ -11,7 +11,7 @@ import rota
 from rota import Rota, State, Task, WorkerConfig, errors, events
 from rota.app.crontab import Crontab
 from rota.cli import supervise
-from rota.store.opening import VARIABLE
+from rota.store.url import VARIABLE
 from tests.docs.pages import ROOT, everything
 
 
