@@ -64,6 +64,7 @@ from rota.outcome import Again, Discard, Retry, Snooze
 
 if TYPE_CHECKING:
     from rota.app.changes import Change
+    from rota.model.audit import AuditRecord
     from rota.model.finished import FinishedJob
     from rota.model.limit_record import LimitRecord
     from rota.model.worker_record import HeldJob, WorkerRecord
@@ -73,6 +74,7 @@ __version__ = "0.1.0"
 
 
 LATER = {
+    "AuditRecord": "rota.model.audit",
     "Change": "rota.app.changes",
     "FinishedJob": "rota.model.finished",
     "HeldJob": "rota.model.worker_record",
@@ -96,6 +98,7 @@ __all__ = [
     "PROVIDED",
     "Again",
     "ArgsError",
+    "AuditRecord",
     "Backoff",
     "BatchContext",
     "BatchTask",

@@ -177,7 +177,7 @@ def test_retry_all_discarded(url: str, store: Store, connection: Connection) -> 
     """The dead letters of a queue, of a task, or all of them become available."""
     first, second = (discarded(store, connection, "no luck") for _ in range(2))
     none = rota("jobs", "retry", "--all-discarded", "--queue", "mail", url=url)
-    assert (none.exit_code, none.stdout) == (0, "there are no such discarded jobs\n")
+    assert (none.exit_code, none.stdout) == (0, "there are no such jobs\n")
     assert answer("jobs", "retry", "--all-discarded", "--task", "shop.send", url=url) == {
         "retried": [first, second],
         "unchanged": {},

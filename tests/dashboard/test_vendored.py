@@ -5,7 +5,7 @@ import tomllib
 from importlib import resources
 
 STATIC = resources.files("rota.dashboard") / "static"
-OWN = {"rota.css", "live.js", "theme.js", "icon.svg"}
+OWN = {"rota.css", "live.js", "select.js", "theme.js", "icon.svg"}
 
 
 def test_sums() -> None:

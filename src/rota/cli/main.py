@@ -26,6 +26,7 @@ COMMANDS = {
     "dashboard": Lazy(
         "rota.cli.dashboard:dashboard", "Look after jobs in a browser, on this machine."
     ),
+    "audit": Lazy("rota.cli.audit:audit", "List what people did on the dashboard."),
     "doctor": Lazy(
         "rota.cli.doctor:doctor", "Say what is wrong with the database, and what to do."
     ),

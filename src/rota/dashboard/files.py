@@ -12,6 +12,7 @@ KINDS = {
     "rota.css": "text/css; charset=utf-8",
     "theme.js": "text/javascript; charset=utf-8",
     "live.js": "text/javascript; charset=utf-8",
+    "select.js": "text/javascript; charset=utf-8",
     "htmx.min.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }

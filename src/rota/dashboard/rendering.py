@@ -12,8 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from rota.dashboard.access import Right
 from rota.dashboard.files import version
 from rota.dashboard.message import Moved, Page, Request, Response
-from rota.dashboard.pages.acting import TOLD
 from rota.dashboard.sparks import spark
+from rota.dashboard.told import told
 from rota.doctor.amounts import duration
 from rota.terminal.output import formatted
 from rota.top.figures import age, number, rate
@@ -33,6 +33,7 @@ NAVIGATION = (
     ("Limits", "/limits", Right.ARGS),
     ("Workers", "/workers", Right.READ),
     ("Doctor", "/doctor", Right.READ),
+    ("Audit", "/audit", Right.READ),
 )
 
 
@@ -79,7 +80,9 @@ def _values(request: Request, page: Page, *, live: bool) -> dict[str, Any]:
         """The same page with other parameters."""
         query: dict[str, object] = {**request.query, **changes}
         query = {
-            name: query[name] for name in query if name not in {PART, "done"} or name in changes
+            name: query[name]
+            for name in query
+            if name not in {PART, "done", "changed"} or name in changes
         }
         return url(request.path, **query)
 
@@ -95,7 +98,7 @@ def _values(request: Request, page: Page, *, live: bool) -> dict[str, Any]:
         "live": live,
         "streams": request.streams,
         "may": lambda right: request.access.may(Right(right)),
-        "told": TOLD.get(request.query.get("done", ""), ""),
+        "told": told(request.query),
         "now": datetime.now(UTC),
     }
 

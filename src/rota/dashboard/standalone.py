@@ -31,7 +31,9 @@ def guarded(app: Rota, host: str, password: str | None) -> "Guard":
         ConfigError: The extra is not installed.
     """
     trusted = loopback(host) or password is not None
-    inner = Dashboard(app, Access.all() if trusted else Access.only("args")).wsgi
+    inner = Dashboard(
+        app, Access.all(who="rota dashboard") if trusted else Access.only("args")
+    ).wsgi
     return Guard(inner, local=loopback(host), password=password)
 
 

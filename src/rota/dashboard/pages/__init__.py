@@ -4,12 +4,14 @@ from rota.dashboard import files
 from rota.dashboard.access import Right
 from rota.dashboard.pages import (
     acting,
+    audit,
     cron,
     discarded,
     doctor,
     job,
     jobs,
     limits,
+    many,
     overview,
     queues,
     workers,
@@ -27,7 +29,9 @@ ROUTES = (
     Route("GET", "/limits", Right.ARGS, limits.limits, live=True),
     Route("GET", "/workers", Right.READ, workers.workers, live=True),
     Route("GET", "/doctor", Right.READ, doctor.doctor),
+    Route("GET", "/audit", Right.READ, audit.audit),
     Route("GET", "/static/{name}", Right.READ, files.file),
     *acting.ROUTES,
+    *many.ROUTES,
 )
 """Every route: what is not here is not answered."""
