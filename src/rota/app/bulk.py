@@ -33,16 +33,17 @@ LOOKED_INTO = 2_000
 
 
 class Count(NamedTuple):
-    """How many jobs there are; if that is not `exact`, at least so many."""
+    """How many jobs there are: `jobs` if that is `exact`, else at least so many of `total`."""
 
     jobs: int
+    total: int
     exact: bool
 
     def __str__(self) -> str:
-        number = f"{self.jobs:,} job{'' if self.jobs == 1 else 's'}"
         if self.exact:
-            return number
-        return f"more than {number}" if self.jobs >= COUNTED else f"at least {number}"
+            return f"{self.jobs:,} job{'' if self.jobs == 1 else 's'}"
+        some = "more than" if self.jobs >= COUNTED else "at least"
+        return f"{f'{some} {self.jobs:,}' if self.jobs else 'some'} of {self.total:,} jobs"
 
 
 class Page(NamedTuple):
@@ -90,38 +91,38 @@ class Bulk:
 
     def count(self) -> Count:
         """How many jobs it would be."""
-        if self._matching.counted:
-            wanted = self._matching.wanted
-            return Count(
-                sum(
-                    queue.counts.get(state, 0)
-                    for queue in self._app.admin.queues()
-                    if wanted.queue in {None, queue.name}
-                    for state in self.states
-                ),
-                exact=True,
-            )
-        if self._matching.cause is None:
-            return self._count_listed()
+        queue = self._matching.wanted.queue
+        total = sum(
+            record.counts.get(state, 0)
+            for record in self._app.admin.queues()
+            if queue in {None, record.name}
+            for state in self.states
+        )
+        if self._matching.counted or not total:
+            return Count(total, total, exact=True)
+        found, exact = self._count_listed() if self._matching.cause is None else self._count_read()
+        return Count(found, max(total, found), exact)
+
+    def _count_read(self) -> tuple[int, bool]:
         found = 0
         for number, page in enumerate(self.pages(), start=1):
             found += len(page.jobs)
             if number * BATCH >= LOOKED_INTO:
-                return Count(found, exact=False)
-        return Count(found, exact=True)
+                return found, False
+        return found, True
 
-    def _count_listed(self) -> Count:
+    def _count_listed(self) -> tuple[int, bool]:
         found, looks = 0, 0
         for state in self.states:
             for wanted in self._windows(state, self._after):
                 if looks >= LOOKED_AT // REACH:
-                    return Count(found, exact=False)
+                    return found, False
                 looks += 1
                 limited = replace(wanted, limit=COUNTED + 1 - found)
                 found += self._database.run(self._database.store.count_listed(limited))
                 if found > COUNTED:
-                    return Count(COUNTED, exact=False)
-        return Count(found, exact=True)
+                    return COUNTED, False
+        return found, True
 
     def pages(self, position: str | None = None) -> Iterator[Page]:
         """All jobs, the newest of each state first, from a position on."""

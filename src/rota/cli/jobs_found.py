@@ -80,7 +80,7 @@ def act_on_found(
         count = bulk.count()
         if dry_run:
             if as_json:
-                say_json({"jobs": count.jobs, "exact": count.exact})
+                say_json(count._asdict())
             else:
                 say(f"{count} would be {kind.done}")
             return None

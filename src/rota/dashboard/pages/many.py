@@ -112,6 +112,7 @@ class ManyAction:
                 "of": found_by,
                 "states": [state.value for state in bulk.states],
                 "jobs": count.jobs,
+                "total": count.total,
                 "exact": count.exact,
                 "until": str(until),
             }
