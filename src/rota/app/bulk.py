@@ -112,12 +112,13 @@ class Bulk:
         return found, True
 
     def _count_listed(self) -> tuple[int, bool]:
-        found, looks = 0, 0
+        found, more = 0, 0
         for state in self.states:
-            for wanted in self._windows(state, self._after):
-                if looks >= LOOKED_AT // REACH:
+            for number, wanted in enumerate(self._windows(state, self._after)):
+                # Of each state one look, and so many more.
+                more += number > 0
+                if more >= LOOKED_AT // REACH:
                     return found, False
-                looks += 1
                 limited = replace(wanted, limit=COUNTED + 1 - found)
                 found += self._database.run(self._database.store.count_listed(limited))
                 if found > COUNTED:
