@@ -64,6 +64,7 @@ from rota.outcome import Again, Discard, Retry, Snooze
 
 if TYPE_CHECKING:
     from rota.app.changes import Change
+    from rota.model.audit import AuditRecord
     from rota.model.finished import FinishedJob
     from rota.model.history import HistoryPoint
     from rota.model.limit_record import LimitRecord
@@ -74,6 +75,7 @@ __version__ = "0.1.0"
 
 
 LATER = {
+    "AuditRecord": "rota.model.audit",
     "Change": "rota.app.changes",
     "FinishedJob": "rota.model.finished",
     "HeldJob": "rota.model.worker_record",
@@ -98,6 +100,7 @@ __all__ = [
     "PROVIDED",
     "Again",
     "ArgsError",
+    "AuditRecord",
     "Backoff",
     "BatchContext",
     "BatchTask",

@@ -6,9 +6,11 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from rota.cli.job_text import HEADINGS
-from rota.model.job import JobId, Order
+from rota.cli.main import cli
+from rota.model.job import JobFilter, JobId, Order
 from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
@@ -203,7 +205,7 @@ def test_retry_all_discarded(url: str, store: Store, connection: Connection) -> 
     """The dead letters of a queue, of a task, or all of them become available."""
     first, second = (discarded(store, connection, "no luck") for _ in range(2))
     none = rota("jobs", "retry", "--all-discarded", "--task", "nobody", url=url)
-    assert (none.exit_code, none.stdout) == (0, "there are no such discarded jobs\n")
+    assert (none.exit_code, none.stdout) == (0, "there are no such jobs\n")
     assert answer("jobs", "retry", "--all-discarded", "--task", "shop.send", url=url) == {
         "retried": [first, second],
         "unchanged": {},
@@ -270,3 +272,64 @@ def test_a_table_on_a_terminal(
     assert str(jobs[State.AVAILABLE]) in shown
     nothing = rota("jobs", "list", "--queue", "nobody", url=url).stdout
     assert nothing == "There are no such jobs.\n"
+
+
+def test_acting_on_all_that_match(url: str, store: Store, connection: Connection) -> None:
+    """All jobs with what is asked for; a dry run only counts them."""
+    wanted = enqueue(store, connection, 2, queue="mail")
+    other = enqueue(store, connection, 2)
+    for verb, done in (("cancel", "cancelled"), ("delete", "deleted")):
+        told = rota("jobs", verb, "--queue", "mail", "--dry-run", url=url)
+        assert (told.exit_code, told.stdout) == (0, f"2 jobs would be {done}\n")
+    assert answer("jobs", "delete", "--task", "none", "--dry-run", url=url) == {
+        "jobs": 0,
+        "total": 4,
+        "exact": True,
+    }
+    cancelled = answer("jobs", "cancel", "--queue", "mail", "--yes", url=url)
+    assert cancelled == {"jobs": {str(job): "cancelled" for job in wanted}, "missing": []}
+    assert (
+        states(store, connection, [*wanted, *other])
+        == [State.CANCELLED] * 2 + [State.AVAILABLE] * 2
+    )
+    again = rota("jobs", "retry", "--state", "cancelled", "--task", "shop.send", url=url)
+    assert again.stdout == "2 jobs are available again\n"
+    gone = rota("jobs", "delete", "--state", "available", "--yes", url=url)
+    assert gone.stdout == "4 jobs are deleted\n"
+    assert rota("jobs", "delete", "--queue", "mail", "--yes", url=url).stdout == (
+        "there are no such jobs\n"
+    )
+
+
+def test_deleting_all_that_match_asks(
+    url: str, store: Store, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a terminal it needs --yes, and a no changes nothing."""
+    enqueue(store, connection, 2)
+    refused(rota("jobs", "delete", "--queue", "default", url=url), 2, "so say --yes")
+    monkeypatch.setattr("rota.cli.asking.can_ask", lambda: True)
+    words = ["jobs", "delete", "--queue", "default", "--url", url]
+    told = CliRunner().invoke(cli, words, input="n\n")
+    assert told.exit_code == 1
+    assert "Delete 2 jobs?" in told.output
+    assert "nothing was deleted" in told.output
+    assert len(connection.run(store.list_jobs(JobFilter()))) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((), "give either"),
+        (("7", "--queue", "mail"), "give either"),
+        (("7", "--dry-run"), "--dry-run goes with"),
+        (("--dry-run",), "give either"),
+        (("--state", "asleep"), "asleep"),
+        (("--state", "running"), "running jobs cannot be"),
+        (("--arg", "x"), "name=value"),
+    ],
+)
+def test_jobs_that_cannot_be_meant(url: str, given: tuple[str, ...], message: str) -> None:
+    """Neither or both of ids and filters, and values that cannot be."""
+    result = rota("jobs", "delete", *given, "--yes", url=url)
+    assert result.exit_code == 2
+    assert message in result.stderr

@@ -96,7 +96,7 @@ def test_the_user_is_asked(
 
     from rota.cli.main import cli
 
-    monkeypatch.setattr("rota.cli.queue_clear.can_ask", lambda: True)
+    monkeypatch.setattr("rota.cli.asking.can_ask", lambda: True)
     enqueue(store, connection, 3)
     result = CliRunner().invoke(cli, ["queues", "clear", "default", "--url", url], input=word)
     assert result.exit_code == code, result.output

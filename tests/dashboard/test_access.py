@@ -199,7 +199,16 @@ def test_a_standby_can_only_be_read() -> None:
         server.restart()
         with Rota(server.url) as app:
             core = Core(app)
-            for path in ("/", "/queues", "/jobs", "/cron", "/limits", "/workers", "/doctor"):
+            for path in (
+                "/",
+                "/queues",
+                "/jobs",
+                "/cron",
+                "/limits",
+                "/workers",
+                "/doctor",
+                "/audit",
+            ):
                 response = core.answer(Request("GET", path, Access.all()))
                 assert response.status == HTTPStatus.OK, response.body
             request = Request("GET", f"/jobs/{job.id}", Access.all())
@@ -208,6 +217,11 @@ def test_a_standby_can_only_be_read() -> None:
             assert "/cancel" not in shown
             request = Request("POST", f"/jobs/{job.id}/retry", Access.all(), headers=OWN)
             assert core.answer(request).status == HTTPStatus.FORBIDDEN
+            form = {"which": "all", "queue": "default"}
+            request = Request("POST", "/jobs/cancel", Access.all(), {}, OWN, form)
+            assert core.answer(request).status == HTTPStatus.FORBIDDEN
+            request = Request("GET", "/jobs", Access.all(), {"queue": "default"})
+            assert "All that match" not in core.answer(request).body.decode()
         Path(data, "standby.signal").unlink()
     folder.parent.rmdir()
 

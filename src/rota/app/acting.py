@@ -5,7 +5,7 @@ it ends. So it goes on in short transactions of its own, of at most `BATCH` jobs
 finds are acted on only if they are still in the state in which they were found.
 """
 
-from collections.abc import Callable, Collection, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -75,7 +75,8 @@ def acting(
             on so.
     """
     if jobs is None:
-        states = _states(kind, wanted)
+        said = any(value is not None for value in wanted.values())
+        states = states_of(kind, job_filter(wanted).state, said=said)
         if limit is not None:
             check_count(limit, "limit")
         return _on_found(find, act, states, limit, job_filter(wanted))
@@ -95,7 +96,7 @@ def _on_given(act: Act, jobs: list[JobId]) -> Steps[Changed]:
 def _on_found(
     find: Callable[[JobFilter], Operation[list[JobRecord]]],
     act: Act,
-    states: Collection[State],
+    states: Sequence[State],
     limit: int | None,
     wanted: JobFilter,
 ) -> Steps[Changed]:
@@ -113,19 +114,18 @@ def _on_found(
     return changed
 
 
-def _states(kind: Kind, wanted: Wanted) -> Collection[State]:
-    """The states of the jobs that are to be found.
+def states_of(kind: Kind, state: State | None, *, said: bool) -> Sequence[State]:
+    """The states of the jobs that are to be found; `said`: there is something to find them by.
 
     Raises:
-        ConfigError: Nothing is said to find them by, or jobs in that state cannot be acted on so.
+        ConfigError: There is nothing, or jobs in that state cannot be acted on so.
     """
-    if all(value is None for value in wanted.values()):
+    if not said:
         message = (
             f"{kind.name}: say which jobs: give their ids, or state=, queue=, task= or subject= to "
             "find them by"
         )
         raise ConfigError(message)
-    state = job_filter(wanted).state
     if state is None:
         return kind.usual
     if state not in kind.able:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rota.app.job_filter import check_count
 from rota.database.database import Database
 from rota.model.durations import seconds
+from rota.model.audit import AuditRecord
 from rota.model.job import QueueRecord
 from rota.model.limit_record import LimitRecord
 from rota.model.options import check_name
@@ -28,12 +29,16 @@ JOBS = 100
 LIMITS = 100
 """Limits that are shown, unless it is said how many."""
 
+DEEDS = 50
+"""Deeds that are shown, unless it is said how many."""
+
 LATELY = 6 * 3600.0
 """Seconds of the history that are shown, unless it is said how many."""
 
 
 class Admin:
-    """What the commands `rota migrate`, `rota queues list`, `rota limits list`, `rota workers list` and `rota history` do. An attribute: `rota.admin`."""
+    """What the commands `rota migrate`, `rota queues list`, `rota limits list`, `rota workers list`,
+    `rota history` and `rota audit` do. An attribute: `rota.admin`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -187,6 +192,22 @@ class Admin:
         first = first_minute(datetime.now(UTC), seconds(since, "since"))
         minutes = whole_minutes(seconds(step, "step"))
         return self._database.store.history.read(name, since=first - first % minutes, step=minutes)
+    def audit(self, *, most: int = DEEDS, before: int | None = None) -> list[AuditRecord]:
+        """What people did on the dashboard, the newest first; the newest 10,000 deeds are kept.
+
+        Args:
+            most: Up to so many.
+            before: The last deed of the page before; only earlier ones follow.
+
+        Raises:
+            ConfigError: `most` is no number of deeds.
+        """
+        database = self._database
+        return database.run(database.store.audit.records(check_count(most, "most"), before))
+
+    async def aaudit(self, *, most: int = DEEDS, before: int | None = None) -> list[AuditRecord]:
+        """`audit` for async code."""
+        return await in_thread(self.audit, most=most, before=before)
 
 
 def _workers(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rota.cli.jobs_found import act_on_found, found_options, given
 from rota.cli.options import Name, ids_argument, url_option
 from rota.cli.watch import watch
 from rota.model.job import LARGEST_ID, JobId
@@ -140,54 +141,49 @@ jobs.add_command(watch)
 
 @jobs.command()
 @ids_argument(required=False)
-@click.option("--all-discarded", is_flag=True, help="All discarded jobs, instead of ids.")
-@click.option(
-    "--queue",
-    metavar="NAME",
-    type=Name("queue"),
-    help="With --all-discarded: only jobs of this queue.",
-)
-@click.option(
-    "--task",
-    metavar="NAME",
-    type=Name("task"),
-    help="With --all-discarded: only jobs of this task.",
-)
+@click.option("--all-discarded", is_flag=True, help="The same as --state discarded.")
+@found_options
 @url_option
 @json_option
 def retry(
     *,
     ids: tuple[int, ...],
     all_discarded: bool,
-    queue: str | None,
-    task: str | None,
+    dry_run: bool,
     url: str | None,
     as_json: bool,
+    **found_by: str | None,
 ) -> None:
     """Make jobs available again now, with all their attempts.
 
-    For finished jobs, and for jobs that wait for their time.
+    For finished jobs, and for jobs that wait for their time. Without ids: all jobs that match, of those that were
+    discarded, unless --state says otherwise.
 
     \b
     Examples:
       rota jobs retry 4711 4712
       rota jobs retry --all-discarded --queue mail
+      rota jobs retry --state scheduled --task shop.send --dry-run
     """
     from rota.cli.database import database
 
-    if bool(ids) is all_discarded:
-        message = "give either the ids of jobs or --all-discarded"
+    if all_discarded and found_by["state"] not in {None, State.DISCARDED}:
+        message = "--all-discarded and --state exclude each other"
         raise click.UsageError(message)
-    if not all_discarded and (queue, task) != (None, None):
-        message = "--queue and --task go with --all-discarded"
-        raise click.UsageError(message)
+    said = given(ids, found_by | ({"state": "discarded"} if all_discarded else {}), dry_run=dry_run)
     wanted = _ids(ids)
     with database(url) as rota:
-        if all_discarded:
-            done = rota.jobs.retry(state=State.DISCARDED, queue=queue, task=task, limit=None)
-            _say_all(done, as_json=as_json)
-            if not done:
-                _require(rota, queue, task)
+        if said:
+            changed = act_on_found(rota, "retry", said, dry_run=dry_run, yes=True, as_json=as_json)
+            if changed is not None:
+                _say_found(
+                    rota,
+                    said,
+                    changed,
+                    "available again",
+                    {"retried": sorted(changed), "unchanged": {}},
+                    as_json=as_json,
+                )
             return
         done = rota.jobs.retry(wanted)
         left = rota.jobs.get(_without(wanted, done))
@@ -211,28 +207,41 @@ def retry(
     _end(missing, why)
 
 
-def _say_all(done: Collection[JobId], *, as_json: bool) -> None:
-    if as_json:
-        say_json({"retried": sorted(done), "unchanged": {}, "missing": []})
-    else:
-        say(f"{_jobs(len(done))} available again" if done else "there are no such discarded jobs")
-
-
 @jobs.command()
-@ids_argument()
+@ids_argument(required=False)
+@found_options
+@click.option("--yes", is_flag=True, help="Do not ask.")
 @url_option
 @json_option
-def cancel(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
+def cancel(
+    *,
+    ids: tuple[int, ...],
+    dry_run: bool,
+    yes: bool,
+    url: str | None,
+    as_json: bool,
+    **found_by: str | None,
+) -> None:
     """Cancel jobs: waiting jobs at once, running jobs by asking them to stop.
 
+    Without ids: all jobs that match and have not ended. Says how many that are, and asks.
+
     \b
-    Example:
+    Examples:
       rota jobs cancel 4711
+      rota jobs cancel --queue mail --state scheduled --yes
     """
     from rota.cli.database import database
 
+    said = given(ids, found_by, dry_run=dry_run)
     wanted = _ids(ids)
     with database(url) as rota:
+        if said:
+            changed = act_on_found(rota, "cancel", said, dry_run=dry_run, yes=yes, as_json=as_json)
+            if changed is not None:
+                done = "cancelled, or asked to stop"
+                _say_found(rota, said, changed, done, {"jobs": _texts(changed)}, as_json=as_json)
+            return
         found = rota.jobs.cancel(wanted)
     missing = _without(wanted, found)
     kept = {
@@ -249,20 +258,46 @@ def cancel(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
 
 
 @jobs.command()
-@ids_argument()
+@ids_argument(required=False)
+@found_options
+@click.option("--yes", is_flag=True, help="Do not ask.")
 @url_option
 @json_option
-def delete(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
+def delete(
+    *,
+    ids: tuple[int, ...],
+    dry_run: bool,
+    yes: bool,
+    url: str | None,
+    as_json: bool,
+    **found_by: str | None,
+) -> None:
     """Delete jobs that are not running, with everything about them.
 
+    Without ids: all jobs that match. Says how many that are, and asks.
+
     \b
-    Example:
+    Examples:
       rota jobs delete 4711
+      rota jobs delete --state completed --task shop.send --dry-run
     """
     from rota.cli.database import database
 
+    said = given(ids, found_by, dry_run=dry_run)
     wanted = _ids(ids)
     with database(url) as rota:
+        if said:
+            changed = act_on_found(rota, "delete", said, dry_run=dry_run, yes=yes, as_json=as_json)
+            if changed is not None:
+                _say_found(
+                    rota,
+                    said,
+                    changed,
+                    "deleted",
+                    {"deleted": sorted(changed), "unchanged": {}},
+                    as_json=as_json,
+                )
+            return
         done = rota.jobs.delete(wanted)
         kept = {job.id: job.state for job in rota.jobs.get(_without(wanted, done))}
     missing = _without(wanted, [*done, *kept])
@@ -303,7 +338,25 @@ def _texts(found: Mapping[JobId, State]) -> dict[str, str]:
 
 
 def _jobs(count: int) -> str:
-    return "1 job is" if count == 1 else f"{count} jobs are"
+    return "1 job is" if count == 1 else f"{count:,} jobs are"
+
+
+def _say_found(
+    rota: "Rota",
+    said: Mapping[str, str],
+    changed: Mapping[JobId, State],
+    done: str,
+    document: Mapping[str, object],
+    *,
+    as_json: bool,
+) -> None:
+    """Say what became of all jobs that match."""
+    if as_json:
+        say_json({**document, "missing": []})
+    else:
+        say(f"{_jobs(len(changed))} {done}" if changed else "there are no such jobs")
+    if not changed:
+        _require(rota, said.get("queue"), said.get("task"))
 
 
 def _say_each(wanted: Iterable[JobId], done: Collection[JobId], what: str) -> None:

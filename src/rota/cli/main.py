@@ -30,6 +30,7 @@ COMMANDS = {
         "rota.cli.dashboard:dashboard", "Look after jobs in a browser, on this machine."
     ),
     "metrics": Lazy("rota.cli.metrics:metrics", "Tell Prometheus of a database, for all workers."),
+    "audit": Lazy("rota.cli.audit:audit", "List what people did on the dashboard."),
     "doctor": Lazy(
         "rota.cli.doctor:doctor", "Say what is wrong with the database, and what to do."
     ),

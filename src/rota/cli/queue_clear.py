@@ -1,15 +1,14 @@
 """`rota queues clear`: delete the jobs of a queue."""
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rota.app.queue_handle import WAITING
+from rota.cli.asking import ask
 from rota.cli.options import Name, url_option
 from rota.model.job import JobId
 from rota.model.states import State
-from rota.terminal.exits import FAILED, USAGE, Failure
 from rota.terminal.output import harmless, json_option, say, say_json
 
 if TYPE_CHECKING:
@@ -104,24 +103,7 @@ def _ask(name: str, counts: dict[State, int], running: int) -> None:
     question = f"Delete {_listed(counts)} of queue {harmless(name)}?"
     if running:
         question += f" ({running:,} running stay.)"
-    if not can_ask():
-        message = f"{question} Standard input is no terminal, so say --yes"
-        raise Failure(message, USAGE)
-    try:
-        agreed = click.confirm(question, err=True)
-    except click.Abort as abort:
-        click.echo(err=True)  # ends the line of the question
-        if isinstance(abort.__context__, KeyboardInterrupt):
-            raise KeyboardInterrupt from None
-        agreed = False  # the end of the input
-    if not agreed:
-        message = "nothing was deleted"
-        raise Failure(message, FAILED)
-
-
-def can_ask() -> bool:
-    """Whether there is a user to ask."""
-    return sys.stdin.isatty()
+    ask(question, "nothing was deleted")
 
 
 def _delete(queue: "QueueHandle", counts: dict[State, int], until: JobId) -> dict[State, int]:

@@ -17,6 +17,9 @@ looks      one look at the database a second, shared by everything that shows it
 listing    one page of jobs, within a bound
 why        why a job does not run: facts to sentences
 shown      jobs and workers as plain data
+recording  who did what, in the transaction in which it is done
+carrier    which queue a job of Rota's own goes to
+told       what a page says after an action
 pages/     one module per page
 asgi       under Starlette, FastAPI and every other ASGI server; sends news as they come
 wsgi       under Flask and every other WSGI server

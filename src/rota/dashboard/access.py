@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from rota.errors import ConfigError
+from rota.model.audit import plain_name
 
 
 class Right(StrEnum):
@@ -33,9 +34,13 @@ LOOKING = frozenset({Right.READ, Right.ARGS})
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The rights of one request."""
+    """The rights of one request, and who makes it: a name for the audit."""
 
     rights: frozenset[Right]
+    who: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "who", plain_name(self.who))
 
     @classmethod
     def none(cls) -> Self:
@@ -48,19 +53,19 @@ class Access:
         return cls(frozenset({Right.READ}))
 
     @classmethod
-    def all(cls) -> Self:
+    def all(cls, *, who: str = "") -> Self:
         """Everything."""
-        return cls(frozenset(Right))
+        return cls(frozenset(Right), who)
 
     @classmethod
-    def only(cls, *rights: str) -> Self:
+    def only(cls, *rights: str, who: str = "") -> Self:
         """The pages, and these rights beside them: `args`, `retry`, `cancel`, `delete`, `run`, `pause`.
 
         Raises:
             ConfigError: There is no such right.
         """
         try:
-            return cls(frozenset({Right.READ, *map(Right, rights)}))
+            return cls(frozenset({Right.READ, *map(Right, rights)}), who)
         except ValueError as error:
             message = f"Access.only: {error}; the rights are {', '.join(Right)}"
             raise ConfigError(message) from error
@@ -71,7 +76,7 @@ class Access:
 
     def looking(self) -> "Access":
         """The same without the rights to change anything."""
-        return Access(self.rights & LOOKING)
+        return Access(self.rights & LOOKING, self.who)
 
 
 Accessing = Callable[[Any], Any]

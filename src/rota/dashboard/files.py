@@ -13,6 +13,7 @@ KINDS = {
     "theme.js": "text/javascript; charset=utf-8",
     "keys.js": "text/javascript; charset=utf-8",
     "live.js": "text/javascript; charset=utf-8",
+    "select.js": "text/javascript; charset=utf-8",
     "htmx.min.js": "text/javascript; charset=utf-8",
     "charts.css": "text/css; charset=utf-8",
     "charts.js": "text/javascript; charset=utf-8",

@@ -13,8 +13,8 @@ from rota.dashboard.access import Right
 from rota.dashboard.charts import path
 from rota.dashboard.files import version
 from rota.dashboard.message import Moved, Page, Request, Response
-from rota.dashboard.pages.acting import TOLD
 from rota.dashboard.sparks import spark
+from rota.dashboard.told import told
 from rota.doctor.amounts import duration
 from rota.terminal.output import formatted
 from rota.top.figures import age, number, rate
@@ -34,6 +34,7 @@ NAVIGATION = (
     ("Limits", "/limits", Right.ARGS),
     ("Workers", "/workers", Right.READ),
     ("Doctor", "/doctor", Right.READ),
+    ("Audit", "/audit", Right.READ),
 )
 
 KEYS = {"/queues": "q", "/jobs": "j", "/cron": "c", "/workers": "w"}
@@ -83,7 +84,9 @@ def _values(request: Request, page: Page, *, live: bool) -> dict[str, Any]:
         """The same page with other parameters."""
         query: dict[str, object] = {**request.query, **changes}
         query = {
-            name: query[name] for name in query if name not in {PART, "done"} or name in changes
+            name: query[name]
+            for name in query
+            if name not in {PART, "done", "changed"} or name in changes
         }
         return url(request.path, **query)
 
@@ -100,7 +103,7 @@ def _values(request: Request, page: Page, *, live: bool) -> dict[str, Any]:
         "live": live,
         "streams": request.streams,
         "may": lambda right: request.access.may(Right(right)),
-        "told": TOLD.get(request.query.get("done", ""), ""),
+        "told": told(request.query),
         "now": datetime.now(UTC),
     }
 

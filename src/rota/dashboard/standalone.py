@@ -18,5 +18,6 @@ def guarded(app: Rota, host: str, password: str | None) -> Guard:
         ConfigError: The extra is not installed.
     """
     trusted = loopback(host) or password is not None
-    inner = Dashboard(app, Access.all() if trusted else Access.only("args")).wsgi
+    access = Access.all(who="rota dashboard") if trusted else Access.only("args")
+    inner = Dashboard(app, access).wsgi
     return Guard(inner, local=loopback(host), password=password, headers=HEADERS)

@@ -38,6 +38,7 @@ from rota.store.versions import Versions
 
 if TYPE_CHECKING:
     from rota.model.limit_record import LimitRecord
+    from rota.store.audit import Audit
     from rota.store.cron import Cron
     from rota.store.following import Follow
     from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
@@ -61,6 +62,11 @@ class Store(Connections, Versions, Protocol):
     @property
     def cron(self) -> "Cron":
         """The operations on cron entries."""
+        ...
+
+    @property
+    def audit(self) -> "Audit":
+        """The operations on the audit."""
         ...
 
     @property
@@ -130,6 +136,10 @@ class Store(Connections, Versions, Protocol):
 
     def count_jobs(self, wanted: JobFilter) -> Operation[int]:
         """How many such jobs there are; reads them, where `queues` only adds up. No limit counts."""
+        ...
+
+    def count_listed(self, wanted: JobFilter) -> Operation[int]:
+        """How many jobs `list_jobs` would give, without their being read; a limit counts."""
         ...
 
     def cancel(

@@ -1,4 +1,4 @@
-"""Jobs, cron entries and limits as plain data: what commands and the dashboard give to programs."""
+"""Jobs, cron entries, limits and deeds as plain data: what commands and the dashboard give to programs."""
 
 from datetime import datetime
 from itertools import islice
@@ -10,6 +10,7 @@ from rota.cron.entry import CronRecord
 from rota.cron.jobs import options_of
 from rota.cron.times import due_times
 from rota.errors import ConfigError
+from rota.model.audit import AuditRecord
 from rota.model.job import JobRecord
 from rota.model.limit_record import LimitRecord
 from rota.model.redaction import REDACTED, redacted_args, shown_args
@@ -105,6 +106,19 @@ def coming(record: CronRecord, count: int) -> list[datetime]:
 
 
 # Limits ---------------------------------------------------------------------------------------
+
+
+def deed_document(deed: AuditRecord) -> dict[str, Any]:
+    """A deed, for programs."""
+    return {
+        "id": deed.id,
+        "at": deed.at,
+        "who": deed.who,
+        "action": deed.action,
+        "what": dict(deed.what),
+        "changed": deed.changed,
+        "job": deed.job,
+    }
 
 
 def limit_document(limit: LimitRecord) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from rota.app.app import Rota
 from rota.app.batch import BatchTask
+from rota.app.bulk_job import NAME as BULK
+from rota.app.bulk_job import declare
 from rota.app.task import Task
 from rota.dispatch import Events
 from rota.errors import ConfigError, CronEntryExists, TaskAlreadyRegistered
@@ -28,7 +30,7 @@ class Apps:
     """The apps whose tasks one worker runs.
 
     Attributes:
-        tasks: The tasks of all, by name. Some apps have tasks that are found only when they are asked for.
+        tasks: The tasks of all, by name, and Rota's own. Some apps have tasks that are found only when they are asked for.
         events: Told of what happens in the worker.
 
     Raises:
@@ -50,6 +52,7 @@ class Apps:
             message = "a worker needs an app at least: Worker(rota), or Worker([shop, mail])"
             raise ConfigError(message)
         self._apps = every
+        declare(self.first)
         if len(every) == 1:
             self.tasks, self.events = every[0].tasks, every[0].events
             return
@@ -64,6 +67,11 @@ class Apps:
     def first(self) -> Rota:
         """The app whose store the worker uses."""
         return self._apps[0]
+
+    @property
+    def queues(self) -> set[str]:
+        """Those that users' tasks name."""
+        return {task.options.queue for name, task in self.tasks.items() if name != BULK}
 
     @property
     def batch(self) -> dict[str, BatchTask[Any, Any]]:
@@ -117,7 +125,8 @@ class Apps:
         entries: set[str] = set()
         for app in self._apps:
             for name, task in app.tasks.items():
-                if (other := tasks.setdefault(name, task)) is not task:
+                # Each app has Rota's own task that was once the first one of a worker.
+                if name != BULK and (other := tasks.setdefault(name, task)) is not task:
                     message = (
                         f"two apps have a task named {name!r}: {_place(other)} and {_place(task)}; give one of them "
                         "a name=, or run a worker for each app"

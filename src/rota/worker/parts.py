@@ -167,8 +167,7 @@ class Parts:
     def _queues(self) -> set[str]:
         """The queues that exist, and those of the apps' tasks."""
         database = self._apps.first.database
-        named = {task.options.queue for task in self._apps.tasks.values()}
-        return named.union(database.run(database.store.queue_names()))
+        return self._apps.queues.union(database.run(database.store.queue_names()))
 
     def health(self, phase: Phase) -> Health:
         """How its threads are, in the phase in which they shall run."""

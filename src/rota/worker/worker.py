@@ -50,7 +50,7 @@ class Worker:
         self._apps = Apps(app)
         config = config or WorkerConfig()
         tasks = self._apps.tasks.values()
-        queues = config.queues or tuple(sorted({task.options.queue for task in tasks}))
+        queues = config.queues or tuple(sorted(self._apps.queues))
         if not queues:
             message = "this app has no tasks; import the modules that define them, or name queues"
             raise ConfigError(message)

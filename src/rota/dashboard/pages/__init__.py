@@ -4,6 +4,7 @@ from rota.dashboard import files
 from rota.dashboard.access import Right
 from rota.dashboard.pages import (
     acting,
+    audit,
     cron,
     discarded,
     doctor,
@@ -11,6 +12,7 @@ from rota.dashboard.pages import (
     job,
     jobs,
     limits,
+    many,
     overview,
     queues,
     workers,
@@ -29,7 +31,9 @@ ROUTES = (
     Route("GET", "/limits", Right.ARGS, limits.limits, live=True),
     Route("GET", "/workers", Right.READ, workers.workers, live=True),
     Route("GET", "/doctor", Right.READ, doctor.doctor),
+    Route("GET", "/audit", Right.READ, audit.audit),
     Route("GET", "/static/{name}", Right.READ, files.file),
     *acting.ROUTES,
+    *many.ROUTES,
 )
 """Every route: what is not here is not answered."""

@@ -10,9 +10,16 @@ from dataclasses import dataclass
 from rota.app.app import Rota
 from rota.dashboard.access import Right
 from rota.dashboard.message import Moved, NotThere, Page
+from rota.dashboard.recording import Recorder
 from rota.dashboard.routes import Call, Route
+from rota.errors import ConfigError
+from rota.events import JobsEnqueued
+from rota.model.audit import Deed
 from rota.model.job import JobId, possible
+from rota.model.options import check_name
 from rota.model.states import State
+from rota.store.cron import Ran
+from rota.store.operation import Operation
 
 SURE = "sure"
 """The field of a form that says yes."""
@@ -25,7 +32,7 @@ class Action:
     Attributes:
         path: Of its route; `{id}` is a job's, else the field `name` says which queue or entry.
         done: What is said when it is done; `idle` where nothing was there to be done.
-        act: Does it; whether it changed something.
+        act: Does it, and writes it down; whether it changed something.
         question: What it means, where it is asked about first.
         gone: Whether what it was done to is gone then.
     """
@@ -35,7 +42,7 @@ class Action:
     verb: str
     done: str
     idle: str
-    act: Callable[[Rota, str], bool]
+    act: Callable[[Rota, str, Recorder], bool]
     question: str = ""
     gone: bool = False
 
@@ -50,12 +57,23 @@ class Action:
         back = self._back(of)
         if self.question and not call.request.form.get(SURE):
             data = {"question": self.question, "verb": self.verb, "of": of}
-            extra = {"action": self.path.replace("{id}", of), "back": back}
+            extra = {
+                "action": self.path.replace("{id}", of),
+                "back": back,
+                "fields": {},
+                "found_by": {},
+            }
             return Page("sure.html", f"{self.verb} {of}?", data, extra)
-        changed = self.act(call.app, of)
+        deed = Deed(call.request.access.who, self.name, {self._kind: of})
+        changed = self.act(call.app, of, Recorder(call.app, deed))
         path, query = ("/jobs", {}) if changed and self.gone else back
         query = query | {"done": self.name if changed else f"{self.name}-idle"}
         return Moved(path, query, {"action": self.name, "of": of, "changed": changed})
+
+    @property
+    def _kind(self) -> str:
+        """What it is done to."""
+        return {"jobs": "job", "queue": "queue", "cron": "entry"}[self.path.split("/")[1]]
 
     def _back(self, of: str) -> tuple[str, dict[str, str]]:
         """The page of what it is about, and its parameters."""
@@ -68,7 +86,7 @@ class Action:
                 return f"/{other}", {}
 
 
-def _job(text: str) -> JobId:
+def job_id(text: str) -> JobId:
     """The id of a job.
 
     Raises:
@@ -80,16 +98,82 @@ def _job(text: str) -> JobId:
     return JobId(int(text))
 
 
-def _cancel(app: Rota, of: str) -> bool:
+def _retry(app: Rota, of: str, recorder: Recorder) -> bool:
+    return bool(recorder.run(app.database.store.retry([job_id(of)]), len))
+
+
+def _delete(app: Rota, of: str, recorder: Recorder) -> bool:
+    return bool(recorder.run(app.database.store.delete([job_id(of)]), len))
+
+
+def _cancel(app: Rota, of: str, recorder: Recorder) -> bool:
     """Cancel a job that has not ended, or ask it to stop."""
-    before = app.jobs.get([_job(of)])
-    if not before or before[0].state.finished:
+    return cancel(app, [job_id(of)], recorder) > 0
+
+
+def cancel(app: Rota, jobs: list[JobId], recorder: Recorder) -> int:
+    """Cancel those of these jobs that have not ended, or ask them to stop; how many."""
+    left = {job.id for job in app.jobs.get(jobs) if not job.state.finished}
+
+    def changed(states: dict[JobId, State]) -> int:
+        return sum(states.get(job) in {State.CANCELLED, State.RUNNING} for job in left)
+
+    operation = app.database.store.cancel(sorted(left), app.queues.cancelled())
+    return changed(recorder.run(operation, changed))
+
+
+def _pause(app: Rota, of: str, recorder: Recorder) -> bool:
+    return recorder.run(app.database.store.pause(app.queue(of).name), int)
+
+
+def _resume(app: Rota, of: str, recorder: Recorder) -> bool:
+    return recorder.run(app.database.store.resume(app.queue(of).name), int)
+
+
+def _pause_entry(app: Rota, of: str, recorder: Recorder) -> bool:
+    return _entry_changed(app.database.store.cron.pause(_entry(of)), of, recorder)
+
+
+def _resume_entry(app: Rota, of: str, recorder: Recorder) -> bool:
+    return _entry_changed(app.database.store.cron.resume(_entry(of)), of, recorder)
+
+
+def _entry_changed(operation: Operation[bool | None], of: str, recorder: Recorder) -> bool:
+    def changed(done: bool | None) -> int:  # noqa: FBT001 - what the store says
+        if done is None:
+            raise _no_entry(of)
+        return int(done)
+
+    return bool(recorder.run(operation, changed))
+
+
+def _run_entry(app: Rota, of: str, recorder: Recorder) -> bool:
+    def changed(ran: Ran | None) -> int:
+        if ran is None:
+            raise _no_entry(of)
+        return len(ran.stored.created)
+
+    ran = recorder.run(app.database.store.cron.run(_entry(of)), changed)
+    if ran is None or not ran.stored.created:
         return False
-    return app.jobs.cancel([_job(of)]).get(_job(of)) in {State.CANCELLED, State.RUNNING}
+    app.events.emit(JobsEnqueued(ran.spec.task, ran.spec.queue, tuple(ran.stored.created)))
+    return True
 
 
-def _run(app: Rota, of: str) -> bool:
-    return not app.cron.run(of).duplicate
+def _entry(name: str) -> str:
+    """A name that a cron entry may have.
+
+    Raises:
+        NotThere: None has it.
+    """
+    try:
+        return check_name(name, "cron")
+    except ConfigError:
+        raise _no_entry(name) from None
+
+
+def _no_entry(name: str) -> NotThere:
+    return NotThere(f"There is no cron entry {name[:200]}.")
 
 
 ACTIONS = (
@@ -99,7 +183,7 @@ ACTIONS = (
         "Retry",
         "The job is available again, with all its attempts.",
         "Nothing was done: the job runs, is available already, or another one has its key.",
-        lambda app, of: bool(app.jobs.retry([_job(of)])),
+        _retry,
     ),
     Action(
         "/jobs/{id}/cancel",
@@ -116,7 +200,7 @@ ACTIONS = (
         "Delete",
         "The job is deleted.",
         "Nothing was done: the job runs, or is gone already.",
-        lambda app, of: bool(app.jobs.delete([_job(of)])),
+        _delete,
         "It is removed with its args, its result, its log and all that is known of it. That cannot be taken back.",
         gone=True,
     ),
@@ -126,7 +210,7 @@ ACTIONS = (
         "Pause",
         "The queue is paused: workers take no more of its jobs.",
         "Nothing was done: the queue was paused already.",
-        lambda app, of: app.queue(of).pause(),
+        _pause,
     ),
     Action(
         "/queue/resume",
@@ -134,7 +218,7 @@ ACTIONS = (
         "Resume",
         "Workers take jobs from the queue again.",
         "Nothing was done: the queue was not paused.",
-        lambda app, of: app.queue(of).resume(),
+        _resume,
     ),
     Action(
         "/cron/pause",
@@ -142,7 +226,7 @@ ACTIONS = (
         "Pause",
         "The entry is paused: no jobs are made of it.",
         "Nothing was done: the entry was paused already.",
-        lambda app, of: app.cron.pause(of),
+        _pause_entry,
     ),
     Action(
         "/cron/resume",
@@ -150,7 +234,7 @@ ACTIONS = (
         "Resume",
         "Jobs are made of the entry again.",
         "Nothing was done: the entry was not paused.",
-        lambda app, of: app.cron.resume(of),
+        _resume_entry,
     ),
     Action(
         "/cron/run",
@@ -158,7 +242,7 @@ ACTIONS = (
         "Run now",
         "A job of the entry was made.",
         "No job was made: there is one with its unique key already.",
-        _run,
+        _run_entry,
     ),
 )
 """Everything that can be done."""
@@ -166,6 +250,6 @@ ACTIONS = (
 TOLD = {action.name: action.done for action in ACTIONS} | {
     f"{action.name}-idle": action.idle for action in ACTIONS
 }
-"""What a page says after an action, by its parameter `done`: no text of a link is ever shown."""
+"""What a page says after an action, by its parameter `done`."""
 
 ROUTES = tuple(Route("POST", action.path, action.right, action.page) for action in ACTIONS)

@@ -7,7 +7,9 @@ from typing import Any
 from rota.app.job_filter import job_filter
 from rota.dashboard.listing import newest
 from rota.dashboard.message import Page
+from rota.dashboard.pages.many import offered
 from rota.dashboard.routes import Call, fields
+from rota.model.cause import cause, exception, frame
 from rota.model.job import JobRecord
 from rota.model.states import State
 
@@ -30,20 +32,21 @@ def discarded(call: Call) -> Page:
         if asked["queue"] in {"", row.name}
     )
     data = {"groups": groups(jobs), "jobs": len(jobs), "total": total}
-    return Page("discarded.html", "Discarded", data, {"asked": asked, "bound": BOUND})
+    extra = {"asked": asked, "bound": BOUND, "acts": offered(call.request.access, State.DISCARDED)}
+    return Page("discarded.html", "Discarded", data, extra)
 
 
 def groups(jobs: Iterable[JobRecord]) -> list[dict[str, Any]]:
     """The groups of these jobs, which come the newest first."""
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    found: dict[tuple[str, str], dict[str, Any]] = {}
     for job in jobs:
         last = job.errors[-1] if job.errors else None
-        exception = "" if last is None else last.exception.removeprefix("builtins.")
-        key = job.task, exception, "" if last is None else frame(last.traceback)
+        key = job.task, cause(job)
         group = found.get(key)
         if group is None:
             group = found[key] = {
-                "task": key[0], "exception": key[1], "frame": key[2], "jobs": 0,
+                "task": job.task, "exception": "" if last is None else exception(last),
+                "frame": "" if last is None else frame(last.traceback), "cause": key[1], "jobs": 0,
                 "message": "" if last is None else last.message[:300], "newest": str(job.id),
                 "last": job.finished_at, "first": job.finished_at, "queues": [],
             }  # fmt: skip
@@ -52,14 +55,3 @@ def groups(jobs: Iterable[JobRecord]) -> list[dict[str, Any]]:
         if job.queue not in group["queues"]:
             group["queues"].append(job.queue)
     return sorted(found.values(), key=lambda group: -group["jobs"])
-
-
-def frame(traceback: str) -> str:
-    """Where it happened: the last frame of a traceback, such as `shop/mail.py:17 send`."""
-    for line in reversed(traceback.splitlines()):
-        told = line.strip()
-        if told.startswith('File "') and '", line ' in told:
-            path, _, rest = told.removeprefix('File "').partition('", line ')
-            number, _, function = rest.partition(", in ")
-            return f"{'/'.join(path.split('/')[-2:])}:{number} {function}".strip()
-    return ""

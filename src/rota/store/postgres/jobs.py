@@ -9,7 +9,7 @@ from rota.model.headers import decoded
 from rota.model.job import AttemptError, JobFilter, JobId, JobRecord, QueueRecord, Reach
 from rota.model.limit_record import LimitRecord
 from rota.model.states import State
-from rota.store.operation import Apart, Begin, Steps, operation
+from rota.store.operation import Apart, Begin, Statement, Steps, operation
 from rota.store.postgres.counters import MUCH, squeeze_if_allowed
 from rota.store.postgres.statements import sql
 from rota.store.standing import HOLDERS, MOST, Standing
@@ -35,6 +35,15 @@ LISTS = {
 OF_SUBJECT = {LIST_SUBJECT: set(State) - LISTS[LIST_FINISHED], LIST_FINISHED: LISTS[LIST_FINISHED]}
 """The same where a unique key is asked for: the job that holds it is found by it."""
 
+COUNT_LISTED = {
+    listing: Statement(
+        f"count_{listing.name}",
+        f"SELECT count(*) FROM (\n{listing.text}\n) AS listed",  # noqa: S608 - of a file of its own
+    )
+    for listing in (*LISTS, LIST_AVAILABLE_FROM, LIST_SUBJECT, LIST_DISCARDED)
+}
+"""What counts the jobs of each listing."""
+
 _errors = msgspec.json.Decoder(tuple[AttemptError, ...])
 
 
@@ -52,8 +61,44 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
 
     All in one snapshot: else a job that moves on meanwhile would be there twice, or not at all.
     """
+    params = _params(wanted)
+    records = []
+    for listing in _listings(wanted):
+        if listing is LIST_AVAILABLE:
+            records += yield from _available(wanted, params)
+        else:
+            records += [_record(row) for row in (yield listing(**params))]
+    records.sort(key=lambda record: record.id, reverse=True)
+    return records[: wanted.limit]
+
+
+@operation(Begin.SNAPSHOT)
+def count_listed(wanted: JobFilter) -> Steps[int]:
+    """How many jobs a listing has: those of its statements, which then need not read what is shown of a job."""
+    params = _params(wanted)
+    found = 0
+    for listing in _listings(wanted):
+        if listing is LIST_AVAILABLE:
+            query = COUNT_LISTED[LIST_AVAILABLE_FROM](**params, first_id=wanted.lowest)
+        else:
+            query = COUNT_LISTED[listing](**params)
+        found += (yield query)[0][0]
+    return min(found, wanted.limit)
+
+
+def _listings(wanted: JobFilter) -> list[Statement]:
+    """The statements that list such jobs."""
+    listings = LISTS if wanted.subject is None else OF_SUBJECT
+    if wanted.state is State.DISCARDED:
+        return [LIST_DISCARDED]
+    return [
+        one for one, states in listings.items() if wanted.state is None or wanted.state in states
+    ]
+
+
+def _params(wanted: JobFilter) -> dict[str, Any]:
     first, last = wanted.subjects or (None, None)
-    params = {
+    return {
         "first": first,
         "last": last,
         "state": wanted.state and wanted.state.value,
@@ -65,17 +110,6 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
         "path": None if wanted.arg is None else list(wanted.arg.path),
         "value": None if wanted.arg is None else wanted.arg.value,
     }
-    records = []
-    for listing, states in (LISTS if first is None else OF_SUBJECT).items():
-        if wanted.state is None or wanted.state in states:
-            if listing is LIST_AVAILABLE:
-                records += yield from _available(wanted, params)
-            elif listing is LIST_FINISHED and wanted.state is State.DISCARDED:
-                records += [_record(row) for row in (yield LIST_DISCARDED(**params))]
-            else:
-                records += [_record(row) for row in (yield listing(**params))]
-    records.sort(key=lambda record: record.id, reverse=True)
-    return records[: wanted.limit]
 
 
 def _available(wanted: JobFilter, params: dict[str, Any]) -> Steps[list[JobRecord]]:

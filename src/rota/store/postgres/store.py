@@ -29,6 +29,7 @@ from rota.store.postgres.wake import PostgresWaker
 
 if TYPE_CHECKING:
     from rota.model.limit_record import LimitRecord
+    from rota.store.audit import Audit
     from rota.store.cron import Cron
     from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.history import History
@@ -97,6 +98,13 @@ class PostgresStore:
         from rota.store.postgres import cron
 
         return cron.cron(self.enqueue)
+
+    @property
+    def audit(self) -> "Audit":
+        """The operations on the audit."""
+        from rota.store.postgres import audit
+
+        return audit.AUDIT
 
     @property
     def history(self) -> "History":
@@ -204,6 +212,7 @@ class PostgresStore:
     reach = staticmethod(lookup.reach)
     standing = staticmethod(lookup.standing)
     count_jobs = staticmethod(lookup.count_jobs)
+    count_listed = staticmethod(lookup.count_listed)
     queues = staticmethod(lookup.queues)
     cancel = staticmethod(control.cancel)
     retry = staticmethod(control.retry)

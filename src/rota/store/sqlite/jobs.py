@@ -99,6 +99,12 @@ def count_jobs(wanted: JobFilter) -> Steps[int]:
     return int(jobs)
 
 
+@operation(Begin.READING)
+def count_listed(wanted: JobFilter) -> Steps[int]:
+    """How many jobs a listing has."""
+    return len((yield _listing(wanted)))
+
+
 def _listing(wanted: JobFilter) -> Query:
     """The statement that finds the ids, by the index of the wanted state."""
     params = {

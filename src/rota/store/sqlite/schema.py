@@ -12,7 +12,7 @@ from rota.store.sqlite import statements
 
 PACKAGE = "rota.store.sqlite"
 
-VERSION = 14
+VERSION = 15
 """The version of the tables in `schema.sql`."""
 
 SCHEMA_EXISTS = statements.sql("schema/schema_exists")

@@ -30,6 +30,7 @@ from rota.store.sqlite.wake import SqliteWaker
 
 if TYPE_CHECKING:
     from rota.model.limit_record import LimitRecord
+    from rota.store.audit import Audit
     from rota.store.cron import Cron
     from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.history import History
@@ -92,6 +93,13 @@ class SqliteStore:
         from rota.store.sqlite import cron
 
         return cron.cron(self.enqueue)
+
+    @property
+    def audit(self) -> "Audit":
+        """The operations on the audit."""
+        from rota.store.sqlite import audit
+
+        return audit.AUDIT
 
     @property
     def history(self) -> "History":
@@ -189,6 +197,7 @@ class SqliteStore:
     reach = staticmethod(lookup.reach)
     standing = staticmethod(lookup.standing)
     count_jobs = staticmethod(lookup.count_jobs)
+    count_listed = staticmethod(lookup.count_listed)
     cancel = staticmethod(control.cancel)
     retry = staticmethod(control.retry)
     delete = staticmethod(control.delete)

@@ -1,0 +1,16 @@
+-- The audit: what people did on the dashboard.
+-- Expands: older code knows nothing of the table, and its dashboard writes no rows.
+
+-- `what` says to what it was done, a JSON object; `changed` how many jobs, queues or entries that has changed.
+-- An action on everything that matches is carried out by a `job`, which has come up to `position`. The newest 10,000
+-- rows stay: each new one removes what is older.
+CREATE TABLE rota.audit (
+    id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at       timestamptz NOT NULL DEFAULT now(),
+    changed  bigint NOT NULL DEFAULT 0,
+    job      bigint,
+    who      text NOT NULL,
+    action   text NOT NULL,
+    what     json NOT NULL,
+    position text
+);
