@@ -10,7 +10,7 @@ from rota import Rota
 from rota.dashboard.access import Access
 from rota.dashboard.looks import Looks
 from rota.dashboard.mounting import Dashboard
-from rota.dashboard.standalone import Server
+from rota.service.web import Server
 from tests.fixtures.workers import LONG, until
 
 

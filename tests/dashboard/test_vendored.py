@@ -5,7 +5,16 @@ import tomllib
 from importlib import resources
 
 STATIC = resources.files("rota.dashboard") / "static"
-OWN = {"rota.css", "charts.css", "charts.js", "keys.js", "live.js", "select.js", "theme.js", "icon.svg"}
+OWN = {
+    "rota.css",
+    "charts.css",
+    "charts.js",
+    "keys.js",
+    "live.js",
+    "select.js",
+    "theme.js",
+    "icon.svg",
+}
 
 
 def test_sums() -> None:

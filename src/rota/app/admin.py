@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from rota.app.job_filter import check_count
 from rota.database.database import Database
-from rota.model.durations import seconds
 from rota.model.audit import AuditRecord
+from rota.model.durations import seconds
 from rota.model.job import QueueRecord
 from rota.model.limit_record import LimitRecord
 from rota.model.options import check_name
@@ -37,8 +37,7 @@ LATELY = 6 * 3600.0
 
 
 class Admin:
-    """What the commands `rota migrate`, `rota queues list`, `rota limits list`, `rota workers list`,
-    `rota history` and `rota audit` do. An attribute: `rota.admin`."""
+    """The tables, and lists: what `rota migrate`, `history`, `audit` do, and `list` of queues, limits, workers. An attribute: `rota.admin`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -192,6 +191,7 @@ class Admin:
         first = first_minute(datetime.now(UTC), seconds(since, "since"))
         minutes = whole_minutes(seconds(step, "step"))
         return self._database.store.history.read(name, since=first - first % minutes, step=minutes)
+
     def audit(self, *, most: int = DEEDS, before: int | None = None) -> list[AuditRecord]:
         """What people did on the dashboard, the newest first; the newest 10,000 deeds are kept.
 
