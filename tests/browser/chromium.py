@@ -50,6 +50,15 @@ document.addEventListener("htmx:beforeRequest", (event) => { window.heldBack += 
 """Runs in each page before its own scripts; the policy does not apply to it."""
 
 
+VIOLATIONS = """
+try {
+  const known = sessionStorage.getItem("violations");
+  sessionStorage.removeItem("violations");
+  return JSON.parse(known ?? "[]");
+} catch { return []; }
+"""
+"""Of the pages of this origin; an empty page has none, and no storage."""
+
 TOO_WIDE = """
 const width = document.documentElement.clientWidth;
 if (document.documentElement.scrollWidth <= width) { return []; }
@@ -132,7 +141,7 @@ class Chromium:
 
     def leave(self) -> None:
         """Leave the page, before its server ends; what there is to complain about is kept."""
-        self._kept = self.complaints()
+        self._kept += self.run(VIOLATIONS)
         self.open("about:blank")
 
     def find(self, selector: str) -> WebElement:
@@ -197,17 +206,13 @@ class Chromium:
 
     def complaints(self) -> list[str]:
         """What went against a policy and what the browser's log has, since this was asked last."""
-        violations = self.run(
-            "try { const known = sessionStorage.getItem('violations'); sessionStorage.removeItem('violations');"
-            "return JSON.parse(known ?? '[]'); } catch { return []; }"
-        )
         log = [
             entry["message"]
             for entry in self._driver.get_log("browser")  # type: ignore[no-untyped-call]
             if entry["level"] in {"WARNING", "SEVERE"}
         ]
         kept, self._kept = self._kept, []
-        return [*kept, *violations, *log]
+        return [*kept, *self.run(VIOLATIONS), *log]
 
     def tell(self, command: str, **given: object) -> Any:
         """Ask the browser for something in its own protocol."""

@@ -174,4 +174,5 @@ def test_a_server_that_is_gone(
         browser.until(lambda: browser.run("return document.readyState") == "complete", "the page")
         assert "does not answer" not in browser.text("footer")
     browser.until_seen("The server does not answer", "footer")
+    browser.leave()
     assert all("ERR_" in line or "htmx:" in line for line in browser.complaints())
