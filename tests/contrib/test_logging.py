@@ -1,7 +1,7 @@
 """`rota.logging`: which job a line of log comes from."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,9 @@ def test_structlog(app: Rota) -> None:
     """The same is a processor, beside the context variables that handlers bind."""
     said: list[dict[str, Any]] = []
 
-    def keep(logger: object, method: str, event: dict[str, Any]) -> dict[str, Any]:
+    def keep(
+        logger: object, method: str, event: MutableMapping[str, Any]
+    ) -> MutableMapping[str, Any]:
         del logger, method
         said.append(dict(event))
         raise structlog.DropEvent

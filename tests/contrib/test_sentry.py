@@ -220,7 +220,8 @@ def test_check_ins(app: Rota, sent: Kept) -> None:
     @app.cron("30 */5 4 * * *", name="Shop: digest", timezone="Europe/Rome", jitter=90)
     @app.task(name="digest", max_attempts=2, retry=lambda *_: 0.0)
     async def digest() -> Any:
-        return None if tried.append(1) or len(tried) > 1 else Retry("once more")
+        tried.append(1)
+        return None if len(tried) > 1 else Retry("once more")
 
     tried: list[int] = []
     app.ready()

@@ -159,7 +159,8 @@ def test_promtool_likes_them(tmp_path: Path) -> None:
     """The rules can be read, and they fire for what they are about and for nothing else."""
     cases = tmp_path / "cases.yaml"
     cases.write_text(UNIT.format(rules=ALERTS), encoding="utf-8")
-    for words in (["check", "rules", ALERTS], ["test", "rules", cases]):
+    commands: list[list[str | Path]] = [["check", "rules", ALERTS], ["test", "rules", cases]]
+    for words in commands:
         found = subprocess.run(
             ["promtool", *words],  # noqa: S607
             capture_output=True,

@@ -23,6 +23,7 @@ from rota.metrics import seen
 from rota.metrics.page import Metrics
 from rota.service.web import Guard
 from rota.store.protocol import Store
+from rota.top import snapshot
 from tests.cli.calling import ROTA, answer, environment, rota
 from tests.fixtures.workers import drained
 
@@ -81,7 +82,7 @@ def test_what_is_in_the_database(app: Rota, page: Client) -> None:
 def test_one_look_a_second(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many ask, the database is looked at once until that is old."""
     looks = 0
-    look = seen.look
+    look = snapshot.look
 
     def counted(*given: Any, **named: Any) -> Any:
         nonlocal looks
@@ -104,7 +105,8 @@ def test_both_formats(page: Client) -> None:
     assert plain.content_type.startswith("text/plain; version=")
     asked = page.get("/metrics", headers={"accept": "application/openmetrics-text; version=1.0.0"})
     assert asked.content_type.startswith("application/openmetrics-text")
-    names = {family.name for family in openmetrics(asked.text)}
+    families = openmetrics(asked.text)  # type: ignore[no-untyped-call]
+    names = {family.name for family in families}
     assert {"rota_jobs", "rota_jobs_appended", "rota_look_seconds"} <= names
 
 
