@@ -30,6 +30,8 @@ PAGES = {
     "limits": "/limits",
     "workers": "/workers",
     "doctor": "/doctor",
+    "history": "/history?queue=mail",
+    "audit": "/audit",
     "refused": "/jobs/4711000",
 }
 """All that can be looked at, by name: each page, and one job in each kind of trouble."""

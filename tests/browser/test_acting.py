@@ -5,6 +5,7 @@ import pytest
 from rota import Rota, State
 from tests.browser.chromium import Chromium
 from tests.browser.person import Person
+from tests.fixtures.workers import until, working
 
 
 @pytest.fixture(
@@ -42,6 +43,25 @@ def test_a_queue_is_paused_and_resumed(person: Person, app: Rota) -> None:
     assert app.admin.queues()[0].paused
     person.follows("Resume")
     assert not app.admin.queues()[0].paused
+
+
+def test_from_a_filter_to_all_that_match_and_to_the_audit(person: Person, app: Rota) -> None:
+    """Filter, act on all that match: it is asked about first, carried out by a job, and written down."""
+    send = app.task(name="send", queue="mail")(_nothing)
+    jobs = [send.enqueue(number) for number in range(3)]
+    person.goes_to("/jobs")
+    person.fills_in(state="available", task="send")
+    with working(app, queues=("rota",)):
+        until(app.admin.workers, "the worker")
+        person.follows("Cancel …")  # the first: of all that match
+        assert "3 jobs" in person.browser.text("main")
+        assert app.jobs.count(state="cancelled") == 0
+        person.is_sure()
+        assert person.is_told().startswith("This job does it.")
+        until(lambda: app.jobs.count(state="cancelled") == 3, "the jobs")
+    person.goes_to("/audit")
+    assert "jobs-cancel" in person.browser.text("main")
+    assert [job.status for job in jobs] == [State.CANCELLED] * 3
 
 
 def _nothing(number: int) -> None:
