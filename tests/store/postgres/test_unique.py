@@ -1,22 +1,33 @@
 """Unique keys where transactions meet: replacements that stay open, claims, settlements, rescues."""
 
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from threading import Thread
 from typing import Any
 
 import psycopg
 import pytest
 
-from rota import StoreError, Unique
+from rota import JobExists, StoreError, Unique
 from rota.database.recognise import blocking_caller
-from rota.model.enqueued import Placed, Placing
+from rota.model.enqueued import Enqueued, Placed, Placing
 from rota.model.job import ClaimedJob, JobId, JobSpec, Keys, Order, SessionId
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
 from rota.store.execute import drive
-from rota.store.operation import Operation, Query, Request, Rows, Statement, Surroundings, Where
+from rota.store.operation import (
+    Copy,
+    Operation,
+    Query,
+    Request,
+    Rows,
+    Statement,
+    Surroundings,
+    Where,
+)
 from rota.store.postgres import claim
 from rota.store.postgres import enqueue_keyed as keyed
+from rota.store.postgres import enqueue_keyed_many as many_keyed
 from rota.store.postgres import stage as timer
 from tests.store import factories
 from tests.store.factories import until
@@ -599,6 +610,109 @@ def test_many_of_which_half_are_taken(db: Database, conflict: str) -> None:
     assert right(db)
 
 
+def store_many(
+    db: Database, order: Order, before: Statement, meanwhile: Callable[[], object]
+) -> tuple[Raw, Thread, list[Enqueued]]:
+    """Store many jobs as a transaction of Rota's own, which stays open; something happens before a statement."""
+    own, stored, pending = db.connect(), list[Enqueued](), [meanwhile]
+    raw = own.raw()
+    raw.execute("BEGIN")
+
+    def execute(request: Request) -> Rows:
+        if isinstance(request, Query | Copy) and request.statement is before and pending:
+            pending.pop()()
+        return own._execute(request)
+
+    steps = db.store.enqueue(order).steps
+
+    def store() -> None:
+        with suppress(JobExists):
+            stored.append(drive(steps, execute))
+
+    storing = Thread(target=store)
+    storing.start()
+    return raw, storing, stored
+
+
+@pytest.mark.parametrize("commits", [True, False])
+@pytest.mark.parametrize("conflict", ["skip", "replace", "raise"])
+def test_a_key_of_many_that_is_taken_meanwhile(
+    db: Database, conflict: str, *, commits: bool
+) -> None:
+    """It is found by those that looked before, and all others are stored."""
+    unique = Unique(on_conflict=conflict)
+    keys = [f"{number}" for number in range(MANY)]
+    # Makes the lane.
+    place(db, "another")
+    other, first = db.bare(), list[Placed]()
+
+    def take() -> None:
+        first.extend(place(db, "7", conn=other))
+
+    own, storing, stored = store_many(db, many(keys, unique=unique), many_keyed.COPY_KEYS, take)
+    until(lambda: db.waits_for(own.info.backend_pid, other.info.backend_pid) or None)
+    if commits:
+        other.commit()
+    else:
+        other.rollback()
+    storing.join()
+    if commits and conflict == "raise":
+        assert stored == []
+        own.rollback()
+        assert db.one("SELECT count(*) FROM rota.log") == 2
+        return
+    own.commit()
+    [found] = stored
+    assert len(found.created) == MANY - commits
+    assert (found[7] == first[0].job) is commits
+    assert [found.skipped, found.replaced][conflict == "replace"] == [first[0].job] * commits
+    assert db.one("SELECT count(*) FROM rota.unique_key") == MANY + 1
+    assert right(db)
+
+
+def test_a_job_of_many_that_starts_meanwhile(db: Database) -> None:
+    """It is not replaced, and its key is not locked when all others are."""
+    keys = [f"{number}" for number in range(MANY)]
+    before = db.own.run(db.store.enqueue(many(keys)))
+    session, claiming = db.session(), db.bare()
+    [lane] = db.sql("SELECT id FROM rota.lane")[0]
+    given = {"lane": lane, "session": session, "size": 1}
+
+    def start() -> None:
+        claiming.execute(claim.CLAIM_LOCK.text, given)
+        assert len(claiming.execute(claim.CLAIM_KEYED.text, given).fetchall()) == 1
+
+    own, storing, stored = store_many(db, many(keys), many_keyed.KEYED_REPLACE_MANY, start)
+    until(lambda: db.waits_for(own.info.backend_pid, claiming.info.backend_pid) or None)
+    claiming.commit()
+    storing.join()
+    [found] = stored
+    assert (found.skipped, found.replaced) == (before[:1], before[1:])
+    locking = "SELECT FROM rota.unique_key WHERE key = %s FOR UPDATE NOWAIT"
+    settlement = db.bare()
+    settlement.execute(locking, ["0"])
+    with pytest.raises(psycopg.errors.LockNotAvailable):
+        settlement.execute(locking, ["1"])
+    settlement.rollback()
+    own.commit()
+    assert db.one("SELECT state FROM rota.unique_key WHERE key = '0'") == "running"
+    assert right(db)
+
+
+def test_many_that_go_round(db: Database) -> None:
+    """Replaced together with others, a job keeps the number of its rounds."""
+    keys = [f"{number}" for number in range(MANY)]
+    [first] = place(db, "0")
+    session = db.session()
+    assert settle(db, session, db.claim(session), Move.AGAIN) == []
+    db.own.run(db.store.enqueue(many(keys)))
+    assert len(db.own.run(db.store.enqueue(many(keys))).replaced) == MANY
+    stage_all(db)
+    assert len(db.claim_all(session)) == MANY
+    assert db.own.run(db.store.get([first.job]))[0].iteration == 1
+    assert right(db)
+
+
 def test_many_keys_are_stored_as_they_are(db: Database) -> None:
     """Also where the characters of a key mean something to COPY, each job in its own lane."""
     odd = ("\t", "\n", "\r", "\\", "\\N", "\\.", "\v", "grüße 你好 🌍", "\x01")
@@ -623,3 +737,14 @@ def test_no_key_without_its_job(db: Database, own: bool) -> None:  # noqa: FBT00
         _ = db.own.run(operation) if own else db.inside(db.admin, operation)
     assert db.one("SELECT count(*) FROM rota.unique_key") == 0
     assert db.one("SELECT count(*) FROM rota.log") == 0
+
+
+def test_one_of_many_is_taken_and_that_is_an_error(db: Database) -> None:
+    """The error says which, and nothing is stored."""
+    [first] = place(db, "7")
+    keys = [f"{number}" for number in range(MANY)]
+    with pytest.raises(JobExists, match="'7'") as raised:
+        db.own.run(db.store.enqueue(many(keys, unique=Unique(on_conflict="raise"))))
+    assert raised.value.job == first.job
+    assert db.one("SELECT count(*) FROM rota.log") == 1
+    assert right(db)

@@ -15,13 +15,10 @@ makes PostgreSQL refuse the statement. Two transactions that enqueue the same ke
 different orders, can deadlock; PostgreSQL then ends one of them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import compress
-from typing import NamedTuple
-
-import msgspec
 
 from rota.errors import JobExists, StoreUnavailable
 from rota.model.enqueued import Enqueued, Placing
@@ -29,7 +26,6 @@ from rota.model.job import JobId, JobSpec, Keys, Order
 from rota.model.unique import OnConflict, Unique
 from rota.store.operation import (
     Begin,
-    Copy,
     Operation,
     Rows,
     Stepped,
@@ -37,18 +33,18 @@ from rota.store.operation import (
     operation,
     surroundings,
 )
-from rota.store.postgres.copying import COPY_FROM, keyed_blocks, middle
+from rota.store.postgres.copying import COPY_FROM
+from rota.store.postgres.enqueue_keyed_many import place_many
 from rota.store.postgres.ids import taken
 from rota.store.postgres.lanes import apart, ensure_lane, find_lanes
-from rota.store.postgres.statements import CHUNK, sql
+from rota.store.postgres.statements import sql
+from rota.store.postgres.wanted import Found, Wanted, json_keys, numbers
 
 QUEUE_PRESET = sql("queues/queue_preset")
 KEYED_LANE = sql("enqueue/keyed_lane")
 KEYED_MARK = sql("enqueue/keyed_mark")
 KEYED_IDS = sql("enqueue/keyed_ids")
 KEYED_NOW = sql("enqueue/keyed_now")
-KEYED_TAKE = sql("enqueue/keyed_take")
-COPY_LOG_KEYED = sql("enqueue/copy_log_keyed")
 KEYED_LATER = sql("enqueue/keyed_later")
 KEYED_REPLACE_NOW = sql("enqueue/keyed_replace_now")
 KEYED_REPLACE_LATER = sql("enqueue/keyed_replace_later")
@@ -58,47 +54,6 @@ KEYED_UNDO = sql("enqueue/keyed_undo")
 
 ROUNDS = 10
 """How often a key is asked for that was taken and is free again at the next look."""
-
-
-class Wanted(NamedTuple):
-    """Jobs to be stored, in columns; of several with one key, the one that counts.
-
-    `keys` are their unique keys, in order; `None` where they have none.
-    """
-
-    jobs: Sequence[int]
-    keys: Sequence[str] | None
-    lanes: Sequence[int]
-    args: Sequence[str]
-
-    def only(self, wanted: Sequence[bool]) -> "Wanted":
-        """Those for which this says so."""
-        return Wanted(
-            list(compress(self.jobs, wanted)),
-            None if self.keys is None else list(compress(self.keys, wanted)),
-            list(compress(self.lanes, wanted)),
-            list(compress(self.args, wanted)),
-        )
-
-    def chunks(self) -> "Iterator[Wanted]":
-        """As many as a statement stores, and so on."""
-        for start in range(0, len(self.jobs), CHUNK):
-            part = slice(start, start + CHUNK)
-            keys = None if self.keys is None else self.keys[part]
-            yield Wanted(self.jobs[part], keys, self.lanes[part], self.args[part])
-
-
-class Found:
-    """Which job has which key, and what was done for it."""
-
-    def __init__(self) -> None:
-        self.jobs: dict[str, JobId] = {}
-        self.placings: dict[str, Placing] = {}
-
-    def add(self, keys: Sequence[str], jobs: Iterable[JobId], placing: Placing) -> None:
-        """The same was done for all of these keys."""
-        self.jobs.update(zip(keys, jobs, strict=True))
-        self.placings.update(dict.fromkeys(keys, placing))
 
 
 def enqueue_keyed(order: Order, *, among: bool = False) -> Operation[Enqueued]:
@@ -122,7 +77,7 @@ def _enqueue(order: Order, *, among: bool) -> Steps[Enqueued]:
     if spec.at is not None and spec.at.timestamp() <= now:
         spec = replace(spec, at=None)
     if order.unique is None:
-        yield from _insert(spec, Wanted(ids, None, lanes, args), None, copy=False)
+        yield from _insert(spec, Wanted(ids, None, lanes, args), None)
         return Enqueued(ids)
     unique, given = order.unique
     names, until = unique.in_period(given, now)
@@ -130,7 +85,7 @@ def _enqueue(order: Order, *, among: bool) -> Steps[Enqueued]:
     where = yield from surroundings()
     lasting = len(args) > 1 or where.inside or among
     # A caller's transaction may be one for each statement: a key would stay without its job.
-    copy = where.copy and not where.inside and not spec.later
+    copy = where.copy and not where.inside and not spec.later and len(args) >= COPY_FROM
     found = yield from _place(spec, unique, wanted, until, lasting=lasting, copy=copy)
     return _answer(unique, ids, names, found)
 
@@ -165,35 +120,30 @@ def mark_keyed(lane: int) -> Steps[None]:
 
 
 def _distinct(unique: Unique, given: Wanted, keys: Sequence[str]) -> Wanted:
-    """One job per key, in the order of the keys: what enqueues one after the other would leave.
+    """One job per key: what enqueues one after the other would leave.
 
     Raises:
         JobExists: Two have the same key, and that is an error.
     """
+    if len(set(keys)) == len(keys):
+        return given
     lanes, args = list(given.lanes), list(given.args)
-    first = {key: place for place, key in reversed(list(enumerate(keys)))}
-    if len(first) < len(keys):
-        for place, key in enumerate(keys):
-            if first[key] == place:
-                continue
-            if unique.on_conflict == OnConflict.RAISE:
-                message = f"two jobs of one enqueue_many have the key {key!r}; nothing was stored"
-                raise JobExists(message)
-            if unique.replaces:
-                lanes[first[key]], args[first[key]] = lanes[place], args[place]
-    names = sorted(first)
-    places = [first[key] for key in names]
-    return Wanted(
-        [given.jobs[place] for place in places],
-        names,
-        [lanes[place] for place in places],
-        [args[place] for place in places],
-    )
+    first: dict[str, int] = {}
+    for place, key in enumerate(keys):
+        if first.setdefault(key, place) == place:
+            continue
+        if unique.on_conflict == OnConflict.RAISE:
+            message = f"two jobs of one enqueue_many have the key {key!r}; nothing was stored"
+            raise JobExists(message)
+        if unique.replaces:
+            lanes[first[key]], args[first[key]] = lanes[place], args[place]
+    wanted = [first[key] == place for place, key in enumerate(keys)]
+    return Wanted(given.jobs, keys, lanes, args).only(wanted)
 
 
 def _answer(unique: Unique, ids: Sequence[JobId], keys: Sequence[str], found: Found) -> Enqueued:
-    jobs = [found.jobs[key] for key in keys]
-    placings = [found.placings[key] for key in keys]
+    jobs = list(map(found.jobs.__getitem__, keys))
+    placings = list(map(found.placings.__getitem__, keys))
     if len(found.jobs) < len(keys):
         again = Placing.REPLACED if unique.replaces else Placing.SKIPPED
         for place, job in enumerate(ids):
@@ -216,17 +166,18 @@ def _place(
 
     `lasting` are locks that stay after the statement that takes them; `copy`: many may be copied.
     """
-    found = Found()
+    found = (yield from place_many(spec, unique, wanted, until)) if copy else Found()
+    wanted = found.others(wanted).by_key()
     for _ in range(ROUNDS):
-        created = yield from _insert(spec, wanted, until, copy=copy)
-        new = wanted.only([job in created for job in wanted.jobs])
-        found.add(_keys(new), map(JobId, new.jobs), Placing.CREATED)
-        wanted = _others(wanted, found)
-        yield from _meet(spec, unique, wanted, found, lasting=lasting)
-        wanted = _others(wanted, found)
         if not wanted.jobs:
             return found
-    message = f"the key {_keys(wanted)[0]!r} is taken and freed again all the time; try again"
+        created = yield from _insert(spec, wanted, until)
+        new = wanted.only([job in created for job in wanted.jobs])
+        found.add(new.unique_keys, new.jobs, Placing.CREATED)
+        wanted = found.others(wanted)
+        yield from _meet(spec, unique, wanted, found, lasting=lasting)
+        wanted = found.others(wanted)
+    message = f"the key {wanted.unique_keys[0]!r} is taken and freed again all the time; try again"
     raise StoreUnavailable(message)
 
 
@@ -239,10 +190,10 @@ def _meet(
             waiting = (yield from _lock_waiting(spec, chunk)) if lasting else chunk
             keys, jobs = yield from _replace(spec, unique, waiting)
             found.add(keys, jobs, Placing.REPLACED)
-    for chunk in _others(wanted, found).chunks():
-        [(jobs,)] = yield KEYED_FIND(task=spec.task, keys=_json(chunk))
+    for chunk in found.others(wanted).chunks():
+        [(jobs,)] = yield KEYED_FIND(task=spec.task, keys=json_keys(chunk))
         held = [job is not None for job in jobs]
-        keys, jobs = list(compress(_keys(chunk), held)), list(compress(jobs, held))
+        keys, jobs = list(compress(chunk.unique_keys, held)), list(compress(jobs, held))
         if jobs and unique.on_conflict == OnConflict.RAISE:
             yield from _undo(spec, found)
             [key, job] = keys[0], jobs[0]
@@ -251,22 +202,12 @@ def _meet(
         found.add(keys, jobs, Placing.SKIPPED)
 
 
-def _others(wanted: Wanted, found: Found) -> Wanted:
-    """Those of whose key nothing is known yet."""
-    return wanted.only([key not in found.jobs for key in _keys(wanted)])
-
-
-def _insert(
-    spec: JobSpec, wanted: Wanted, until: datetime | None, *, copy: bool
-) -> Steps[set[int]]:
+def _insert(spec: JobSpec, wanted: Wanted, until: datetime | None) -> Steps[set[int]]:
     """Store those whose keys are free; their ids."""
     created: set[int] = set()
     for chunk in wanted.chunks():
-        params = {**_options(spec), "jobs": _numbers(chunk.jobs), **_lists(chunk), "until": until}
-        if copy and len(chunk.jobs) >= COPY_FROM:
-            [(ids, segment, _)] = yield KEYED_TAKE(**params)
-            yield from _copy(spec, chunk, frozenset(ids), segment)
-        elif spec.later:
+        params = {**_options(spec), "jobs": numbers(chunk.jobs), **_lists(chunk), "until": until}
+        if spec.later:
             [(ids, _)] = yield KEYED_LATER(**params, delay=spec.delay, at=spec.at)
         else:
             [(ids, _)] = yield KEYED_NOW(**params)
@@ -274,19 +215,11 @@ def _insert(
     return created
 
 
-def _copy(spec: JobSpec, wanted: Wanted, ids: frozenset[int], segment: int) -> Steps[None]:
-    """Append the jobs with these ids, whose keys were taken right before."""
-    new = wanted.only([job in ids for job in wanted.jobs])
-    rows = sorted(zip(new.jobs, new.lanes, _keys(new), new.args, strict=True))
-    same = middle((segment, spec.max_attempts, spec.timeout, spec.task, spec.headers))
-    yield Copy(COPY_LOG_KEYED, keyed_blocks(rows, same))
-
-
 def _lock_waiting(spec: JobSpec, wanted: Wanted) -> Steps[Wanted]:
     """Lock the keys of those whose jobs have not started; these."""
-    [(keys,)] = yield KEYED_LOCK_WAITING(task=spec.task, keys=_json(wanted))
+    [(keys,)] = yield KEYED_LOCK_WAITING(task=spec.task, keys=json_keys(wanted))
     locked = frozenset(keys)
-    return wanted.only([key in locked for key in _keys(wanted)])
+    return wanted.only([key in locked for key in wanted.unique_keys])
 
 
 def _replace(
@@ -324,19 +257,7 @@ def _options(spec: JobSpec) -> dict[str, object]:
 
 def _lists(wanted: Wanted) -> dict[str, object]:
     return {
-        "keys": None if wanted.keys is None else _json(wanted),
-        "lanes": _numbers(wanted.lanes),
+        "keys": None if wanted.keys is None else json_keys(wanted),
+        "lanes": numbers(wanted.lanes),
         "args": f"[{','.join(wanted.args)}]",
     }
-
-
-def _keys(wanted: Wanted) -> Sequence[str]:
-    return wanted.keys or ()
-
-
-def _json(wanted: Wanted) -> str:
-    return msgspec.json.encode(wanted.keys).decode()
-
-
-def _numbers(values: Sequence[int]) -> str:
-    return f"{{{','.join(map(str, values))}}}"

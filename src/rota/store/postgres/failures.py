@@ -22,6 +22,10 @@ class LockTimeout(StoreError):
     """A lock was not free within the `lock_timeout`; housekeeping tries again later."""
 
 
+class AlreadyThere(StoreError):
+    """There is a row of that key by now; who meant to insert it looks again."""
+
+
 def raise_translated(error: psycopg.Error, url: str) -> NoReturn:
     """Raise the error of Rota's own tree that a driver's error means."""
     raise translate(error, url) from error
@@ -40,6 +44,8 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR09
             return SchemaIncomplete(said)
         case pg.LockNotAvailable():
             return LockTimeout(said)
+        case pg.UniqueViolation():
+            return AlreadyThere(said)
         case pg.ReadOnlySqlTransaction():
             return StoreError(f"{shown(url)} is read-only ({said}); use the primary server's URL")
         case pg.InsufficientPrivilege():

@@ -12,7 +12,7 @@ import os
 import random
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, Literal, TypeVar
 
@@ -21,7 +21,6 @@ from rota.store.execute import drive
 from rota.store.operation import (
     Apart,
     Begin,
-    Copy,
     Operation,
     Query,
     Request,
@@ -49,8 +48,12 @@ Synchronous = Literal["FULL", "NORMAL"]
 FULL: Final = "FULL"
 NORMAL: Final = "NORMAL"
 
+_SYNCHRONOUS: Final[Mapping[Begin, Synchronous]] = {Begin.DURABLE: FULL, Begin.HASTY: NORMAL}
+
 WRITES = frozenset({"checkpoint"})
 """The only statement that writes without a transaction around it; it takes its turn too."""
+
+_NONE: Final[Mapping[str, object]] = {}
 
 _inherited: list[sqlite3.Connection] = []
 
@@ -73,18 +76,17 @@ class SqliteConnection:
         """Run an operation in the kind of transaction it asks for."""
         self._doing = operation.name
         self._patient = True
-        match operation.begin:
-            case Begin.NOTHING | Begin.READING | Begin.SNAPSHOT:
-                # No operation here needs several statements to see the same moment.
-                result = drive(operation.steps, self._execute_alone)
-            case Begin.DURABLE:
-                result = self._run_in_transaction(operation, FULL)
-            case Begin.HASTY:
-                result = self._run_in_transaction(operation, NORMAL)
-        if Then.WORKERS in operation.then:
-            WORKERS.wake(self.path)
-        if Then.WAITERS in operation.then:
-            WAITERS.wake(self.path)
+        synchronous = _SYNCHRONOUS.get(operation.begin)
+        if synchronous is None:
+            # No operation here needs several statements to see the same moment.
+            result = drive(operation.steps, self._execute_alone)
+        else:
+            result = self._run_in_transaction(operation, synchronous)
+        if (then := operation.then) is not Then.NOTHING:
+            if Then.WORKERS in then:
+                WORKERS.wake(self.path)
+            if Then.WAITERS in then:
+                WAITERS.wake(self.path)
         return result
 
     def send(self, operation: Operation[T]) -> Callable[[], T]:
@@ -118,9 +120,9 @@ class SqliteConnection:
         try:
             database = self._unmoved()
             if database.in_transaction:  # left behind by an interrupt
-                self._patiently(lambda: database.execute("ROLLBACK"))
+                self._statement(database, "ROLLBACK")
             self._set_synchronous(database, synchronous)
-            self._patiently(lambda: database.execute("BEGIN IMMEDIATE"))
+            self._statement(database, "BEGIN IMMEDIATE")
         except BaseException:
             self._gate.leave()
             raise
@@ -137,7 +139,7 @@ class SqliteConnection:
             )
             raise StoreError(message)
         try:
-            self._patiently(lambda: database.execute("COMMIT"))
+            self._statement(database, "COMMIT")
         except BaseException:
             self.rollback()
             raise
@@ -190,31 +192,33 @@ class SqliteConnection:
                 return self._execute(self.database(), request)
 
     def _execute(self, database: sqlite3.Connection, request: Request) -> Rows:
-        match request:
-            case Query():
-                text, params = request.statement.text, request.params
-                rows: Rows = self._patiently(lambda: database.execute(text, params).fetchall())
-                return rows
-            case Where():
-                return [Surroundings()]
-            case Copy() | Apart():
-                message = f"SQLite cannot do {type(request).__name__} inside a transaction"
-                raise StoreError(message)
+        if isinstance(request, Query):
+            return self._statement(database, request.statement.text, request.params)
+        if isinstance(request, Where):
+            return [Surroundings()]
+        message = f"SQLite cannot do {type(request).__name__} inside a transaction"
+        raise StoreError(message)
 
-    def _patiently(self, call: Callable[[], T]) -> T:
-        """Call until no other connection's lock is in the way; raises Rota's errors."""
+    def _statement(
+        self, database: sqlite3.Connection, text: str, params: Mapping[str, object] = _NONE
+    ) -> Rows:
+        """Run one statement as soon as no other connection's lock is in the way."""
         deadline = 0.0
         while True:
             try:
-                return call()
+                return database.execute(text, params).fetchall()
             except sqlite3.Error as error:
-                deadline = deadline or time.monotonic() + self._patience
-                if busy(error) and self._patient and time.monotonic() < deadline:
-                    time.sleep(random.uniform(0.0005, 0.004))  # noqa: S311 - no secret
-                    continue
-                if broken(error):
-                    self._discard()
-                raise translated(error, self.path, self._doing) from error
+                deadline = self._wait(error, deadline)
+
+    def _wait(self, error: sqlite3.Error, deadline: float) -> float:
+        """Pause before another try, up to a deadline, which begins with the first one; else raise Rota's error."""
+        deadline = deadline or time.monotonic() + self._patience
+        if busy(error) and self._patient and time.monotonic() < deadline:
+            time.sleep(random.uniform(0.0005, 0.004))  # noqa: S311 - no secret
+            return deadline
+        if broken(error):
+            self._discard()
+        raise translated(error, self.path, self._doing) from error
 
     # The connection itself -------------------------------------------------------------------
 
@@ -228,9 +232,17 @@ class SqliteConnection:
         if sqlite3.sqlite_version_info < OLDEST:
             message = f"Rota needs SQLite 3.37 or later; this Python has {sqlite3.sqlite_version}"
             raise StoreError(message)
-        self._database = database = self._patiently(self._connect)
+        self._database = database = self._opened()
         self._file = self._stat()
         return database
+
+    def _opened(self) -> sqlite3.Connection:
+        deadline = 0.0
+        while True:
+            try:
+                return self._connect()
+            except sqlite3.Error as error:
+                deadline = self._wait(error, deadline)
 
     def _connect(self) -> sqlite3.Connection:
         database = sqlite3.connect(
@@ -274,7 +286,7 @@ class SqliteConnection:
 
     def _set_synchronous(self, database: sqlite3.Connection, synchronous: Synchronous) -> None:
         if self._synchronous != synchronous:
-            self._patiently(lambda: database.execute(f"PRAGMA synchronous = {synchronous}"))
+            self._statement(database, f"PRAGMA synchronous = {synchronous}")
             self._synchronous = synchronous
 
     def _discard(self) -> None:

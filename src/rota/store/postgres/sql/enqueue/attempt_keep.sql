@@ -1,0 +1,2 @@
+-- Keep what was done since attempt_begin.sql.
+RELEASE SAVEPOINT rota_attempt
