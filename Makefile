@@ -2,8 +2,9 @@
 
 PYTHON ?= python3
 UV ?= 0.13.9
-# Many tests wait for something.
-WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
+PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
+# Many tests wait for something; few do of those that run on other Pythons, where gathering them costs more.
+WORKERS ?= $(shell expr 2 '*' $(PROCESSORS))
 ARGS ?=
 SUDO ?=
 
@@ -38,7 +39,7 @@ test-large: $(STAMP) ## run what `make test` leaves out, and what may depend on 
 	@ROTA_TEST_LARGE=1 $(PYTEST) -m "large or oldest" $(ARGS)
 
 test-pythons: $(STAMP) $(UV_BIN) ## run a part of the tests on the other Pythons that are here
-	@UV=$(UV_BIN) .ci/pythons -n $(WORKERS) $(ARGS)
+	@UV=$(UV_BIN) .ci/pythons -n $(PROCESSORS) --dist worksteal $(ARGS)
 
 schema: $(STAMP) ## show where schema.sql and the migrations differ
 	@$(BIN)/python -m tests.store.schema

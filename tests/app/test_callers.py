@@ -138,6 +138,7 @@ async def test_delayed(kind: str, send: Send, observer: Observer) -> None:
     ] == [True] * 4
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("count", [3, 500])
 async def test_many(kind: str, count: int, send: Send, observer: Observer) -> None:
     """A batch is invisible as a whole, then there as a whole and in order; or never was."""

@@ -77,6 +77,7 @@ async def test_an_old_transaction_holds_nobody_up(send: Send, observer: Observer
     assert observer.claim() == [held]
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("kind", POSTGRES)
 @pytest.mark.parametrize("count", [1, 3, 500])
 async def test_an_old_snapshot(kind: str, count: int, send: Send, observer: Observer) -> None:

@@ -152,6 +152,7 @@ async def test_rollback(app: Rota, kind: str, observer: Observer, completion: Co
 
 
 @pytest.mark.asyncio
+@pytest.mark.table
 @pytest.mark.parametrize("how", ["commit", "rollback"])
 @pytest.mark.parametrize("writes", [True, False])
 async def test_with_a_successor(
@@ -216,6 +217,7 @@ async def test_another_one_is_open_at_the_end(
 
 
 @pytest.mark.asyncio
+@pytest.mark.table
 @pytest.mark.parametrize("what", ["nothing", "a look", "a savepoint"])
 async def test_what_ends_nothing(
     app: Rota, kind: str, observer: Observer, completion: Completion, what: str

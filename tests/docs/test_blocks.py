@@ -26,12 +26,16 @@ def run_page(page: Path, database: str, folder: Path, **environment: str) -> Non
     """Run a page's blocks in a folder; fails with what they said."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("ROTA_")}
     path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
-    # As if the plugin's entry point was installed, also where it is not yet.
-    plugin = {"PYTEST_PLUGINS": "pytest_rota"}
+    # As if the plugin's entry point was installed, also where it is not yet; and not all that are
+    # installed here.
+    plugins = {
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTEST_PLUGINS": "pytest_rota,pytest_asyncio.plugin",
+    }
     done = subprocess.run(
         [sys.executable, "-m", "tests.docs.run_page", str(page), database],
         cwd=folder,
-        env={**inherited, "PATH": path, "PYTHONPATH": str(ROOT), **plugin, **environment},
+        env={**inherited, "PATH": path, "PYTHONPATH": str(ROOT), **plugins, **environment},
         capture_output=True,
         text=True,
         timeout=120,

@@ -5,10 +5,7 @@ survives whatever happens to that.
 """
 
 import logging
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -21,6 +18,7 @@ from typing import Any, Self, TypeVar
 from rota import JobRecord, Rota, State
 from rota.model.job import JobFilter
 from rota.store.migrate import migrate
+from tests.fixtures.forks import Fork
 
 T = TypeVar("T")
 
@@ -286,19 +284,13 @@ class WorkerProcess:
     """A worker of the ledger's app."""
 
     def __init__(self, folder: Path, url: str, config: dict[str, Any]) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, str(folder / "app.py"), repr(config)],
-            env={**os.environ, "LEDGER_URL": url},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        self._process = Fork(folder / "app.py", [repr(config)], Path.cwd(), LEDGER_URL=url)
         self.pid = self._process.pid
         self._said: list[str] = []
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
     def _listen(self) -> None:
-        assert self._process.stderr is not None
         with self._process.stderr as stderr:
             self._said.extend(iter(stderr.readline, ""))
 
@@ -315,8 +307,6 @@ class WorkerProcess:
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal; a process that is frozen has come to a standstill then, with all its threads."""
         self._process.send_signal(number)
-        if number is signal.SIGSTOP:
-            os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
 
     def end(self) -> None:
         """End it at once, if it has not ended."""

@@ -196,6 +196,7 @@ ACTS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("only", list(State))
 @pytest.mark.parametrize("act", ACTS)
 def test_only_those_in_a_state(store: Store, connection: Connection, act: str, only: State) -> None:

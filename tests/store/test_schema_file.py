@@ -13,7 +13,7 @@ from tests.store.factories import claim, enqueue, open_session, states
 from tests.store.schema import described, differences, drop, make_old
 
 STORES = ("sqlite", "postgres")
-VERSIONS = [(name, version) for name in STORES for version in read_migrations(f"rota.store.{name}")]
+VERSIONS = [(name, [*read_migrations(f"rota.store.{name}")]) for name in STORES]
 
 # As the very first versions wrote them: a job that waits, one that is due, and a discarded one.
 OLD_JOBS = {
@@ -90,7 +90,20 @@ def test_the_comparison_sees_every_change(store: Store) -> None:
         assert seen[-1] != seen[-2], change
 
 
-@pytest.mark.parametrize(("store_url", "version"), VERSIONS, indirect=["store_url"])
+@pytest.mark.parametrize(
+    ("store_url", "version"),
+    [
+        pytest.param(
+            name,
+            version,
+            # The first one goes through all the others.
+            marks=[pytest.mark.large] if name == "postgres" and version in versions[1:-3] else [],
+        )
+        for name, versions in VERSIONS
+        for version in versions
+    ],
+    indirect=["store_url"],
+)
 def test_a_database_of_every_version(empty_store: Store, version: int) -> None:
     """It goes to the newest version step by step, has the tables of a new one, and its jobs go on."""
     store = empty_store

@@ -235,6 +235,7 @@ def test_a_settlement_counts_once(store: Store, connection: Connection, move: Mo
     assert connection.run(store.get([job.id])) == before
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("move", SETTLING)
 @pytest.mark.parametrize("wrong", ["lease", "session", "ended session", "unknown session", "job"])
 def test_the_lease_must_be_held(

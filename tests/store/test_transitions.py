@@ -42,6 +42,7 @@ def move_job(store: Store, connection: Connection, built: Built, state: State, m
             settle(store, connection, built.session, settlement(built.job, move))
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("move", list(Move))
 @pytest.mark.parametrize("state", State)
 def test_move(store: Store, connection: Connection, state: State, move: Move) -> None:

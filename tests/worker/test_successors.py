@@ -78,6 +78,7 @@ def run(app: Rota, **config: Any) -> None:
     drained(app, queues=("default", "after"), **config)
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("executor", ["loop", "thread", "process"])
 @pytest.mark.parametrize("store_result", [True, False])
 @pytest.mark.parametrize("middleware", [True, False])
@@ -346,6 +347,7 @@ def test_a_result_that_does_not_fit(app: Rota, given: list[Any]) -> None:
     assert "the handler ran, but its successor cannot be enqueued: args of task 'last'" in message
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("form", ["async", "blocking"])
 @pytest.mark.parametrize("end", ["commit", "fail", "refuse"])
 @pytest.mark.parametrize("store_result", [True, False])
