@@ -43,7 +43,7 @@ def test_it_checks_the_database(postgres_url: str, tmp_path: Path) -> None:
     """A server whose database is not migrated does not come up, and says what to do."""
     (tmp_path / "app.py").write_text(SERVICE.format(url=postgres_url))
     with uvicorn("app:app", tmp_path) as server:
-        server.wait_for("run `rota migrate`")
+        server.wait_for("run `rota migrate --url ")
         assert server.ended() != 0
 
 
