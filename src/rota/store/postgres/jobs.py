@@ -6,7 +6,15 @@ from typing import Any
 import msgspec
 
 from rota.model.headers import decoded
-from rota.model.job import AttemptError, JobFilter, JobId, JobRecord, QueueRecord, Reach
+from rota.model.job import (
+    MANY_KEYS,
+    AttemptError,
+    JobFilter,
+    JobId,
+    JobRecord,
+    QueueRecord,
+    Reach,
+)
 from rota.model.limit_record import LimitRecord
 from rota.model.states import State
 from rota.store.operation import Apart, Begin, Steps, operation
@@ -21,6 +29,7 @@ COUNT = sql("jobs/count")
 LIST_AVAILABLE = sql("jobs/list_available")
 LIST_AVAILABLE_FROM = sql("jobs/list_available_from")
 LIST_SUBJECT = sql("jobs/list_subject")
+KEYS_MANY = sql("jobs/keys_many")
 LIST_FINISHED = sql("jobs/list_finished")
 LIST_DISCARDED = sql("jobs/list_discarded")
 REACH = sql("jobs/reach")
@@ -29,10 +38,15 @@ LISTS = {
     LIST_AVAILABLE: {State.AVAILABLE},
     sql("jobs/list_running"): {State.RUNNING},
     sql("jobs/list_waiting"): {State.SCHEDULED, State.RETRYABLE},
-    LIST_FINISHED: {State.COMPLETED, State.DISCARDED, State.CANCELLED},
+    LIST_FINISHED: {State.COMPLETED, State.CANCELLED},
+    LIST_DISCARDED: {State.DISCARDED},
 }
 
-OF_SUBJECT = {LIST_SUBJECT: set(State) - LISTS[LIST_FINISHED], LIST_FINISHED: LISTS[LIST_FINISHED]}
+OF_SUBJECT = {
+    LIST_SUBJECT: {State.AVAILABLE, State.RUNNING, State.SCHEDULED, State.RETRYABLE},
+    LIST_FINISHED: LISTS[LIST_FINISHED],
+    LIST_DISCARDED: LISTS[LIST_DISCARDED],
+}
 """The same where a unique key is asked for: the job that holds it is found by it."""
 
 _errors = msgspec.json.Decoder(tuple[AttemptError, ...])
@@ -64,14 +78,14 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
         "since": wanted.lowest,
         "path": None if wanted.arg is None else list(wanted.arg.path),
         "value": None if wanted.arg is None else wanted.arg.value,
+        "brief": wanted.brief,
     }
     records = []
-    for listing, states in (LISTS if first is None else OF_SUBJECT).items():
+    by_keys = wanted.since is None or (yield from _few_keys(wanted))
+    for listing, states in (OF_SUBJECT if first is not None and by_keys else LISTS).items():
         if wanted.state is None or wanted.state in states:
             if listing is LIST_AVAILABLE:
                 records += yield from _available(wanted, params)
-            elif listing is LIST_FINISHED and wanted.state is State.DISCARDED:
-                records += [_record(row) for row in (yield LIST_DISCARDED(**params))]
             else:
                 records += [_record(row) for row in (yield listing(**params))]
     records.sort(key=lambda record: record.id, reverse=True)
@@ -95,17 +109,28 @@ def _available(wanted: JobFilter, params: dict[str, Any]) -> Steps[list[JobRecor
 
 @operation(Begin.READING)
 def reach(wanted: JobFilter, most: int) -> Steps[Reach]:
-    """Where to look. What holds a unique key and what runs is found without looking far."""
+    """Where to look. Jobs are found by their unique keys without looking far, where these are few."""
     state = wanted.state
+    by_keys = wanted.subject is not None and (yield from _few_keys(wanted))
     [(since,)] = yield REACH(
         until=wanted.until,
         most=most,
         discarded=state in {None, State.DISCARDED},
         finished=state in {None, State.COMPLETED, State.CANCELLED},
-        waiting=state in {None, State.SCHEDULED, State.RETRYABLE},
-        available=state in {None, State.AVAILABLE},
+        waiting=state in {None, State.SCHEDULED, State.RETRYABLE} and not by_keys,
+        available=state in {None, State.AVAILABLE} and not by_keys,
+        running=state in {None, State.RUNNING} and not by_keys,
     )
     return Reach(JobId(wanted.until), since)
+
+
+def _few_keys(wanted: JobFilter) -> Steps[bool]:
+    """Whether the unique keys that are asked for are so few that each of them can be looked at."""
+    first, last = wanted.subjects or ("", "")
+    if first == last:
+        return True
+    [(many,)] = yield KEYS_MANY(first=first, last=last, most=MANY_KEYS)
+    return not many
 
 
 @operation(Begin.READING)
