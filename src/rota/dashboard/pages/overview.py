@@ -15,6 +15,9 @@ from rota.top.queues import arranged, sums
 SHOWN = 12
 """Queues on this page: those with the most work."""
 
+OLD = 5.0
+"""Seconds after which the page says how old its figures are."""
+
 NAMED = 3
 """Queues that are named in what needs a person; others are counted."""
 
@@ -28,6 +31,7 @@ def overview(call: Call) -> Page:
     rows = arranged(arranged(seen.rows, "out/s", ""), "available", "")
     data: dict[str, Any] = {
         "database": seen.snapshot.product,
+        "at": seen.snapshot.at,
         "jobs": {state.value: total.counts[state] for state in State},
         "in_per_second": total.rates.appended if total.rates else None,
         "out_per_second": total.rates.claimed if total.rates else None,
@@ -38,7 +42,7 @@ def overview(call: Call) -> Page:
         "more_queues": max(len(rows) - SHOWN, 0),
         "notices": _notices(call),
     }
-    return Page("overview.html", "Overview", data)
+    return Page("overview.html", "Overview", data, {"old": OLD})
 
 
 def _notices(call: Call) -> list[dict[str, str]]:
