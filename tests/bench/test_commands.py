@@ -340,6 +340,27 @@ def test_counts(where: str, finished: tuple[str, ...]) -> None:
         )
 
 
+def test_dashboard(where: str) -> None:
+    """Each page at each size, and what open overviews cost."""
+    sizes = ("--sizes=1000", "--sizes=2000")
+    report = bench(where, "dashboard", *sizes, "--requests=1", "--rate=200", "--seconds=0.2")
+    pages = report["figures"]["pages"]
+    assert list(pages) == ["1,000 jobs", "2,000 jobs"]
+    small = pages["1,000 jobs"]
+    assert {"overview", "jobs, scheduled, deep", "one job, running", "doctor", "jobs, JSON"} <= set(
+        small
+    )
+    assert all(page["max_ms"] >= page["p50_ms"] > 0 for page in small.values())
+    assert all(
+        page["over"] == (page["p50_ms"] > 50) for page in small.values() if page["p50_ms"] != 50
+    )
+    opened = report["figures"]["open_overviews"]
+    assert [
+        opened[f"1,000 jobs, {viewers} open"]["events"] >= viewers for viewers in (0, 1, 10)
+    ] == [True] * 3
+    assert opened["1,000 jobs, 0 open"]["events"] == 0
+
+
 def test_tables_for_people(tmp_path: Path) -> None:
     """Without `--json` the same figures are tables; with a file they are both."""
     file = tmp_path / "counts.json"

@@ -1,13 +1,19 @@
 """How far a listing looks, so that it reads a bounded number of jobs."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
-from rota.model.job import Arg, JobFilter, JobId, JobRecord, Order
+from rota.model.job import Arg, JobFilter, JobId, JobRecord, Keys, Order
+from rota.model.settlement import Settlement, error_json
 from rota.model.states import Move, State
+from rota.model.unique import Unique
 from rota.store.connections import Connection
+from rota.store.postgres import jobs as postgres_jobs
 from rota.store.protocol import Store
+from rota.store.sqlite import jobs as sqlite_jobs
 from tests.store.factories import (
     claim,
     enqueue,
@@ -138,3 +144,75 @@ def test_a_value_at_a_path(store: Store, connection: Connection, state: State | 
                 store.list_jobs(JobFilter(state=state, arg=Arg(path, value), since=since))
             )
             assert [job.id for job in listed] == (wanted if found else []), (path, value)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> int:
+    """So many unique keys, and jobs that wait, are many."""
+    for module in (postgres_jobs, sqlite_jobs):
+        monkeypatch.setattr(module, "MANY_KEYS", 4)
+    monkeypatch.setattr(sqlite_jobs, "MANY", 4)
+    return 4
+
+
+@pytest.mark.parametrize("state", [State.SCHEDULED, State.RETRYABLE])
+def test_many_jobs_that_wait(store: Store, connection: Connection, few: int, state: State) -> None:
+    """Where too many wait to look at each, a page looks at so many jobs, and pages have each once."""
+    waiting = [in_state(store, connection, state).id for _ in range(few + 1)]
+    enqueue(store, connection, 6)
+    found, number = pages(store, connection, JobFilter(state=state), most=3)
+    assert [job.id for job in found] == waiting[::-1]
+    assert number > 1
+
+
+@pytest.mark.parametrize("state", [None, State.SCHEDULED, State.AVAILABLE, State.RUNNING])
+def test_many_unique_keys(
+    store: Store, connection: Connection, few: int, state: State | None
+) -> None:
+    """Where too many keys have the beginning that is asked for, pages look at jobs by their ids, and miss none."""
+    unique = Unique(key="site:{x}")
+
+    def place(count: int, prefix: str, **options: Any) -> None:
+        keys = Keys(unique=[f"{prefix}{n}" for n in range(count)])
+        spec = replace(spec_of(**options), unique=unique)
+        connection.run(store.enqueue(Order(spec, ["{}"] * count, keys)))
+
+    place(few, "site:later", delay=3600.0)
+    place(few, "site:now")
+    place(2, "other:")
+    session = open_session(store, connection)
+    claim(store, connection, session, limit=2)
+    enqueue(store, connection, 5)
+    wanted = JobFilter(subject="site:*", state=state)
+    found, number = pages(store, connection, wanted, most=3)
+    whole = connection.run(store.list_jobs(wanted))
+    assert [job.id for job in found] == [job.id for job in whole]
+    assert {job.unique_key[:5] for job in whole if job.unique_key} == {"site:"}
+    assert number > 1 or state is State.RUNNING
+    single, number = pages(store, connection, replace(wanted, subject="site:later0"), most=3)
+    assert len(single) == (state in {None, State.SCHEDULED})
+
+
+def test_brief(store: Store, connection: Connection) -> None:
+    """A brief listing leaves out what may be large, and has the end of the last error."""
+    spec = spec_of(headers='{"trace":"1"}')
+    connection.run(store.enqueue(Order(spec, ['{"number":1}'] * 2)))
+    session = open_session(store, connection)
+    done, failed = claim(store, connection, session)
+    error = error_json(1, "shop.Failed", "m" * 5000, "first" + "t" * 5000, now=datetime.now(UTC))
+    settle(
+        store,
+        connection,
+        session,
+        Settlement(done.id, done.lease, Move.COMPLETE, 0.0, 3600.0, '"result"'),
+        Settlement(failed.id, failed.lease, Move.DISCARD, 0.0, None, None, error),
+    )
+    last, first = connection.run(store.list_jobs(JobFilter(brief=True)))
+    assert (first.args, first.result, dict(first.headers), first.errors) == ("{}", None, {}, ())
+    assert (last.args, dict(last.headers)) == ("{}", {})
+    [told] = last.errors
+    assert (told.attempt, told.exception) == (1, "shop.Failed")
+    assert (told.message, told.traceback) == ("m" * 300, "t" * 2000)
+    whole = connection.run(store.list_jobs(JobFilter()))
+    assert [job.args for job in whole] == ['{"number":1}'] * 2
+    assert whole[1].result == '"result"'

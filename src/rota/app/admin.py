@@ -126,7 +126,7 @@ class Admin:
         check_count(jobs, "jobs")
         database = self._database
         sessions = database.run(database.store.workers())
-        return _workers(sessions, database.run(database.store.held(jobs)), datetime.now(UTC))
+        return worker_records(sessions, database.run(database.store.held(jobs)), datetime.now(UTC))
 
     async def aworkers(self, *, jobs: int = JOBS) -> list[WorkerRecord]:
         """`workers` for async code."""
@@ -210,9 +210,11 @@ class Admin:
         return await in_thread(self.audit, most=most, before=before)
 
 
-def _workers(
+def worker_records(
     sessions: Iterable[SessionFacts], held: Iterable[HeldFacts], now: datetime
 ) -> list[WorkerRecord]:
+    """The workers of these sessions, with the jobs that they hold."""
+
     def ago(seconds: float) -> datetime:
         return now - timedelta(seconds=max(seconds, 0.0))
 

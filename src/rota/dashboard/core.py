@@ -100,6 +100,10 @@ class Core:
             answer = route.page(Call(self.app, self.looks, request, parts))
         except (NotThere, Refused, RotaError) as error:
             return self._refused(request, _status(error), str(error))
+        finally:
+            if request.changes:
+                # The next page shows what was done, and not the second before.
+                self.looks.forget()
         match answer:
             case Response():
                 return answer

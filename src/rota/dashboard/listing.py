@@ -49,5 +49,5 @@ def newest(
     until, since = database.run(store.reach(wanted, bound))
     after = JobId(until + 1) if until < wanted.until else wanted.after
     # From a lowest id on, even if it is the first: SQLite walks by ids then, and not all that is available.
-    found = replace(wanted, after=after, since=since or JobId(1))
+    found = replace(wanted, after=after, since=since or JobId(1), brief=True)
     return database.run(store.list_jobs(found)), since

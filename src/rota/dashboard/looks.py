@@ -1,8 +1,12 @@
 """One look at the database a second, which everything that is open shares.
 
 Ten people who watch cost what one costs. Rates are the differences between looks, as in `rota top`.
+
+A look takes milliseconds, but reads something of each queue and of each key whose jobs wait. Where there are thousands
+of these it takes longer, so it is made less often, and pages show the last one while the next is made.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Sequence
@@ -11,12 +15,19 @@ from dataclasses import dataclass
 from rota.database.database import Database
 from rota.doctor.examine import judge
 from rota.doctor.finding import Finding, worst_first
+from rota.errors import RotaError
+from rota.model.limit_record import LimitRecord
 from rota.top.history import History
 from rota.top.queues import QueueRow, queue_rows
 from rota.top.snapshot import Snapshot, look
 
+logger = logging.getLogger("rota")
+
 HEALTH_EVERY = 10.0
 """Seconds between two examinations, which read more than a look does, and between two looks at what is allowed."""
+
+SHARE = 20.0
+"""A look is followed by a pause that is so many times as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,8 @@ class Looks:
         self._seen: Seen | None = None
         self._health: tuple[float, list[Finding]] | None = None
         self._rights: tuple[float, bool] | None = None
+        self._limits: dict[str, tuple[float, Sequence[LimitRecord]]] = {}
+        self._looking = threading.Lock()
 
     def now(self) -> Seen:
         """What is known now.
@@ -48,15 +61,51 @@ class Looks:
         """
         with self._lock:
             seen = self._seen
-            if seen is not None and time.monotonic() - seen.snapshot.moment < self._every:
+            if seen is None or not self._every:
+                return self._look()
+            age = time.monotonic() - seen.snapshot.moment
+            pause = SHARE * seen.snapshot.took
+            if age < max(self._every, pause):
                 return seen
-            store = self._database.store
-            if not self._product:
-                self._product = self._database.run(store.product())
-            snapshot = look(store, self._database, self._product)
-            self._history.add(snapshot.moment, snapshot.queues)
-            self._seen = Seen(snapshot, queue_rows(snapshot, self._history))
-            return self._seen
+            if pause <= self._every:
+                return self._look()
+        if self._looking.acquire(blocking=False):
+            threading.Thread(target=self._look_aside, name="rota-look", daemon=True).start()
+        return seen
+
+    def _look(self) -> Seen:
+        return self._keep(self._snapshot())
+
+    def _snapshot(self) -> Snapshot:
+        store = self._database.store
+        if not self._product:
+            self._product = self._database.run(store.product())
+        return look(store, self._database, self._product)
+
+    def _keep(self, snapshot: Snapshot) -> Seen:
+        self._history.add(snapshot.moment, snapshot.queues)
+        self._seen = Seen(snapshot, queue_rows(snapshot, self._history))
+        return self._seen
+
+    def _look_aside(self) -> None:
+        """Look while pages show what was seen last; where that fails, the next page tries again."""
+        before = self._seen
+        try:
+            snapshot = self._snapshot()
+            with self._lock:
+                # Unless something was done meanwhile, and was looked at.
+                if self._seen is before:
+                    self._keep(snapshot)
+        except RotaError:
+            logger.warning("the dashboard could not look at the database", exc_info=True)
+        finally:
+            self._looking.release()
+
+    def forget(self) -> None:
+        """Look anew when asked next: something was done."""
+        with self._lock:
+            self._seen = self._health = None
+            self._limits = {}
 
     def read_only(self) -> bool:
         """Whether the database can only be read.
@@ -77,11 +126,36 @@ class Looks:
             StoreUnavailable: The database cannot be reached.
         """
         with self._lock:
-            if self._health is not None and time.monotonic() - self._health[0] < HEALTH_EVERY:
+            if self._health is not None and time.monotonic() < self._health[0]:
                 return self._health[1]
+            began = time.monotonic()
             facts = self._database.run(self._database.store.health())
             # Whether notifications arrive takes two connections and up to a second to find out.
             judged = judge(facts, hears=None)
             found = worst_first(one for one in judged if one.subject != "notify")
-            self._health = time.monotonic(), found
+            self._health = _until(began, HEALTH_EVERY), found
             return found
+
+    def limits(self, most: int, after: str) -> Sequence[LimitRecord]:
+        """The limits in use whose keys come after `after`.
+
+        Raises:
+            StoreUnavailable: The database cannot be reached.
+        """
+        with self._lock:
+            known = self._limits.get(after)
+            if known is not None and time.monotonic() < known[0]:
+                return known[1]
+            began = time.monotonic()
+            found = self._database.run(self._database.store.limits(most, after))
+            # Of a page or two: nobody looks at all of them at once.
+            self._limits = dict(list(self._limits.items())[-1:]) | {
+                after: (_until(began, self._every), found)
+            }
+            return found
+
+
+def _until(began: float, every: float) -> float:
+    """Until when what was looked up since then is shown."""
+    now = time.monotonic()
+    return now + max(every, SHARE * (now - began)) if every else now

@@ -245,6 +245,8 @@ class JobFilter:
 
     A listing begins with the newest job, or with the one that follows `after`: the last one of the page before. It
     ends with the job `since`, or with the oldest. `arg` is a path in the args and the value at its end; args that are hidden are found by nothing. `subject` is a unique key, or the beginning of some, with a `*` behind it.
+    `brief` leaves out what may be large: args are empty then, there are no results and headers, and of the errors the end of the last one
+    alone.
     """
 
     state: State | None = None
@@ -255,6 +257,7 @@ class JobFilter:
     after: JobId | None = None
     since: JobId | None = None
     arg: Arg | None = None
+    brief: bool = False
 
     @property
     def lowest(self) -> int:
@@ -275,6 +278,10 @@ class JobFilter:
             start = self.subject[:-1]
             return start, start + "\U0010ffff"
         return self.subject, self.subject
+
+
+MANY_KEYS = 1_000
+"""Unique keys with the beginning that is asked for, from which on a bounded listing looks at jobs by their ids."""
 
 
 class Reach(NamedTuple):

@@ -388,10 +388,12 @@ class Store(Connections, Versions, Protocol):
         """
         ...
 
-    def held(self, limit: int) -> "Operation[list[HeldFacts]]":
+    def held(
+        self, limit: int, sessions: Sequence[SessionId] | None = None
+    ) -> "Operation[list[HeldFacts]]":
         """The jobs that workers hold, up to `limit` of each, those first that it has had the longest.
 
-        They run, or are about to.
+        They run, or are about to. `sessions`: of these workers alone.
         """
         ...
 

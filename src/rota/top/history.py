@@ -45,11 +45,29 @@ class History:
         while len(self._looks) > 2 and self._looks[1][0] <= moment - SPAN:  # noqa: PLR2004
             self._looks.popleft()
 
+    def minute(self) -> "Minute":
+        """What is remembered now."""
+        return Minute(tuple(self._looks))
+
+    def rates(self, queue: str) -> Rates | None:
+        """See `Minute`."""
+        return self.minute().rates(queue)
+
+    def course(self, queue: str, points: int) -> list[float | None]:
+        """See `Minute`."""
+        return self.minute().course(queue, points)
+
+
+class Minute(NamedTuple):
+    """The looks of a minute: each with its moment and the totals of all queues."""
+
+    looks: tuple[tuple[float, dict[str, Totals]], ...]
+
     def rates(self, queue: str) -> Rates | None:
         """The rates between the last two looks; None before the second look."""
-        if len(self._looks) < 2:  # noqa: PLR2004
+        if len(self.looks) < 2:  # noqa: PLR2004
             return None
-        (before, old), (after, new) = self._looks[-2], self._looks[-1]
+        (before, old), (after, new) = self.looks[-2], self.looks[-1]
         seconds = after - before
         if queue not in new or seconds <= 0:
             return None
@@ -65,10 +83,10 @@ class History:
 
         Between two looks jobs count as claimed evenly. None before the first look.
         """
-        if len(self._looks) < 2:  # noqa: PLR2004
+        if len(self.looks) < 2:  # noqa: PLR2004
             return [None] * points
-        moments = [moment for moment, _ in self._looks]
-        claimed = [totals.get(queue, Totals(0, 0)).claimed for _, totals in self._looks]
+        moments = [moment for moment, _ in self.looks]
+        claimed = [totals.get(queue, Totals(0, 0)).claimed for _, totals in self.looks]
         end = moments[-1]
         ends = [end - SPAN + SPAN * number / points for number in range(points + 1)]
         at = [_between(moments, claimed, moment) for moment in ends]

@@ -6,7 +6,7 @@ from typing import Any
 
 from rota.model.patterns import meaning
 from rota.model.states import State
-from rota.top.history import History, Rates
+from rota.top.history import History, Minute, Rates
 from rota.top.snapshot import Snapshot
 
 POINTS = 12
@@ -22,7 +22,7 @@ class QueueRow:
         served: Whether a living worker takes its jobs.
         oldest: Seconds since the next job to start was enqueued, the longest of all priorities;
             for delayed and retried jobs their wait is included.
-        course: Claims per second during the last minute.
+        minute: What the course is made of, which few of many rows are asked for.
     """
 
     name: str
@@ -30,8 +30,13 @@ class QueueRow:
     counts: Mapping[State, int]
     rates: Rates | None
     oldest: float | None
-    course: tuple[float | None, ...]
+    minute: Minute
     served: bool = True
+
+    @property
+    def course(self) -> tuple[float | None, ...]:
+        """Claims per second during the last minute."""
+        return tuple(self.minute.course(self.name, POINTS))
 
     @property
     def waits_in_vain(self) -> bool:
@@ -47,14 +52,15 @@ def queue_rows(snapshot: Snapshot, history: History) -> list[QueueRow]:
             oldest[lane.queue] = max(lane.oldest, oldest.get(lane.queue, 0.0))
     living = (worker for worker in snapshot.workers if worker.silent <= worker.timeout)
     served = {queue for worker in living for queue in worker.queues}
+    minute = history.minute()
     return [
         QueueRow(
             name=queue.name,
             paused=queue.paused,
             counts=queue.counts,
-            rates=history.rates(queue.name),
+            rates=minute.rates(queue.name),
             oldest=oldest.get(queue.name),
-            course=tuple(history.course(queue.name, POINTS)),
+            minute=minute,
             served=meaning(served, queue.name) is not None,
         )
         for queue in snapshot.queues

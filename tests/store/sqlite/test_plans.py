@@ -29,6 +29,7 @@ PARAMS: dict[str, Any] = {
     "but": "[]",
     "limits": "[]",
     "seconds": 1.0,
+    "sessions": None,
     "aside": "[1]",
     "at": None,
     "cancelled": None,

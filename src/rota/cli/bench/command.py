@@ -4,7 +4,7 @@ import click
 
 from rota.cli.bench.long import hold, soak
 from rota.cli.bench.rates import bulk, counts, drain, enqueue, limits, scale
-from rota.cli.bench.times import delayed, idle, latency, retries, trickle
+from rota.cli.bench.times import dashboard, delayed, idle, latency, retries, trickle
 
 
 @click.group()
@@ -35,5 +35,6 @@ for command in (
     idle,
     counts,
     limits,
+    dashboard,
 ):
     bench.add_command(command)

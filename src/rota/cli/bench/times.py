@@ -142,3 +142,33 @@ def idle(*, seconds: float, rest: float, workers: int, lanes: int, **where: Unpa
             scratch, seconds=seconds, rest=rest, workers=workers, lanes=lanes, progress=progress
         ),
     )  # fmt: skip
+
+
+@click.command()
+@click.option("--sizes", type=click.IntRange(1000, 100_000_000), multiple=True, default=(10_000, 1_000_000),
+              metavar="JOBS", help="Numbers of jobs.  [default: 10000 and 1000000]")  # fmt: skip
+@click.option("--requests", type=click.IntRange(1), default=10, show_default=True,
+              help="Of each page.")  # fmt: skip
+@click.option("--rate", type=Finite(0), default=2000.0, show_default=True,
+              help="Jobs per second that are enqueued and worked meanwhile.")  # fmt: skip
+@click.option("--seconds", type=Finite(0), default=20.0, show_default=True,
+              help="To watch overviews that are open; 0: not at all.")  # fmt: skip
+@options
+def dashboard(
+    *, sizes: tuple[int, ...], requests: int, rate: float, seconds: float, **where: Unpack[Where]
+) -> None:
+    """How long each page of the dashboard takes in the server, and what an open one costs.
+
+    \b
+    Examples:
+      rota bench dashboard --private
+      rota bench dashboard --private --sizes 10000 --sizes 1000000 --sizes 10000000
+    """
+    from rota.measure.bench.dashboard import dashboard as run
+
+    measure(
+        "dashboard", where,
+        lambda scratch, progress: run(
+            scratch, sizes=sizes, requests=requests, rate=rate, seconds=seconds, progress=progress
+        ),
+    )  # fmt: skip

@@ -11,8 +11,7 @@ SHOWN = 100
 def limits(call: Call) -> Page:
     """The limits in use whose keys come after `after`, by key."""
     asked = fields(call.request.query, "after")
-    database = call.app.database
-    found = database.run(database.store.limits(SHOWN, asked["after"] or ""))
+    found = call.looks.limits(SHOWN, asked["after"])
     data = {
         "limits": [limit_document(limit) for limit in found],
         "after": found[-1].key if len(found) == SHOWN else None,

@@ -16,6 +16,9 @@ from rota.top.queues import arranged, sums
 SHOWN = 12
 """Queues on this page: those with the most work."""
 
+OLD = 5.0
+"""Seconds after which the page says how old its figures are."""
+
 NAMED = 3
 """Queues that are named in what needs a person; others are counted."""
 
@@ -29,6 +32,7 @@ def overview(call: Call) -> Page:
     rows = arranged(arranged(seen.rows, "out/s", ""), "available", "")
     data: dict[str, Any] = {
         "database": seen.snapshot.product,
+        "at": seen.snapshot.at,
         "jobs": {state.value: total.counts[state] for state in State},
         "in_per_second": total.rates.appended if total.rates else None,
         "out_per_second": total.rates.claimed if total.rates else None,
@@ -40,7 +44,8 @@ def overview(call: Call) -> Page:
         "notices": _notices(call),
     }
     # Asked for by the page as a whole alone, not by the part that changes every second.
-    return Page("overview.html", "Overview", data, {"history": lambda: history.if_known(call)})
+    extra = {"old": OLD, "history": lambda: history.if_known(call)}
+    return Page("overview.html", "Overview", data, extra)
 
 
 def _notices(call: Call) -> list[dict[str, str]]:

@@ -12,6 +12,9 @@ from rota.top.queues import SORTS, arranged
 SHOWN = 200
 """Queues on one page."""
 
+SERVING = 50
+"""Workers of a queue, and groups of jobs that wait in it, that its page names."""
+
 
 def queues(call: Call) -> Page:
     """The queues, by name or by a figure; `name` finds those with it in their names."""
@@ -53,8 +56,10 @@ def queue(call: Call) -> Page:
     ]
     data = {
         "queue": shown.of_queue(row),
-        "lanes": lanes,
-        "workers": serving,
+        "lanes": lanes[:SERVING],
+        "more_lanes": max(len(lanes) - SERVING, 0),
+        "workers": serving[:SERVING],
+        "more_workers": max(len(serving) - SERVING, 0),
         "set": _set(stored),
         "declared": _set(app.queues.declared.get(name, NOTHING)),
     }

@@ -6,7 +6,15 @@ from typing import Any
 import msgspec
 
 from rota.model.headers import decoded
-from rota.model.job import AttemptError, JobFilter, JobId, JobRecord, QueueRecord, Reach
+from rota.model.job import (
+    MANY_KEYS,
+    AttemptError,
+    JobFilter,
+    JobId,
+    JobRecord,
+    QueueRecord,
+    Reach,
+)
 from rota.model.limit_record import LimitRecord
 from rota.model.states import State
 from rota.store.operation import Apart, Begin, Statement, Steps, operation
@@ -21,6 +29,7 @@ COUNT = sql("jobs/count")
 LIST_AVAILABLE = sql("jobs/list_available")
 LIST_AVAILABLE_FROM = sql("jobs/list_available_from")
 LIST_SUBJECT = sql("jobs/list_subject")
+KEYS_MANY = sql("jobs/keys_many")
 LIST_FINISHED = sql("jobs/list_finished")
 LIST_DISCARDED = sql("jobs/list_discarded")
 REACH = sql("jobs/reach")
@@ -29,10 +38,15 @@ LISTS = {
     LIST_AVAILABLE: {State.AVAILABLE},
     sql("jobs/list_running"): {State.RUNNING},
     sql("jobs/list_waiting"): {State.SCHEDULED, State.RETRYABLE},
-    LIST_FINISHED: {State.COMPLETED, State.DISCARDED, State.CANCELLED},
+    LIST_FINISHED: {State.COMPLETED, State.CANCELLED},
+    LIST_DISCARDED: {State.DISCARDED},
 }
 
-OF_SUBJECT = {LIST_SUBJECT: set(State) - LISTS[LIST_FINISHED], LIST_FINISHED: LISTS[LIST_FINISHED]}
+OF_SUBJECT = {
+    LIST_SUBJECT: {State.AVAILABLE, State.RUNNING, State.SCHEDULED, State.RETRYABLE},
+    LIST_FINISHED: LISTS[LIST_FINISHED],
+    LIST_DISCARDED: LISTS[LIST_DISCARDED],
+}
 """The same where a unique key is asked for: the job that holds it is found by it."""
 
 COUNT_LISTED = {
@@ -40,7 +54,7 @@ COUNT_LISTED = {
         f"count_{listing.name}",
         f"SELECT count(*) FROM (\n{listing.text}\n) AS listed",  # noqa: S608 - of a file of its own
     )
-    for listing in (*LISTS, LIST_AVAILABLE_FROM, LIST_SUBJECT, LIST_DISCARDED)
+    for listing in (*LISTS, LIST_AVAILABLE_FROM, LIST_SUBJECT)
 }
 """What counts the jobs of each listing."""
 
@@ -63,7 +77,7 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
     """
     params = _params(wanted)
     records = []
-    for listing in _listings(wanted):
+    for listing in (yield from _listings(wanted)):
         if listing is LIST_AVAILABLE:
             records += yield from _available(wanted, params)
         else:
@@ -77,7 +91,7 @@ def count_listed(wanted: JobFilter) -> Steps[int]:
     """How many jobs a listing has: those of its statements, which then need not read what is shown of a job."""
     params = _params(wanted)
     found = 0
-    for listing in _listings(wanted):
+    for listing in (yield from _listings(wanted)):
         if listing is LIST_AVAILABLE:
             query = COUNT_LISTED[LIST_AVAILABLE_FROM](**params, first_id=wanted.lowest)
         else:
@@ -86,11 +100,10 @@ def count_listed(wanted: JobFilter) -> Steps[int]:
     return min(found, wanted.limit)
 
 
-def _listings(wanted: JobFilter) -> list[Statement]:
+def _listings(wanted: JobFilter) -> Steps[list[Statement]]:
     """The statements that list such jobs."""
-    listings = LISTS if wanted.subject is None else OF_SUBJECT
-    if wanted.state is State.DISCARDED:
-        return [LIST_DISCARDED]
+    by_keys = wanted.since is None or (yield from _few_keys(wanted))
+    listings = OF_SUBJECT if wanted.subject is not None and by_keys else LISTS
     return [
         one for one, states in listings.items() if wanted.state is None or wanted.state in states
     ]
@@ -109,6 +122,7 @@ def _params(wanted: JobFilter) -> dict[str, Any]:
         "since": wanted.lowest,
         "path": None if wanted.arg is None else list(wanted.arg.path),
         "value": None if wanted.arg is None else wanted.arg.value,
+        "brief": wanted.brief,
     }
 
 
@@ -129,17 +143,28 @@ def _available(wanted: JobFilter, params: dict[str, Any]) -> Steps[list[JobRecor
 
 @operation(Begin.READING)
 def reach(wanted: JobFilter, most: int) -> Steps[Reach]:
-    """Where to look. What holds a unique key and what runs is found without looking far."""
+    """Where to look. Jobs are found by their unique keys without looking far, where these are few."""
     state = wanted.state
+    by_keys = wanted.subject is not None and (yield from _few_keys(wanted))
     [(since,)] = yield REACH(
         until=wanted.until,
         most=most,
         discarded=state in {None, State.DISCARDED},
         finished=state in {None, State.COMPLETED, State.CANCELLED},
-        waiting=state in {None, State.SCHEDULED, State.RETRYABLE},
-        available=state in {None, State.AVAILABLE},
+        waiting=state in {None, State.SCHEDULED, State.RETRYABLE} and not by_keys,
+        available=state in {None, State.AVAILABLE} and not by_keys,
+        running=state in {None, State.RUNNING} and not by_keys,
     )
     return Reach(JobId(wanted.until), since)
+
+
+def _few_keys(wanted: JobFilter) -> Steps[bool]:
+    """Whether the unique keys that are asked for are so few that each of them can be looked at."""
+    first, last = wanted.subjects or ("", "")
+    if first == last:
+        return True
+    [(many,)] = yield KEYS_MANY(first=first, last=last, most=MANY_KEYS)
+    return not many
 
 
 @operation(Begin.READING)

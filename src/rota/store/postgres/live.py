@@ -4,6 +4,9 @@ Each costs a millisecond or so, whatever the number of jobs: they read ends of i
 server's own lists.
 """
 
+from collections.abc import Sequence
+
+from rota.model.job import SessionId
 from rota.model.limit_record import LimitRecord
 from rota.store.health import HeldFacts, HorizonFacts, LaneFacts, SessionFacts
 from rota.store.operation import Begin, Steps, operation
@@ -45,9 +48,10 @@ def workers() -> Steps[list[SessionFacts]]:
 
 
 @operation(Begin.READING)
-def held(limit: int) -> Steps[list[HeldFacts]]:
+def held(limit: int, sessions: Sequence[SessionId] | None) -> Steps[list[HeldFacts]]:
     """What these hold."""
-    return [HeldFacts(*row) for row in (yield HELD(size=limit))]
+    rows = yield HELD(size=limit, sessions=None if sessions is None else list(sessions))
+    return [HeldFacts(*row) for row in rows]
 
 
 @operation(Begin.READING)

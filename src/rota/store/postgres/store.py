@@ -28,6 +28,7 @@ from rota.store.postgres.url import read_url
 from rota.store.postgres.wake import PostgresWaker
 
 if TYPE_CHECKING:
+    from rota.model.job import SessionId
     from rota.model.limit_record import LimitRecord
     from rota.store.audit import Audit
     from rota.store.cron import Cron
@@ -152,11 +153,13 @@ class PostgresStore:
 
         return live.workers()
 
-    def held(self, limit: int) -> "Operation[list[HeldFacts]]":
+    def held(
+        self, limit: int, sessions: "Sequence[SessionId] | None" = None
+    ) -> "Operation[list[HeldFacts]]":
         """The jobs that workers hold."""
         from rota.store.postgres import live
 
-        return live.held(limit)
+        return live.held(limit, sessions)
 
     def limits(self, size: int, after: str = "") -> "Operation[list[LimitRecord]]":
         """The limits that are in use."""

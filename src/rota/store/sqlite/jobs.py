@@ -6,7 +6,7 @@ from typing import assert_never
 
 import msgspec
 
-from rota.model.job import JobFilter, JobId, JobRecord, Reach
+from rota.model.job import MANY_KEYS, JobFilter, JobId, JobRecord, Reach
 from rota.model.limit_record import LimitRecord
 from rota.model.states import FINISHED, State
 from rota.store.operation import Begin, Query, Steps, operation
@@ -15,11 +15,16 @@ from rota.store.sqlite.statements import json_list, sql
 from rota.store.standing import HOLDERS, MOST, Standing
 
 GET = sql("jobs/get")
+GET_BRIEF = sql("jobs/get_brief")
 COUNT = sql("jobs/count")
 LIST_JOBS = sql("jobs/list_jobs")
 LIST_SUBJECT = sql("jobs/list_subject")
 LIST_AVAILABLE = sql("jobs/list_available")
+LIST_SUBJECT_FROM = sql("jobs/list_subject_from")
 LIST_WAITING = sql("jobs/list_waiting")
+LIST_WAITING_FROM = sql("jobs/list_waiting_from")
+WAITING_MANY = sql("jobs/waiting_many")
+KEYS_MANY = sql("jobs/keys_many")
 LIST_RUNNING = sql("jobs/list_running")
 LIST_FINISHED = sql("jobs/list_finished")
 LIST_AVAILABLE_FROM = sql("jobs/list_available_from")
@@ -28,8 +33,10 @@ REACH_FINISHED = sql("jobs/reach_finished")
 NEWEST_AVAILABLE = sql("jobs/newest_available")
 STANDING = sql("jobs/standing")
 
-LISTED_WHOLE = {State.RUNNING, State.SCHEDULED, State.RETRYABLE}
-"""States whose index says nothing of ids, so that it is read as a whole."""
+WAITING = {State.SCHEDULED, State.RETRYABLE}
+
+MANY = 10_000
+"""Jobs that wait, from which on a bounded listing looks at all jobs by their ids: their index says nothing of ids."""
 
 _ids = msgspec.json.Decoder(tuple[JobId, ...]).decode
 
@@ -47,9 +54,11 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
     """The newest jobs first, at most `wanted.limit` of them."""
     found: list[JobRecord] = []
     size = wanted.limit
+    # What was bounded, and has no index that helps: see `reach`.
+    by_ids = wanted.since is not None and (yield from _many(wanted))
     while True:
-        ids = [row[0] for row in (yield _listing(wanted))]
-        rows = yield GET(jobs=json_list(ids))
+        ids = [row[0] for row in (yield _listing(wanted, by_ids=by_ids))]
+        rows = yield (GET_BRIEF if wanted.brief else GET)(jobs=json_list(ids))
         records = sorted(map(job_record, rows), key=lambda record: record.id, reverse=True)
         # Between the two statements a job may have moved on; then others take its place.
         found += [record for record in records if wanted.state in {None, record.state}]
@@ -61,9 +70,14 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
 
 @operation(Begin.READING)
 def reach(wanted: JobFilter, most: int) -> Steps[Reach]:
-    """Where to look. What waits for its time, what runs, and what has a key is not found by its id."""
+    """Where to look. What runs is not found by its id, nor are jobs by their time or their key, where these are few."""
     until = JobId(wanted.until)
-    if wanted.subject is not None or wanted.state in LISTED_WHOLE:
+    if wanted.subject is not None or wanted.state in WAITING:
+        if not (yield from _many(wanted)):
+            return Reach(until, None)
+        rows = yield REACH(until=until, most=most)
+        return Reach(until, rows[0][0] if rows else None)
+    if wanted.state is State.RUNNING:
         return Reach(until, None)
     if wanted.state is State.AVAILABLE:
         [(newest,)] = yield NEWEST_AVAILABLE(until=until, queue=wanted.queue)
@@ -73,6 +87,18 @@ def reach(wanted: JobFilter, most: int) -> Steps[Reach]:
     else:
         rows = yield REACH(until=until, most=most)
     return Reach(until, rows[0][0] if rows else None)
+
+
+def _many(wanted: JobFilter) -> Steps[bool]:
+    """Whether the index by time, or that by unique keys, has too many jobs to look at each."""
+    if wanted.subjects is not None:
+        first, last = wanted.subjects
+        [(many,)] = yield KEYS_MANY(first=first, last=last, most=MANY_KEYS)
+    elif wanted.state in WAITING:
+        [(many,)] = yield WAITING_MANY(most=MANY)
+    else:
+        return False
+    return bool(many)
 
 
 @operation(Begin.READING)
@@ -102,11 +128,12 @@ def count_jobs(wanted: JobFilter) -> Steps[int]:
 @operation(Begin.READING)
 def count_listed(wanted: JobFilter) -> Steps[int]:
     """How many jobs a listing has."""
-    return len((yield _listing(wanted)))
+    by_ids = wanted.since is not None and (yield from _many(wanted))
+    return len((yield _listing(wanted, by_ids=by_ids)))
 
 
-def _listing(wanted: JobFilter) -> Query:
-    """The statement that finds the ids, by the index of the wanted state."""
+def _listing(wanted: JobFilter, *, by_ids: bool) -> Query:
+    """The statement that finds the ids, by the index of the wanted state, or by the ids."""
     params = {
         "queue": wanted.queue,
         "task": wanted.task,
@@ -120,7 +147,8 @@ def _listing(wanted: JobFilter) -> Query:
     if wanted.subjects is not None:
         first, last = wanted.subjects
         state = wanted.state and wanted.state.value
-        return LIST_SUBJECT(**params, state=state, first=first, last=last)
+        listing = LIST_SUBJECT_FROM if by_ids else LIST_SUBJECT
+        return listing(**params, state=state, first=first, last=last)
     match wanted.state:
         case None:
             return LIST_JOBS(**params)
@@ -129,7 +157,8 @@ def _listing(wanted: JobFilter) -> Query:
             listing = LIST_AVAILABLE if whole else LIST_AVAILABLE_FROM
             return listing(**params)
         case State.SCHEDULED | State.RETRYABLE:
-            return LIST_WAITING(**params, state=wanted.state.value)
+            listing = LIST_WAITING_FROM if by_ids else LIST_WAITING
+            return listing(**params, state=wanted.state.value)
         case State.RUNNING:
             return LIST_RUNNING(**params)
         case State.COMPLETED | State.DISCARDED | State.CANCELLED:

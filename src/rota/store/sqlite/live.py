@@ -3,11 +3,14 @@
 Each costs less than a millisecond, whatever the number of jobs.
 """
 
+from collections.abc import Sequence
+
+from rota.model.job import SessionId
 from rota.model.limit_record import LimitRecord
 from rota.store.health import HeldFacts, HorizonFacts, LaneFacts, SessionFacts
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.health import LANES, SESSIONS, lane, log_size, session
-from rota.store.sqlite.statements import sql
+from rota.store.sqlite.statements import json_list, sql
 
 HELD = sql("health/held")
 LIMITS = sql("health/limits")
@@ -41,9 +44,10 @@ def workers() -> Steps[list[SessionFacts]]:
 
 
 @operation(Begin.READING)
-def held(limit: int) -> Steps[list[HeldFacts]]:
+def held(limit: int, sessions: Sequence[SessionId] | None) -> Steps[list[HeldFacts]]:
     """What these hold; the times of leases are not noted."""
-    return [HeldFacts(*row) for row in (yield HELD(size=limit))]
+    rows = yield HELD(size=limit, sessions=None if sessions is None else json_list(sessions))
+    return [HeldFacts(*row) for row in rows]
 
 
 @operation(Begin.READING)

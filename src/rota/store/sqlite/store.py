@@ -29,6 +29,7 @@ from rota.store.sqlite.url import database_path, url_of
 from rota.store.sqlite.wake import SqliteWaker
 
 if TYPE_CHECKING:
+    from rota.model.job import SessionId
     from rota.model.limit_record import LimitRecord
     from rota.store.audit import Audit
     from rota.store.cron import Cron
@@ -144,11 +145,13 @@ class SqliteStore:
 
         return live.workers()
 
-    def held(self, limit: int) -> "Operation[list[HeldFacts]]":
+    def held(
+        self, limit: int, sessions: "Sequence[SessionId] | None" = None
+    ) -> "Operation[list[HeldFacts]]":
         """The jobs that workers hold."""
         from rota.store.sqlite import live
 
-        return live.held(limit)
+        return live.held(limit, sessions)
 
     def limits(self, size: int, after: str = "") -> "Operation[list[LimitRecord]]":
         """The limits that are in use."""

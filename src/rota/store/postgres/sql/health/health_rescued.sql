@@ -1,6 +1,6 @@
 -- Tasks whose jobs were alone when their worker died within the last hour, among the 1,000 newest finished
--- jobs, up to 1,000 that run, and those of the 1,000 entries at the end of each lane that wait, where a
--- rescue puts what shall run again: it leaves its mark in a job's errors and nowhere else. A job that was
+-- jobs, up to 1,000 that run, and those of the 1,000 entries at the end of each lane that wait (where there are many lanes,
+-- of fewer: 20,000 in all, and no more than 2,000 lanes), where a rescue puts what shall run again: it leaves its mark in a job's errors and nowhere else. A job that was
 -- completed in the end is nothing to worry about; one that is seen more than once counts once.
 -- Locks nothing. Walks finished_job, log_order and cursor_order backwards, and log_job for what is leased.
 WITH seen AS (
@@ -18,11 +18,12 @@ WITH seen AS (
      LIMIT 1000)
     UNION ALL
     SELECT job.id, job.task, job.errors
-    FROM rota.lane
+    FROM (SELECT id FROM rota.lane_used LIMIT 2000) AS lane
     CROSS JOIN LATERAL (
         SELECT entry.id, entry.xid, entry.task, entry.errors FROM rota.log AS entry
         WHERE entry.lane = lane.id
-        ORDER BY entry.lane DESC, entry.xid DESC, entry.id DESC LIMIT 1000
+        ORDER BY entry.lane DESC, entry.xid DESC, entry.id DESC
+        LIMIT (SELECT greatest(10, least(1000, 20000 / last_value)) FROM rota.lane_id_seq)
     ) AS job
     LEFT JOIN LATERAL (
         SELECT place.xid, place.id FROM rota.cursor AS place WHERE place.lane = lane.id

@@ -1,15 +1,22 @@
--- Finished jobs, newest first; a null filter means any; args that are hidden are not
--- looked into. Locks nothing.
-SELECT id, task, args::text, queue, priority, state, attempt, max_attempts, timeout, enqueued_at,
-       scheduled_at, finished_at, result::text, errors::text, worker,
+-- Completed and cancelled jobs, newest first; a null filter means any; args that are hidden, or long,
+-- are not looked into. Locks nothing. Walks finished_job backwards, in the segments of the ring alone, until there are enough.
+-- `brief`: without args, result and headers, and with the end of the last error alone.
+SELECT id, task, CASE WHEN %(brief)s::bool THEN '{}' ELSE args::text END, queue, priority, state, attempt, max_attempts, timeout, enqueued_at,
+       NULL::timestamptz, finished_at, CASE WHEN NOT %(brief)s::bool THEN result::text END, CASE WHEN %(brief)s::bool AND errors IS NOT NULL
+            THEN (SELECT '[' || jsonb_build_object(
+                             'attempt', last -> 'attempt', 'at', last -> 'at', 'exception', last -> 'exception',
+                             'message', left(last ->> 'message', 300),
+                             'traceback', right(last ->> 'traceback', 2000))::text || ']'
+                  FROM (SELECT errors -> -1 AS last OFFSET 0) AS error)
+            WHEN NOT %(brief)s::bool THEN errors::text END, NULL::text,
        EXISTS (SELECT FROM rota.cancel_request AS request WHERE request.job = job.id),
-       unique_key, iteration, last_run, headers::text
-FROM rota.job
-WHERE state IN ('completed', 'discarded', 'cancelled')
+       unique_key, iteration, last_run, CASE WHEN NOT %(brief)s::bool THEN headers::text END
+FROM rota.finished AS job
+WHERE segment >= 0 AND keep_until > now()
   AND (%(state)s::text IS NULL OR state = %(state)s)
   AND (%(queue)s::text IS NULL OR queue = %(queue)s)
   AND (%(task)s::text IS NULL OR task = %(task)s)
-  AND (%(path)s::text[] IS NULL OR (args #>> %(path)s::text[] = %(value)s
+  AND (%(path)s::text[] IS NULL OR (pg_column_size(args) <= 16384 AND args #>> %(path)s::text[] = %(value)s
       AND coalesce((%(path)s::text[])[1] <> ALL (string_to_array(headers ->> 'rota.redact', ',')), true)))
   AND id >= %(since)s::int8 AND id <= %(until)s::int8
   AND (%(first)s::text IS NULL OR unique_key COLLATE "C" BETWEEN %(first)s AND %(last)s)

@@ -7,7 +7,7 @@ WHERE unique_key IS NOT NULL AND unique_key >= :first AND unique_key <= :last
   AND (finished_at IS NOT NULL OR EXISTS (SELECT 1 FROM rota_unique WHERE job = rota_job.id))
   AND (:state IS NULL OR state = :state)
   AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task)
-  AND (:path IS NULL OR CASE json_type(args, :path) WHEN 'true' THEN 'true' WHEN 'false' THEN 'false'
+  AND (:path IS NULL OR length(args) <= 16384 AND CASE json_type(args, :path) WHEN 'true' THEN 'true' WHEN 'false' THEN 'false'
        ELSE CAST(json_extract(args, :path) AS TEXT) END = :value
        AND instr(',' || coalesce(json_extract(headers, '$."rota.redact"'), '') || ',', :hidden) = 0)
   AND id <= :until AND id >= :since

@@ -1,0 +1,223 @@
+"""How long does each page of the dashboard take in the server, however many jobs there are?"""
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+from rota.app.app import Rota
+from rota.dashboard.access import Access
+from rota.dashboard.mounting import Dashboard
+from rota.errors import RotaError
+from rota.measure.bench.crew import Crew, Plan
+from rota.measure.bench.figures import percentile
+from rota.measure.bench.observer import Observer, observing
+from rota.measure.bench.past import Past, fill
+from rota.measure.bench.producer import Load, Producers
+from rota.measure.bench.scratch import Scratch
+from rota.measure.bench.viewers import PURPOSE, watch
+from rota.measure.reports.report import Figures, Lines, Result, Series, Value
+from rota.model.states import State
+from rota.terminal.progress import Progress
+
+LONGEST = 50.0
+"""Milliseconds that a page may take in the server."""
+
+BATCH = 20
+"""Jobs of one enqueue of the load."""
+
+Asked = tuple[str, str]
+"""A path and its query."""
+
+
+def dashboard(
+    scratch: Scratch,
+    *,
+    sizes: Sequence[int],
+    requests: int,
+    rate: float,
+    seconds: float,
+    progress: Progress,
+) -> Result:
+    """Ask for every page, in databases of these sizes, while jobs are enqueued and worked beside.
+
+    Args:
+        scratch: Where to make the databases.
+        sizes: Numbers of jobs.
+        requests: Of each page.
+        rate: Jobs per second that are enqueued and worked meanwhile; 0: none.
+        seconds: For which an open overview is watched; 0 leaves that out.
+        progress: Shows how far it is.
+    """
+    found: dict[str, Mapping[str, Mapping[str, Value]]] = {}
+    opened: dict[str, Figures] = {}
+    sizes = sorted(set(sizes))
+    for size in sizes:
+        with (
+            scratch.fresh() as url,
+            observing(url, scratch) as observer,
+            Rota(_named(url)) as app,
+        ):
+            past = fill(app, size, progress)
+            with _load(url, rate):
+                found[f"{size:,} jobs"] = _pages(app, past, observer, requests, progress)
+            for viewers in (0, 1, 10) if seconds else ():
+                opened[f"{size:,} jobs, {viewers} open"] = watch(
+                    app, observer, viewers, seconds, progress
+                )
+    figures: dict[str, Figures] = {"pages": found}
+    if opened:
+        figures["open_overviews"] = opened
+    at = tuple(float(size) for size in sizes)
+    series = {
+        name: Series(
+            "ms", at, tuple(_milliseconds(pages[name]) for pages in found.values()), "jobs"
+        )
+        for name in next(iter(found.values()))
+    }
+    charts = (
+        Lines("Pages do not get slower with the number of jobs", "jobs", "milliseconds", tuple(series)),
+    )  # fmt: skip
+    return Result(figures=figures, series=series, charts=charts, notes=NOTES)
+
+
+NOTES = (
+    (
+        "Each request finds nothing that was looked up before, so it is the slowest of its second: people who look "
+        "at the same time share what it finds. It goes through the WSGI application, without a socket. own_ms is "
+        "the processor time of the thread that makes the page, server_ms that of the server's processes for it, as "
+        "the operating system counts them. over says whether the median is over "
+        f"{LONGEST:g} ms."
+    ),
+)
+
+
+def _milliseconds(page: Mapping[str, Value]) -> float:
+    return float(page["p50_ms"] or 0)
+
+
+def asked(past: Past) -> dict[str, Asked]:
+    """Every page, and what can be asked of it, by a name."""
+    pages = {
+        "overview": ("/", ""),
+        "its live part": ("/", "part=live"),
+        "queues": ("/queues", ""),
+        "one queue": ("/queue", "name=shop-1"),
+        "jobs": ("/jobs", ""),
+    }
+    for state in State:
+        pages[f"jobs, {state}"] = ("/jobs", f"state={state}")
+    middle = past.last // 2
+    filters = {
+        "of a queue": "queue=shop-3", "of a task": "task=shop.task_2", "of no task": "task=none",
+        "by arg": "arg=order_id%3D77", "by arg, none": "arg=user.name%3Dnobody",
+        "by key": "subject=order:42", "by keys": "subject=order:*", "by few keys": "subject=order:77*",
+    }  # fmt: skip
+    pages |= {f"jobs {name}": ("/jobs", query) for name, query in filters.items()}
+    pages |= {
+        f"jobs, {state}, by arg, none": ("/jobs", f"state={state}&arg=user.name%3Dnobody")
+        for state in State
+    }
+    pages |= {
+        f"jobs, {state}, by keys": ("/jobs", f"state={state}&subject=order:*") for state in State
+    }
+    pages["jobs, deep"] = ("/jobs", f"before={middle}")
+    for state in State:
+        pages[f"jobs, {state}, deep"] = ("/jobs", f"state={state}&before={middle}")
+    pages |= {f"one job, {state}": (f"/jobs/{job}", "") for state, job in past.jobs.items()}
+    pages |= {
+        "discarded": ("/discarded", ""), "discarded of a queue": ("/discarded", "queue=shop-0"),
+        "cron": ("/cron", ""), "limits": ("/limits", ""), "workers": ("/workers", ""), "doctor": ("/doctor", ""),
+    }  # fmt: skip
+    return pages
+
+
+def _pages(
+    app: Rota, past: Past, observer: Observer, requests: int, progress: Progress
+) -> dict[str, Mapping[str, Value]]:
+    """What each page takes, as HTML, and some of them as JSON."""
+    pages = app.dashboard(access=Access.all())
+    wanted: list[tuple[str, Asked, str]] = [
+        (name, page, "text/html") for name, page in asked(past).items()
+    ]
+    wanted += [
+        (f"{name}, JSON", page, "application/json")
+        for name, page in asked(past).items()
+        if name in {"overview", "jobs", "one job, completed"}
+    ]
+    progress.begin("ask for pages", len(wanted))
+    found: dict[str, Mapping[str, Value]] = {}
+    for number, (name, page, accept) in enumerate(wanted):
+        found[name] = _timed(pages, page, accept, observer, requests)
+        progress.at(number + 1)
+    return found
+
+
+def _timed(
+    pages: Dashboard, asked: Asked, accept: str, observer: Observer, requests: int
+) -> dict[str, Value]:
+    took: list[float] = []
+    own = 0.0
+    _ask(pages, asked, accept)  # plans, connections, templates
+    before = _used(observer)
+    for _ in range(requests):
+        pages.core.looks.forget()
+        began, used = time.perf_counter(), time.thread_time()
+        _ask(pages, asked, accept)
+        took.append((time.perf_counter() - began) * 1000)
+        own += time.thread_time() - used
+    after = _used(observer)
+    took.sort()
+    return {
+        "p50_ms": round(percentile(took, 0.5), 1),
+        "p95_ms": round(percentile(took, 0.95), 1),
+        "max_ms": round(took[-1], 1),
+        "own_ms": round(own / requests * 1000, 1),
+        "server_ms": (
+            None
+            if before is None or after is None
+            else round((after - before) / requests * 1000, 1)
+        ),
+        "over": percentile(took, 0.5) > LONGEST,
+    }
+
+
+def _used(observer: Observer) -> float | None:
+    used = observer.processor()
+    return None if used is None else used.get(PURPOSE, 0.0)
+
+
+def _ask(pages: Dashboard, asked: Asked, accept: str) -> None:
+    path, query = asked
+    status = ""
+
+    def start(line: str, headers: object) -> None:
+        nonlocal status
+        del headers
+        status = line
+
+    environ = {
+        "REQUEST_METHOD": "GET", "PATH_INFO": path, "QUERY_STRING": query, "HTTP_ACCEPT": accept, "SCRIPT_NAME": "",
+    }  # fmt: skip
+    body = b"".join(pages.wsgi(environ, start))
+    if not status.startswith("200"):
+        message = f"the dashboard answers {path}?{query} with {status}: {body[:500]!r}"
+        raise RotaError(message)
+
+
+@contextlib.contextmanager
+def _load(url: str, rate: float) -> Iterator[None]:
+    """Jobs that are enqueued and worked, so many a second."""
+    if not rate:
+        yield
+        return
+    with Crew(Plan(url)) as crew, Producers(Load(url, rate, BATCH)) as producers:
+        crew.go()
+        producers.go()
+        yield
+        producers.stop()
+        crew.stop()
+
+
+def _named(url: str) -> str:
+    """The URL with a name for the connections."""
+    return url if url.startswith("sqlite") else f"{url}&application_name=rota%20{PURPOSE}"
