@@ -15,6 +15,7 @@ from rota.dashboard.message import Request, Response
 from rota.dashboard.pages.many import ACTIONS
 from rota.model.job import JobId
 from rota.store.health import SessionFacts
+from rota.top.history import History
 from rota.top.queues import QueueRow
 from tests.dashboard.conftest import drain
 
@@ -296,8 +297,9 @@ def worker(*queues: str, silent: float = 0.0) -> SessionFacts:
 )
 def test_a_queue_that_a_worker_serves(workers: list[SessionFacts], paused: str, queue: str) -> None:
     """Not a paused one; that of the jobs, if possible; Rota's own for a worker of all queues, or if there is no other."""
+    minute = History().minute()
     rows = [
-        QueueRow(name, paused in {name, "all"}, counts={}, rates=None, oldest=None, course=())
+        QueueRow(name, paused in {name, "all"}, counts={}, rates=None, oldest=None, minute=minute)
         for name in ("mail", "a", "b")
     ]  # fmt: skip
     assert queue_for(workers, rows, "mail") == queue

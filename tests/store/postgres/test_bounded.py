@@ -144,6 +144,8 @@ PAGES = [
     ("/limits", {}),
     ("/workers", {}),
     ("/doctor", {}),
+    ("/history", {"queue": "default", "span": "week"}),
+    ("/audit", {}),
 ]
 
 
