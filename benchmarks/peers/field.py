@@ -47,7 +47,7 @@ FIELD: Mapping[str, Peer] = {
             name="rota", title="Rota", driver="rota", runtime="rota", kind="postgresql",
             waiting="SELECT coalesce(sum(CASE state WHEN 'appended' THEN jobs ELSE -jobs END), 0)"
             " FROM rota.counter"
-            " WHERE state IN ('appended', 'completed', 'discarded', 'cancelled')",
+            " WHERE state IN ('appended', 'completed', 'discarded', 'cancelled') AND expires > now()",
             pace=40_000,
             settings="all by default; enqueue_many of 50,000",
         ),

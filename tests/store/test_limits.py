@@ -98,6 +98,17 @@ def test_one_limit_over_queues_and_priorities(store: Store, connection: Connecti
     assert not available(store, connection, "images")
 
 
+def test_a_place_that_two_priorities_share(store: Store, connection: Connection) -> None:
+    """A key's lane without a place of its own takes no room in a claim from others' that have one."""
+    session = open_session(store, connection)
+    later = limited(store, connection, "b", ONE, priority=5)
+    [served] = claim(store, connection, session)
+    assert settle(store, connection, session, settlement(served, Move.RELEASE)) == []
+    first = limited(store, connection, "a", ONE)
+    limited(store, connection, "a", ONE, priority=5)
+    assert [job.id for job in claim(store, connection, session, 2)] == [*first, *later]
+
+
 @pytest.mark.parametrize(
     "move", [Move.COMPLETE, Move.DISCARD, Move.CANCEL, Move.RETRY, Move.SNOOZE, Move.RELEASE]
 )

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rota import Rota
+from rota.app.bulk_job import NAME as BULK
 from rota.model.job import SessionInfo
 from rota.store.migrate import migrate
 from rota.worker import upkeep
@@ -45,7 +46,7 @@ def renewed(app: Rota, monkeypatch: pytest.MonkeyPatch) -> list[float]:
 @contextmanager
 def one_of(app: Rota, count: int) -> Iterator[None]:
     """A worker that is one of so many."""
-    info = SessionInfo("elsewhere", 1, ("default",), 1000.0, tuple(sorted(app.tasks)))
+    info = SessionInfo("elsewhere", 1, ("default",), 1000.0, tuple(sorted({*app.tasks, BULK})))
     for _ in range(count - 1):
         app.database.run(app.database.store.open_session(info))
     with working(app, session_timeout=TIMEOUT):

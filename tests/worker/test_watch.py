@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from rota import Rota, State, Task, WorkerConfig
+from rota.app.bulk_job import NAME as BULK
 from rota.model.job import SessionInfo
 from rota.store.migrate import migrate
 from rota.store.postgres.wake import group
@@ -148,7 +149,7 @@ def test_a_worker_that_stops_hands_on(crew: Any, quick: TASK, ran: list[int]) ->
 @pytest.mark.usefixtures("quick")
 def test_a_watch_that_ended_without_a_word(app: Rota, crew: Any) -> None:
     """Whoever looks after the database next notices it."""
-    mine = group(("default",), ("quick",))
+    mine = group(("default",), ("quick", BULK))
     with psycopg.connect(app.url, autocommit=True) as other:
         other.execute("SELECT pg_advisory_lock(7682006, %s::int4)", [mine])
         with crew(1, poll=0.3):
@@ -168,7 +169,7 @@ def test_others_have_gone(
     """A worker that left the looks to others takes them on."""
     store = app.database.store
     monkeypatch.setattr(Peers, "until_turn", lambda *_: 10 * LONG)
-    other = SessionInfo("elsewhere", 1, ("default",), 10 * LONG, ("quick",))
+    other = SessionInfo("elsewhere", 1, ("default",), 10 * LONG, ("quick", BULK))
     others = [app.database.run(store.open_session(other)) for _ in range(3)]
     with crew(1, poll=0.3):
         for session in others:
@@ -183,7 +184,7 @@ def test_others_have_fallen_silent(
     """Killed, frozen or cut off without a word: long before their rescue the worker takes on their looks."""
     store = app.database.store
     monkeypatch.setattr(Peers, "until_turn", lambda *_: 10 * LONG)
-    other = SessionInfo("elsewhere", 1, ("default",), 1000.0, ("quick",))
+    other = SessionInfo("elsewhere", 1, ("default",), 1000.0, ("quick", BULK))
     others = [app.database.run(store.open_session(other)) for _ in range(3)]
     rescued = "SELECT FROM rota.session WHERE id = ANY (%s)"
     with crew(1, poll=0.3), psycopg.connect(app.url, autocommit=True) as conn:

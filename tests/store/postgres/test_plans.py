@@ -234,7 +234,14 @@ def test_a_page_of_available_jobs(filled: Database) -> None:
     raw = filled.bare(autocommit=True)
     begin(raw, Begin.SNAPSHOT)
     page = lookup.LIST_AVAILABLE_FROM(
-        queue=None, task=None, path=None, value=None, size=LIMIT, first_id=1, until=middle
+        queue=None,
+        task=None,
+        path=None,
+        value=None,
+        size=LIMIT,
+        first_id=1,
+        until=middle,
+        brief=False,
     )
     plan = explained(raw, page)
     assert len(scans(plan, "log_")) >= 4

@@ -105,6 +105,14 @@ PARAMS: dict[str, Any] = {
     "version": 1,
     "while_waiting": 0,
     "worker": "w",
+    "action": "a",
+    "changed": 1,
+    "further": 1,
+    "id": 1,
+    "kept": 1,
+    "newest": 1,
+    "what": "{}",
+    "who": "w",
 }
 
 BY_ID = "INTEGER PRIMARY KEY (rowid=?)"

@@ -10,10 +10,12 @@ DECLARE
 BEGIN
     SET LOCAL lock_timeout = '500ms';
     PERFORM pg_advisory_xact_lock(7682003, 0);
-    IF to_regclass('rota.schema_version') IS NOT NULL THEN
+    -- By queries: what this session knows of names is from before the lock.
+    IF EXISTS (SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+               WHERE nspname = 'rota' AND relname = 'schema_version') THEN
         SELECT max(version) INTO there FROM rota.schema_version;
     END IF;
-    IF there IS NULL OR there = 0 AND to_regnamespace('rota') IS NOT NULL THEN
+    IF there IS NULL OR there = 0 AND EXISTS (SELECT FROM pg_namespace WHERE nspname = 'rota') THEN
         RAISE EXCEPTION USING ERRCODE = 'RT002', MESSAGE = '{incomplete}';
     ELSIF there >= {version} THEN
         RAISE NOTICE 'Rota''s tables are of version % already; nothing was changed', there;

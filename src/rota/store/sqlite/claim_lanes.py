@@ -97,12 +97,28 @@ def candidates(rooms: Mapping[str, int], size: int, tasks: str | None = None) ->
 
     Of the lanes of single tasks only those of these `tasks`, a JSON array; `None`: of all.
     """
+    used = yield from lanes_in_use()
+    most = min(size, LANES)
+    while True:
+        found, cut = yield from _candidates(rooms, size, most, used, tasks)
+        # A limit has a lane for each priority: the first lanes may share a place, and others have more.
+        if not cut or most == LANES or sum(map(len, found.jobs.values())) >= size:
+            return found
+        most = LANES
+
+
+def _candidates(
+    rooms: Mapping[str, int], size: int, most: int, used: str | None, tasks: str | None
+) -> Steps[tuple[Found, bool]]:
+    """The candidates of so many lanes of each queue at the `most`, and whether there may be further lanes."""
     lanes: dict[int, list[_Lane]] = {}
     places: dict[int, int] = {}
     keys: dict[int, str] = {}
-    used = yield from lanes_in_use()
+    cut = False
     for queue in rooms:
-        for row in (yield from open_lanes(queue, min(size, LANES), used, tasks)):
+        rows = yield from open_lanes(queue, most, used, tasks)
+        cut = cut or len(rows) == most
+        for row in rows:
             lane = _Lane._make((*row, queue))
             lanes.setdefault(lane.priority, []).append(lane)
             if lane.places is not None and lane.key is not None:
@@ -115,7 +131,7 @@ def candidates(rooms: Mapping[str, int], size: int, tasks: str | None = None) ->
         size -= len(jobs[priority])
         if size <= 0:
             break
-    return Found(jobs, places, keys)
+    return Found(jobs, places, keys), cut
 
 
 def open_lanes(queue: str, size: int, used: str | None, tasks: str | None) -> Steps[Rows]:
