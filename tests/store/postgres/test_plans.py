@@ -242,6 +242,8 @@ def test_a_page_of_available_jobs(filled: Database) -> None:
         first_id=1,
         until=middle,
         brief=False,
+        first=None,
+        last=None,
     )
     plan = explained(raw, page)
     assert len(scans(plan, "log_")) >= 4
