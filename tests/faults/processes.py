@@ -126,8 +126,9 @@ def prepare(number: int, context: Context) -> None:
         conn.execute(f"PREPARE TRANSACTION 'rota {number}'")
         hold("prepared", number, context.attempt)
         conn.autocommit = True
+        # From the commit on the place of its limit is another job's.
+        note("end", number, context.attempt)
         conn.execute(f"COMMIT PREPARED 'rota {number}'")
-    note("end", number, context.attempt)
 
 
 if (HERE / "around").exists():
