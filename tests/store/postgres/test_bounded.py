@@ -31,7 +31,8 @@ LONG = ("finished_", "log_", "timer", "unique_key")
 FINISHED = """
     INSERT INTO rota.finished (id, enqueued_at, keep_until, segment, priority, entry, attempt, max_attempts, state,
                                queue, task, args)
-    SELECT nextval('rota.job_id'), now(), 'infinity', CASE WHEN i %% 50 = 0 THEN -1 ELSE i %% 3 END, 0, 0, 1, 5,
+    SELECT nextval('rota.job_id'), now(), CASE WHEN i %% 50 = 0 THEN 'infinity' ELSE now() + interval '9 days' END,
+           CASE WHEN i %% 50 = 0 THEN -1 ELSE i %% 3 END, 0, 0, 1, 5,
            CASE WHEN i %% 50 = 0 THEN 'discarded' ELSE 'completed' END, 'default', 'shop.send', '{}'
     FROM generate_series(1, %s) AS i
 """
