@@ -1,7 +1,8 @@
 """`rota.logging`: which job a line of log comes from."""
 
 import logging
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -116,15 +117,20 @@ def test_structlog(app: Rota) -> None:
 
 def test_runners_stay(app: Rota) -> None:
     """What knows the run leaves nothing behind, so that runners need not be replaced after each job."""
-    runners: set[Any] = set()
+    left: list[bool] = []
     JobFields(app)
 
     @app.task(name="look")
-    async def look() -> None:
-        import asyncio
+    async def look() -> None: ...
 
-        runners.add(asyncio.current_task())
+    async def around(run: Any, call_next: Callable[[], Awaitable[Any]]) -> Any:
+        del run
+        clean = copy_context()
+        value = await call_next()
+        left.append(copy_context() != clean)
+        return value
 
-    look.enqueue_many(() for _ in range(20))
-    drained(app, concurrency=1)
-    assert len(runners) < 20
+    app.middleware.running.insert(0, around)
+    look.enqueue()
+    drained(app)
+    assert left == [False]
