@@ -4,15 +4,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from flask import Flask, current_app, g
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import text
+from sqlalchemy import Connection, Engine, text
 
 from rota import ConfigError, Rota, State, WorkerConfig
 from rota.contrib.flask import RotaFlask
 from rota.errors import LifespanFailed, StoreError
+from rota.testing import Kit
 from rota.worker import Worker
 from tests.cli.calling import answer, environment
 
@@ -212,3 +214,38 @@ def test_the_command(rota: Rota, tmp_path: Path) -> None:
     wrong = flask("jobs", "show", "4711")
     assert (wrong.returncode, wrong.stdout) == (1, "")
     assert "4711" in wrong.stderr
+
+
+def test_the_kit(rota: Rota, shop: tuple[Flask, SQLAlchemy]) -> None:
+    """With the test's connection as its engine, requests and handlers are in the test's transaction."""
+    app, db = shop
+
+    @rota.task(name="pack", store_result=True)
+    def pack(order: int) -> int:
+        db.session.execute(text("UPDATE orders SET id = -id WHERE id = :id"), {"id": order})
+        db.session.commit()
+        return order
+
+    @app.post("/orders/<int:order>")
+    def take(order: int) -> str:
+        db.session.execute(text("INSERT INTO orders VALUES (:id)"), {"id": order})
+        pack.using(conn=db.session).enqueue(order)
+        db.session.commit()
+        return "taken"
+
+    orders = text("SELECT id FROM orders")
+    with app.app_context():
+        # Its type says that it is only read.
+        engines, engine = cast("dict[str | None, Engine | Connection]", db.engines), db.engine
+        with engine.connect() as connection, connection.begin() as transaction:
+            engines[None] = connection
+            db.session.configure(join_transaction_mode="create_savepoint")
+            with Kit(connection, app=rota) as kit:
+                assert app.test_client().post("/orders/7").text == "taken"
+                kit.assert_enqueued(pack, order=7)
+                assert kit.drain()[0].result == 7
+                assert connection.execute(orders).scalars().all() == [-7]
+            transaction.rollback()
+        engines[None] = engine
+        assert db.session.execute(orders).all() == []
+    assert rota.jobs.count() == 0
