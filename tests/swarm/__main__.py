@@ -87,7 +87,7 @@ def _arguments() -> argparse.Namespace:
         "--rate", type=float, default=250.0, metavar="JOBS", help="a second, to be enqueued"
     )
     parser.add_argument(
-        "--patience", type=float, default=90.0, metavar="SECONDS", help="for the last jobs to end"
+        "--patience", type=float, default=240.0, metavar="SECONDS", help="for the last jobs to end"
     )
     parser.add_argument(
         "--runs", type=int, default=1, help="so many, of this seed and the next ones"

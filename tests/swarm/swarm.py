@@ -83,7 +83,8 @@ class Swarm:
         tasks: What is enqueued.
         long: One of so many jobs with a limit takes long.
         before: The revision that it begins with; that of today comes halfway.
-        patience: Seconds in which all jobs must have come to their end, when no more are enqueued.
+        patience: Seconds in which all jobs must have come to their end, when no more are enqueued. Suspects that
+            take ten seconds each run one lot after another, and their workers claim nothing meanwhile.
         show: Is told what goes on, and for how many seconds.
     """
 
@@ -94,7 +95,7 @@ class Swarm:
     rate: float = 250.0
     tasks: Sequence[str] = TASKS
     long: int = 31
-    patience: float = 90.0
+    patience: float = 240.0
     before: str | None = None
     show: Callable[[str, float], None] = lambda _, __: None
     _wrong: list[str] = field(default_factory=list)

@@ -24,6 +24,8 @@ from rota.worker.session import Session
 from rota.worker.switchboard import Switchboard
 from tests.fixtures.postgres import LOCKS
 from tests.fixtures.workers import LONG, let_them_sleep, records, until, working
+from tests.store.factories import claim as claim_jobs
+from tests.store.factories import open_session, rescued
 
 TASK = Task[..., Any, Any]
 
@@ -144,6 +146,30 @@ def test_a_worker_that_stops_hands_on(crew: Any, quick: TASK, ran: list[int]) ->
         quick.enqueue()
         until(lambda: len(ran) == 2)
     assert len({*ran}) == 2
+
+
+def test_a_worker_with_suspects_hands_on(
+    app: Rota,
+    crew: Any,
+    quick: TASK,
+    patient: TASK,
+    ran: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that runs a suspect, and claims nothing until that has ended, does not keep the watch."""
+    monkeypatch.setattr(Peers, "stands_by", lambda *_: False)
+    store = app.database.store
+    with ExitStack() as first, ExitStack() as second, closing(store.connect()) as connection:
+        first.enter_context(crew(1, upkeep=False))
+        patient.using(wake=False).enqueue()
+        quick.using(wake=False).enqueue()
+        session = open_session(store, connection, timeout=0.02)
+        assert len(claim_jobs(store, connection, session)) == 2
+        rescued(store, connection, session)
+        until(lambda: ran)
+        second.enter_context(crew(1, upkeep=False))
+        quick.enqueue()
+        until(lambda: len({*ran}) == 2)
 
 
 @pytest.mark.usefixtures("quick")

@@ -226,6 +226,8 @@ class Claimer:
     def _run_apart(self, session: SessionId) -> None:
         """Begin the next lot of suspects once all else has been settled, and claim nothing."""
         self._pass_on()
+        # Until then another worker shall hear of new jobs.
+        self._waker.busy()
         try:
             lot = self._suspects.next_lot(self._connection)
         except LeaseLost:
