@@ -116,6 +116,15 @@ def test_a_page_of_jobs(many: Database, state: State | None, task: str | None) -
             assert read(many, query) <= 5 * MOST, query.statement.name
 
 
+def test_no_further_than_what_is_shown(many: Database) -> None:
+    """What is looked up last is looked for above the oldest job that the page has by then, and no further."""
+    newest = many.one("SELECT max(id) FROM rota.finished")
+    wanted = JobFilter(after=JobId(newest + 1), since=JobId(1), limit=SIZE)
+    queries, page = asked(many, many.store.list_jobs(wanted))
+    assert len(page) == SIZE
+    assert queries[-1].params["first_id"] == page[-1].id
+
+
 def test_where_a_job_stands(many: Database) -> None:
     """Of the jobs before it so many are read as are counted."""
     last = many.one("SELECT max(id) FROM rota.log")

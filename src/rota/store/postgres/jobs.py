@@ -1,6 +1,7 @@
 """Looking at jobs and queues. Nothing here takes a lock."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from rota.model.job import (
 )
 from rota.model.limit_record import LimitRecord
 from rota.model.states import State
-from rota.store.operation import Apart, Begin, Statement, Steps, operation
+from rota.store.operation import Apart, Begin, Rows, Statement, Steps, operation
 from rota.store.postgres.counters import MUCH, squeeze_if_allowed
 from rota.store.postgres.statements import sql
 from rota.store.standing import HOLDERS, MOST, Standing
@@ -35,12 +36,13 @@ LIST_DISCARDED = sql("jobs/list_discarded")
 REACH = sql("jobs/reach")
 STANDING = sql("jobs/standing")
 LISTS = {
-    LIST_AVAILABLE: {State.AVAILABLE},
     sql("jobs/list_running"): {State.RUNNING},
-    sql("jobs/list_waiting"): {State.SCHEDULED, State.RETRYABLE},
     LIST_FINISHED: {State.COMPLETED, State.CANCELLED},
     LIST_DISCARDED: {State.DISCARDED},
+    sql("jobs/list_waiting"): {State.SCHEDULED, State.RETRYABLE},
+    LIST_AVAILABLE: {State.AVAILABLE},
 }
+"""In the order in which they are asked, the cheapest first: each looks no further than the ones before it found enough."""
 
 OF_SUBJECT = {
     LIST_SUBJECT: {State.AVAILABLE, State.RUNNING, State.SCHEDULED, State.RETRYABLE},
@@ -76,14 +78,18 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
     All in one snapshot: else a job that moves on meanwhile would be there twice, or not at all.
     """
     params = _params(wanted)
-    records = []
+    found: list[tuple[Any, ...]] = []
     for listing in (yield from _listings(wanted)):
         if listing is LIST_AVAILABLE:
-            records += yield from _available(wanted, params)
+            found += yield from _available(wanted, params)
         else:
-            records += [_record(row) for row in (yield listing(**params))]
-    records.sort(key=lambda record: record.id, reverse=True)
-    return records[: wanted.limit]
+            found += yield listing(**params)
+        found.sort(key=itemgetter(0), reverse=True)
+        del found[wanted.limit :]
+        if found and len(found) == wanted.limit:
+            # No older job can be among the newest any more.
+            params["since"] = found[-1][0]
+    return [_record(row) for row in found]
 
 
 @operation(Begin.SNAPSHOT)
@@ -126,19 +132,18 @@ def _params(wanted: JobFilter) -> dict[str, Any]:
     }
 
 
-def _available(wanted: JobFilter, params: dict[str, Any]) -> Steps[list[JobRecord]]:
+def _available(wanted: JobFilter, params: dict[str, Any]) -> Steps[Rows]:
     """The newest available jobs; further pages walk from where the last one ended.
 
     The ends of the lanes say how far back the newest ones reach, at the least.
     """
-    first = wanted.lowest
+    first = params["since"]
     if wanted.after is None and wanted.since is None:
         rows = yield LIST_AVAILABLE(**params)
         if len(rows) < wanted.limit or not rows:
-            return [_record(row) for row in rows]
-        first = rows[-1][0]
-    rows = yield LIST_AVAILABLE_FROM(**params, first_id=first)
-    return [_record(row) for row in rows]
+            return rows
+        first = max(first, rows[-1][0])
+    return (yield LIST_AVAILABLE_FROM(**params, first_id=first))
 
 
 @operation(Begin.READING)
