@@ -54,7 +54,7 @@ def test_the_overview(shop: Rota, data: Data, page: Show) -> None:
     assert found["jobs"]["discarded"] == 1
     assert [queue["name"] for queue in found["queues"]] == ["mail", "stock"]
     assert found["notices"][0]["text"] == "No worker takes jobs from queue mail"
-    assert "No worker takes jobs from queue mail" in page("/")
+    assert '<a href="./queue?name=mail">No worker takes jobs from queue mail</a>' in page("/")
 
 
 def test_many_queues_without_a_worker(app: Rota, data: Data) -> None:
