@@ -125,6 +125,17 @@ def test_no_further_than_what_is_shown(many: Database) -> None:
     assert queries[-1].params["first_id"] == page[-1].id
 
 
+def test_rows_of_other_queues(many: Database) -> None:
+    """They are told by their lanes, without a look at where each of them has come to."""
+    wanted = JobFilter(state=State.AVAILABLE, queue="limited", since=JobId(1), limit=1_000)
+    queries, page = asked(many, many.store.list_jobs(wanted))
+    assert len(page) == 200
+    raw = many.bare(autocommit=True)
+    begin(raw, Begin.SNAPSHOT)
+    looks = sum(node["Actual Loops"] for node in scans(explained(raw, queries[-1]), "cursor_"))
+    assert looks <= 2 * 300
+
+
 def test_where_a_job_stands(many: Database) -> None:
     """Of the jobs before it so many are read as are counted."""
     last = many.one("SELECT max(id) FROM rota.log")
