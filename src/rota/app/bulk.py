@@ -155,7 +155,7 @@ class Bulk:
         last: JobId | None = after
         while last is not None:
             wanted = replace(self._matching.wanted, state=state, after=last)
-            until, since = self._database.run(self._database.store.reach(wanted, most))
+            until, since, _ = self._database.run(self._database.store.reach(wanted, most))
             first = JobId(min(until + 1, last))
             yield replace(wanted, after=first, since=since or JobId(1))
             last = since

@@ -108,7 +108,7 @@ def test_a_page_of_jobs(many: Database, state: State | None, task: str | None) -
     """Each statement reads as many rows of each kind as a page may look at, from the top and from the middle."""
     for after in (None, JobId(ROWS // 2)):
         wanted = JobFilter(state=state, task=task, after=after, limit=SIZE)
-        queries, (until, since) = asked(many, many.store.reach(wanted, MOST))
+        queries, (until, since, _) = asked(many, many.store.reach(wanted, MOST))
         page = replace(wanted, after=JobId(until + 1), since=since or JobId(1))
         more, _ = asked(many, many.store.list_jobs(page))
         counts, _ = asked(many, many.store.count_listed(replace(page, limit=ROWS)))

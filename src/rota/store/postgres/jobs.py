@@ -1,6 +1,7 @@
 """Looking at jobs and queues. Nothing here takes a lock."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -34,6 +35,7 @@ KEYS_MANY = sql("jobs/keys_many")
 LIST_FINISHED = sql("jobs/list_finished")
 LIST_DISCARDED = sql("jobs/list_discarded")
 REACH = sql("jobs/reach")
+AVAILABLE_BELOW = sql("jobs/available_below")
 STANDING = sql("jobs/standing")
 LISTS = {
     sql("jobs/list_running"): {State.RUNNING},
@@ -160,7 +162,21 @@ def reach(wanted: JobFilter, most: int) -> Steps[Reach]:
         available=state in {None, State.AVAILABLE} and not by_keys,
         running=state in {None, State.RUNNING} and not by_keys,
     )
-    return Reach(JobId(wanted.until), since)
+    beyond = (yield from _beyond(wanted, since, most)) if since else None
+    return Reach(JobId(wanted.until), since, beyond)
+
+
+def _beyond(wanted: JobFilter, since: JobId, most: int) -> Steps[JobId | None]:
+    """Where available jobs are that wait behind many which were claimed: half a page's reach above them.
+
+    Else a page of them after another would be empty, as long as other queues are busy.
+    """
+    if wanted != replace(
+        JobFilter(State.AVAILABLE), queue=wanted.queue, limit=wanted.limit, after=wanted.after
+    ):
+        return None
+    [(found,)] = yield AVAILABLE_BELOW(queue=wanted.queue, below=since)
+    return None if found is None else min(since, JobId(found + most // 2))
 
 
 def _few_keys(wanted: JobFilter) -> Steps[bool]:
