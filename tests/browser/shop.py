@@ -35,7 +35,7 @@ PAGES = {
     "limits": "/limits",
     "workers": "/workers",
     "doctor": "/doctor",
-    "history": "/history?queue=mail",
+    "history": "/history?queue=mail&span=day",
     "audit": "/audit",
     "refused": "/jobs/4711000",
 }

@@ -9,6 +9,7 @@ from rota.dashboard.pages import ROUTES
 from rota.dashboard.routes import find
 from tests.browser.axe import VENDOR, barriers
 from tests.browser.chromium import NARROW, Chromium
+from tests.browser.pictures import FOLDER, LOOKS
 from tests.browser.shop import PAGES, Shop
 from tests.fixtures.large import LARGE
 
@@ -123,6 +124,12 @@ def test_the_guard_itself(browser: Chromium, known: tuple[Shop, str]) -> None:
         "document.querySelector('main').style.color = document.body.style.background = '#999'"
     )
     assert any("color-contrast" in line for line in barriers(browser, "color-contrast"))
+
+
+def test_pictures_of_all_pages() -> None:
+    """The folder of pictures has each page in each look, and nothing that is not there any more."""
+    kept = {file.name for file in FOLDER.iterdir()}
+    assert kept == {f"{page}-{look}.webp" for page in PAGES for look in LOOKS}
 
 
 def test_what_is_vendored() -> None:

@@ -5,7 +5,7 @@
   const plots = new Set();
   const large = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
   const small = new Intl.NumberFormat("en", { maximumSignificantDigits: 2 });
-  const jobs = (number) => (number < 10 ? small : large).format(number);
+  const jobs = (number) => (number < 10 ? small.format(number) : large.format(Math.round(number)));
   const two = (number) => String(number).padStart(2, "0");
 
   const age = (seconds) => {
