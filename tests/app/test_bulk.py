@@ -14,7 +14,7 @@ from rota.app.matching import matching
 from rota.errors import ConfigError
 from rota.model.audit import AuditRecord, Deed
 from rota.model.cause import cause
-from rota.model.job import JobId
+from rota.model.job import JobFilter, JobId
 from rota.store.protocol import Store
 from rota.worker import Worker
 from tests.store.factories import until
@@ -213,6 +213,20 @@ def test_causes(app: Rota, send: Send) -> None:
     assert [each for page in action.pages() for each in page.jobs] == [8, 6, 4, 2]
 
 
+def test_a_cause_with_a_long_message(app: Rota) -> None:
+    """The cause by which the page of groups shows a job is that by which it is found, also where the frame is cut off."""
+
+    @app.task(name="pay", max_attempts=1)
+    def pay() -> None:
+        raise ValueError("x" * 5_000)
+
+    pay.enqueue()
+    drain(app)
+    [shown] = app.database.run(app.database.store.list_jobs(JobFilter(brief=True)))
+    action = bulk(app, DELETE, state="discarded", task="pay", cause=cause(shown))
+    assert action.count() == Count(1, 1, exact=True)
+
+
 @pytest.mark.both
 def test_args_and_keys(app: Rota) -> None:
     """Jobs are found by one arg, and by the beginning of a unique key."""
@@ -235,6 +249,9 @@ def test_counts_are_bounded(app: Rota, send: Send, monkeypatch: pytest.MonkeyPat
     assert bulk(app, DELETE, task="send", state="available").count() == Count(7, 20, exact=False)
     monkeypatch.setattr("rota.app.bulk.LOOKED_AT", 10)
     assert bulk(app, DELETE, task="none", state="available").count() == Count(0, 20, exact=False)
+    assert bulk(app, CANCEL, task="none").count() == Count(0, 20, exact=False)
+    monkeypatch.setattr("rota.app.bulk.LOOKED_AT", 100)
+    assert bulk(app, CANCEL, task="none").count() == Count(0, 20, exact=True)
 
 
 def test_what_is_counted_is_said() -> None:

@@ -347,9 +347,10 @@ def test_dashboard(where: str) -> None:
     pages = report["figures"]["pages"]
     assert list(pages) == ["1,000 jobs", "2,000 jobs"]
     small = pages["1,000 jobs"]
-    assert {"overview", "jobs, scheduled, deep", "one job, running", "doctor", "jobs, JSON"} <= set(
-        small
-    )
+    assert {
+        "overview", "jobs, scheduled, deep", "one job, running", "doctor", "jobs, JSON", "audit",
+        "history of a queue, a week", "how many in a group",
+    } <= set(small)  # fmt: skip
     assert all(page["max_ms"] >= page["p50_ms"] > 0 for page in small.values())
     assert all(
         page["over"] == (page["p50_ms"] > 50) for page in small.values() if page["p50_ms"] != 50

@@ -67,6 +67,14 @@ const found = [...document.querySelectorAll("body *")].filter(
 return ["the page", ...found.map((element) => element.outerHTML.slice(0, 200))];
 """
 
+CUT_OFF = """
+const width = document.documentElement.clientWidth;
+return [...document.querySelectorAll("main button, main input, main select")]
+  .filter((element) => element.checkVisibility() && element.getBoundingClientRect().right > width + 0.5)
+  .map((element) => element.outerHTML.slice(0, 200));
+"""
+"""What can be moved sideways may hide words, and never what is to be pressed."""
+
 
 class Chromium:
     """A browser with one window."""
@@ -199,9 +207,22 @@ class Chromium:
         found: list[str] = self.run(TOO_WIDE)
         return found
 
+    def cut_off(self) -> list[str]:
+        """Buttons and fields that are not wholly within the window's width."""
+        found: list[str] = self.run(CUT_OFF)
+        return found
+
     def picture(self, path: Path) -> None:
-        """Write a picture of what is seen, as WebP."""
-        found = self.tell("Page.captureScreenshot", format="webp", quality=50)
+        """Write a picture of the whole page, as WebP."""
+        size = self.tell("Page.getLayoutMetrics")["cssContentSize"]
+        clip = {**size, "scale": 1}
+        found = self.tell(
+            "Page.captureScreenshot",
+            format="webp",
+            quality=50,
+            clip=clip,
+            captureBeyondViewport=True,
+        )
         path.write_bytes(base64.b64decode(found["data"]))
 
     def complaints(self) -> list[str]:

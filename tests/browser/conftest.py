@@ -46,10 +46,13 @@ def serve(browser: Chromium, monkeypatch: pytest.MonkeyPatch) -> Serve:
     return partial(_served, browser, under_asgi)
 
 
-@pytest.fixture
-def person(browser: Chromium, app: Rota, serve: Serve) -> Iterator[Person]:
-    """Someone in front of the app's dashboard."""
-    with serve(app) as address:
+@pytest.fixture(params=[under_asgi, pytest.param(under_wsgi, marks=pytest.mark.large)])
+def person(
+    request: pytest.FixtureRequest, browser: Chromium, app: Rota, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Person]:
+    """Someone in front of the app's dashboard, under ASGI, then under WSGI."""
+    monkeypatch.setattr(asgi, "EVERY", 0.05)
+    with _served(browser, request.param, app) as address:
         yield Person(browser, address)
 
 

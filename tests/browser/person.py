@@ -39,7 +39,7 @@ class Person:
 
     def is_sure(self) -> None:
         """Say yes to the question that is asked."""
-        self.browser.follow(self.browser.find("main button.danger"))
+        self.browser.follow(self.browser.find("main form.actions button"))
 
     def is_told(self) -> str:
         """What the page says was done."""

@@ -4,11 +4,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from rota import Context, Discard, Limit, Rota
+from rota.dashboard.access import Access
+from rota.dashboard.core import Core
+from rota.dashboard.message import Request
 from rota.model.job import ClaimedJob, SessionId, SessionInfo
 from rota.model.notes import Note
+from tests.browser.past import write_day
 from tests.fixtures.workers import until, working
 
 if TYPE_CHECKING:
@@ -30,7 +35,7 @@ PAGES = {
     "limits": "/limits",
     "workers": "/workers",
     "doctor": "/doctor",
-    "history": "/history?queue=mail",
+    "history": "/history?queue=mail&span=day",
     "audit": "/audit",
     "refused": "/jobs/4711000",
 }
@@ -54,7 +59,7 @@ class Shop:
 
 @contextmanager
 def shop(url: str) -> Iterator[Shop]:
-    """The shop, on an empty database that is up to date."""
+    """The shop, on an empty SQLite file that is up to date."""
     with Rota(url) as app:
         yield _filled(app)
 
@@ -107,27 +112,39 @@ def _filled(app: Rota) -> Shop:
     resize.enqueue_many([(f"shop/{number}.png",) for number in range(40)])
     send.enqueue_many([(name, number) for number in range(1, 45) for name in ("ada", "grace")])
     newsletter.enqueue(0)
+    newsletter.using(delay=86_400).enqueue_many([(number,) for number in range(12)])
     with working(app):
         until(
             lambda: not app.jobs.count(state="available") + app.jobs.count(state="running"),
             "the jobs",
         )
+        _done(app, "ada", "/jobs/cancel", which="all", state="scheduled", task="newsletter.send")
+        until(lambda: app.jobs.count(state="cancelled") == 12, "the jobs that are called off")
 
     app.cron.add(
         "nightly-report", "0 3 * * *", build, timezone="Europe/Berlin", args=("yesterday",)
     )
     app.cron.add("stock", "*/10 * * * *", refresh, args=("A-1",))
     app.cron.add("weekly-newsletter", "0 9 * * mon", newsletter, args=(1,))
-    app.cron.pause("weekly-newsletter")
+    _done(app, "grace", "/cron/pause", name="weekly-newsletter")
 
     newsletter.enqueue_many([(number,) for number in range(2_500)])
-    app.queue("newsletter").pause()
+    _done(app, "grace", "/queue/pause", name="newsletter")
     send.using(delay=3_600).enqueue("ada", 100)
     send.enqueue("ada", 101)
     *_, waiting = build.enqueue_many([(f"2026-11-{day:02}",) for day in range(1, 6)])
+    _done(app, "ada", f"/jobs/{refresh.enqueue('A-9').id}/cancel")
     _worked_on(app)
+    write_day(app.database.store.url.removeprefix("sqlite:///"), {"": 1.6, "mail": 1.0})
     running = app.jobs.list(state="running", task="report.build")[0].id
     return Shop(app, done=done, failed=failed, running=running, waiting=waiting)
+
+
+def _done(app: Rota, who: str, path: str, **form: str) -> None:
+    """Something that a person does on the dashboard."""
+    own = {"sec-fetch-site": "same-origin"}
+    request = Request("POST", path, Access.all(who=who), {}, own, form | {"sure": "yes"})
+    assert Core(app).answer(request).status is HTTPStatus.SEE_OTHER
 
 
 def _worked_on(app: Rota) -> None:

@@ -105,7 +105,7 @@ def test_a_job_is_cancelled(browser: Chromium, app: Rota, serve: Serve) -> None:
         to(browser, "Cancel …")
         browser.press(Keys.ENTER)
         browser.until(lambda: browser.title.startswith("Cancel"), "the question")
-        to(browser, "Cancel")
+        to(browser, "Yes, cancel")
         browser.press(Keys.ENTER)
         browser.until_seen("The job is cancelled", "[role=status]")
     assert job.status is State.CANCELLED

@@ -9,6 +9,7 @@ from rota.dashboard.pages import ROUTES
 from rota.dashboard.routes import find
 from tests.browser.axe import VENDOR, barriers
 from tests.browser.chromium import NARROW, Chromium
+from tests.browser.pictures import FOLDER, LOOKS
 from tests.browser.shop import PAGES, Shop
 from tests.fixtures.large import LARGE
 
@@ -58,6 +59,7 @@ def test_a_page(browser: Chromium, known: tuple[Shop, str], page: str) -> None:
     assert barriers(browser, "color-contrast") == []
     browser.appear(size=NARROW)
     assert browser.too_wide() == []
+    assert browser.cut_off() == []
     gone = "404" if page == "refused" else "nothing else"
     assert [line for line in browser.complaints() if gone not in line] == []
 
@@ -72,6 +74,26 @@ def test_every_page_without_scripts(browser: Chromium, known: tuple[Shop, str]) 
         offered = [one.text for one in browser.all("button") if one.is_displayed()]
         assert not {"Keys", "Theme", "Close"} & set(offered)
     assert all("404" in line for line in browser.complaints())
+
+
+def test_questions(browser: Chromium, known: tuple[Shop, str]) -> None:
+    """What is asked before something is done: of one job, of those that are selected, and of all that match."""
+    shop, address = known
+    for page, button in (
+        ("job-waiting", "Cancel …"),
+        ("jobs", "Delete …"),
+        ("discarded", "Retry …"),
+    ):
+        browser.appear(reduced=True)
+        browser.open(address + shop.path(page))
+        browser.follow(browser.button(button))
+        assert browser.title.endswith("? · Rota")
+        assert browser.run(LANDMARKS) == [1] * 5
+        assert barriers(browser) == []
+        browser.appear(dark=True, reduced=True, size=NARROW)
+        assert barriers(browser, "color-contrast") == []
+        assert browser.too_wide() == []
+        assert browser.cut_off() == []
 
 
 def test_the_help(browser: Chromium, known: tuple[Shop, str]) -> None:
@@ -102,6 +124,12 @@ def test_the_guard_itself(browser: Chromium, known: tuple[Shop, str]) -> None:
         "document.querySelector('main').style.color = document.body.style.background = '#999'"
     )
     assert any("color-contrast" in line for line in barriers(browser, "color-contrast"))
+
+
+def test_pictures_of_all_pages() -> None:
+    """The folder of pictures has each page in each look, and nothing that is not there any more."""
+    kept = {file.name for file in FOLDER.iterdir()}
+    assert kept == {f"{page}-{look}.webp" for page in PAGES for look in LOOKS}
 
 
 def test_what_is_vendored() -> None:

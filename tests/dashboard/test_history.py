@@ -78,6 +78,19 @@ def test_the_table_behind_the_charts(shop: Rota, page: Show, path: str) -> None:
     assert "uplot.min.js" in text
 
 
+def test_the_page_of_the_history(shop: Rota, page: Show) -> None:
+    """It is among the names of the pages, asks for a queue, and other pages' charts lead to it."""
+    del shop
+    assert '<a href="./history" aria-current="page">History</a>' in page("/history")
+    shown = page("/history", queue="mail", span="day")
+    assert '<input name="queue" data-key="/" value="mail"' in shown
+    assert '<input type="hidden" name="span" value="day">' in shown
+    assert shown.count('id="history"') == 1
+    assert 'href="./history?queue=mail&amp;span=hour">History</a></h2>' in page(
+        "/queue", name="mail"
+    )
+
+
 def test_longer_spans(shop: Rota, page: Show, data: Data) -> None:
     """Up to 300 points each; the links keep the page."""
     del shop

@@ -75,6 +75,19 @@ def test_what_was_done_shows_at_once(app: Rota) -> None:
     assert b'"paused":true' in core.answer(asked).body
 
 
+def test_what_was_done_is_not_waited_for(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where looks take long, the last one is shown after a change, and the next is begun at once."""
+    shared = Looks(app.database, 1e-9)
+    monkeypatch.setattr(looks, "PATIENCE", 0.0)
+    monkeypatch.setattr(looks, "SHARE", 1e9)
+    first = shared.now()
+    app.queue("other").pause()
+    shared.forget()
+    assert shared.now() is first
+    until(lambda: names(shared.now()) == ["mail", "other"] or None)
+    assert shared.now() is shared.now()
+
+
 def test_a_row_keeps_its_minute(app: Rota) -> None:
     """The course of a row is that of its look, though the history goes on."""
     shared = Looks(app.database, 3600.0)

@@ -258,7 +258,8 @@ def test_buttons_are_where_the_right_is(app: Rota, core: Core) -> None:
 
 def test_scheduled_jobs_run_now(app: Rota, send: Send, page: Callable[..., str]) -> None:
     """That is what retrying means for them."""
-    send.using(delay=60).enqueue(1)
+    job = send.using(delay=60).enqueue(1)
+    assert "<button>Run now</button>" in page(f"/jobs/{job.id}")
     assert "Run now …" in page("/jobs", state="scheduled")
     assert "Run now" not in page("/jobs", state="discarded")
     assert app.jobs.count(state="scheduled") == 1

@@ -54,7 +54,7 @@ def test_the_overview(shop: Rota, data: Data, page: Show) -> None:
     assert found["jobs"]["discarded"] == 1
     assert [queue["name"] for queue in found["queues"]] == ["mail", "stock"]
     assert found["notices"][0]["text"] == "No worker takes jobs from queue mail"
-    assert "No worker takes jobs from queue mail" in page("/")
+    assert '<a href="./queue?name=mail">No worker takes jobs from queue mail</a>' in page("/")
 
 
 def test_many_queues_without_a_worker(app: Rota, data: Data) -> None:
@@ -104,6 +104,19 @@ def test_a_page_that_looked_far_enough(
         pages += 1
     assert [job["id"] for job in found] == [str(shop.jobs.list(task="stock.refresh")[0].id)]
     assert pages == 2
+
+
+def test_available_behind_what_runs(app: Rota, data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs of a quiet queue are shown at once, however many newer ones of a busy queue were claimed."""
+    monkeypatch.setattr("rota.dashboard.listing.BOUND", 10)
+    task = app.task(name="send")(lambda: None)
+    task.using(queue="quiet").enqueue()
+    for _ in range(60):
+        task.enqueue()
+    database = app.database
+    session = database.run(database.store.open_session(SessionInfo("host", 1, ("default",), 60.0)))
+    assert len(database.run(database.store.claim(session, ["default"], 60))) == 60
+    assert [job["id"] for job in data("/jobs", state="available")["jobs"]] == ["1"]
 
 
 @pytest.mark.parametrize(

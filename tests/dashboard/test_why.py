@@ -93,7 +93,7 @@ def test_limit() -> None:
     )
     [reason] = reasons(limited(limit))
     assert reason.subject == "limit"
-    assert reason.text == "Its limit tenant:7 is full: 1 job of 1 run."
+    assert reason.text == "Its limit tenant:7 is full: 1 of 1 running."
     assert reason.jobs == (3,)
     assert reasons(limited(replace(limit, running=2))) == []
 

@@ -56,6 +56,14 @@ def test_lanes(store: Store, connection: Connection) -> None:
     assert {lane for lane, waiting in found.items() if waiting} == {("mail", 0)}
 
 
+def test_lanes_of_rates(store: Store, connection: Connection) -> None:
+    """Jobs wait for a worker while their rate leaves room, and for something else once it is used up."""
+    limited(store, connection, "aaa", Limit(key="{key}", per_hour=2))
+    assert waits(store, connection).get(("default", 0))
+    assert len(claim(store, connection, open_session(store, connection))) == 2
+    assert not waits(store, connection).get(("default", 0))
+
+
 def test_keys(store: Store, connection: Connection) -> None:
     """How many keys a queue has in use is known, in all its priorities."""
     enqueue(store, connection)

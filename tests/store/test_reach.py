@@ -41,7 +41,7 @@ def pages(
     """All jobs of a filter, page after page as far as each reaches; and how many pages that took."""
     found: list[JobRecord] = []
     for number in range(1, 100):
-        until, since = connection.run(store.reach(wanted, most))
+        until, since, _ = connection.run(store.reach(wanted, most))
         page = replace(wanted, after=JobId(until + 1), since=since or JobId(1))
         found += connection.run(store.list_jobs(page))
         if since is None:
@@ -100,6 +100,23 @@ def test_old_jobs_are_found_below_others(
     found, number = pages(store, connection, JobFilter(state=state), most=10)
     assert [job.id for job in found] == [old.id]
     assert number == 1
+
+
+def test_behind_many_that_were_claimed(store: Store, connection: Connection) -> None:
+    """Available jobs of a quiet queue are on the second page at the latest, however many newer ones were claimed."""
+    waiting = enqueue(store, connection, 3, queue="quiet")
+    enqueue(store, connection, 60)
+    session = open_session(store, connection)
+    assert len(claim(store, connection, session, limit=60)) == 60
+    wanted, found = JobFilter(state=State.AVAILABLE), []
+    for _ in range(2):
+        until, since, beyond = connection.run(store.reach(wanted, 10))
+        page = replace(wanted, after=JobId(until + 1), since=since or JobId(1))
+        found += connection.run(store.list_jobs(page))
+        if since is None:
+            break
+        wanted = replace(wanted, after=beyond or since)
+    assert [job.id for job in found] == waiting[::-1]
 
 
 def test_a_listing_ends_with_since(store: Store, connection: Connection) -> None:

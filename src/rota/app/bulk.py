@@ -6,6 +6,7 @@ jobs alone that are still in the state in which they were found. Jobs that came 
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from rota.app.acting import BATCH, CANCEL, DELETE, RETRY, Kind, states_of
@@ -25,10 +26,10 @@ REACH = 10_000
 COUNTED = 10_000
 """Up to so many jobs are counted, where no counter knows them."""
 
-LOOKED_AT = 50_000
-"""Among so many jobs."""
+LOOKED_AT = 20_000
+"""Among so many jobs of all the states together, since someone waits for the number."""
 
-LOOKED_INTO = 2_000
+LOOKED_INTO = 1_000
 """Among so many where each has to be read."""
 
 
@@ -112,18 +113,19 @@ class Bulk:
         return found, True
 
     def _count_listed(self) -> tuple[int, bool]:
-        found, more = 0, 0
+        found, exact = 0, True
+        share = LOOKED_AT // len(self.states)
+        most = min(share, REACH)
         for state in self.states:
-            for number, wanted in enumerate(self._windows(state, self._after)):
-                # Of each state one look, and so many more.
-                more += number > 0
-                if more >= LOOKED_AT // REACH:
-                    return found, False
+            lowest = 1
+            for wanted in islice(self._windows(state, self._after, most), share // most):
                 limited = replace(wanted, limit=COUNTED + 1 - found)
                 found += self._database.run(self._database.store.count_listed(limited))
                 if found > COUNTED:
                     return COUNTED, False
-        return found, True
+                lowest = wanted.lowest
+            exact = exact and lowest == 1
+        return found, exact
 
     def pages(self, position: str | None = None) -> Iterator[Page]:
         """All jobs, the newest of each state first, from a position on."""
@@ -132,7 +134,7 @@ class Bulk:
             state, _, last = position.partition(" ")
             states, after = states[states.index(State(state)) :], JobId(int(last))
         for state in states:
-            for wanted in self._windows(state, after):
+            for wanted in self._windows(state, after, REACH):
                 yield from self._pages(state, wanted)
             after = self._after
 
@@ -148,18 +150,19 @@ class Bulk:
     def _after(self) -> JobId:
         return JobId(self._until + 1)
 
-    def _windows(self, state: State, after: JobId) -> Iterator[JobFilter]:
-        """One filter after another, each of which has few jobs to look at."""
+    def _windows(self, state: State, after: JobId, most: int) -> Iterator[JobFilter]:
+        """One filter after another, each of which has at most so many jobs to look at."""
         last: JobId | None = after
         while last is not None:
             wanted = replace(self._matching.wanted, state=state, after=last)
-            until, since = self._database.run(self._database.store.reach(wanted, REACH))
+            until, since, _ = self._database.run(self._database.store.reach(wanted, most))
             first = JobId(min(until + 1, last))
             yield replace(wanted, after=first, since=since or JobId(1))
             last = since
 
     def _pages(self, state: State, wanted: JobFilter) -> Iterator[Page]:
-        wanted = replace(wanted, limit=BATCH)
+        # Causes are told by the ends of errors: as lists have them, and not by all that a job may bring.
+        wanted = replace(wanted, limit=BATCH, brief=True)
         while True:
             found = self._database.run(self._database.store.list_jobs(wanted))
             last = found[-1].id if len(found) == BATCH else JobId(wanted.lowest)

@@ -45,9 +45,20 @@ def newest(
     database: Database, wanted: JobFilter, bound: int
 ) -> tuple[Sequence[JobRecord], JobId | None]:
     """The newest of these jobs among `bound`, and up to where that was; `None`: there are no more."""
+    jobs, further, known = _look(database, wanted, bound)
+    if known and not jobs:
+        # It is known where the next ones are, so nobody has to ask for a page of them.
+        jobs, further, _ = _look(database, replace(wanted, after=further), bound)
+    return jobs, further
+
+
+def _look(
+    database: Database, wanted: JobFilter, bound: int
+) -> tuple[Sequence[JobRecord], JobId | None, bool]:
+    """One look, where the next one goes on, and whether there is something there."""
     store = database.store
-    until, since = database.run(store.reach(wanted, bound))
+    until, since, beyond = database.run(store.reach(wanted, bound))
     after = JobId(until + 1) if until < wanted.until else wanted.after
     # From a lowest id on, even if it is the first: SQLite walks by ids then, and not all that is available.
     found = replace(wanted, after=after, since=since or JobId(1), brief=True)
-    return database.run(store.list_jobs(found)), since
+    return database.run(store.list_jobs(found)), beyond or since, beyond is not None

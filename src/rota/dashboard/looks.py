@@ -29,6 +29,9 @@ HEALTH_EVERY = 10.0
 SHARE = 20.0
 """A look is followed by a pause that is so many times as long."""
 
+PATIENCE = 1.0
+"""Seconds that a look may take for someone to wait for it after each thing that is done."""
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -48,6 +51,7 @@ class Looks:
         self._product = ""
         self._history = History()
         self._seen: Seen | None = None
+        self._outdated = False
         self._health: tuple[float, list[Finding]] | None = None
         self._rights: tuple[float, bool] | None = None
         self._limits: dict[str, tuple[float, Sequence[LimitRecord]]] = {}
@@ -65,7 +69,7 @@ class Looks:
                 return self._look()
             age = time.monotonic() - seen.snapshot.moment
             pause = SHARE * seen.snapshot.took
-            if age < max(self._every, pause):
+            if age < max(self._every, pause) and not self._outdated:
                 return seen
             if pause <= self._every:
                 return self._look()
@@ -89,7 +93,8 @@ class Looks:
 
     def _look_aside(self) -> None:
         """Look while pages show what was seen last; where that fails, the next page tries again."""
-        before = self._seen
+        with self._lock:
+            before, self._outdated = self._seen, False
         try:
             snapshot = self._snapshot()
             with self._lock:
@@ -97,15 +102,20 @@ class Looks:
                 if self._seen is before:
                     self._keep(snapshot)
         except RotaError:
+            self._outdated = True
             logger.warning("the dashboard could not look at the database", exc_info=True)
         finally:
             self._looking.release()
 
     def forget(self) -> None:
-        """Look anew when asked next: something was done."""
+        """Look anew when asked next: something was done. Where looks take long, the last one is shown meanwhile."""
         with self._lock:
-            self._seen = self._health = None
+            self._health = None
             self._limits = {}
+            if self._seen is not None and self._seen.snapshot.took > PATIENCE:
+                self._outdated = True
+            else:
+                self._seen = None
 
     def read_only(self) -> bool:
         """Whether the database can only be read.

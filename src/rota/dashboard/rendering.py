@@ -30,6 +30,7 @@ NAVIGATION = (
     ("Queues", "/queues", Right.READ),
     ("Jobs", "/jobs", Right.READ),
     ("Discarded", "/discarded", Right.READ),
+    ("History", "/history", Right.READ),
     ("Cron", "/cron", Right.READ),
     ("Limits", "/limits", Right.ARGS),
     ("Workers", "/workers", Right.READ),
@@ -111,7 +112,7 @@ def _values(request: Request, page: Page, *, live: bool) -> dict[str, Any]:
 def _section(path: str) -> str:
     """The entry of the navigation that a path belongs to."""
     first = path.split("/")[1]
-    return {"queue": "/queues", "job": "/jobs", "history": "/"}.get(first, f"/{first}")
+    return {"queue": "/queues"}.get(first, f"/{first}")
 
 
 @cache

@@ -99,7 +99,7 @@ def _limit(standing: Standing) -> list[Reason]:
     name = f"Its limit {limit.key}".rstrip()
     found = []
     if limit.running is not None and limit.held >= limit.running:
-        text = f"{name} is full: {count(limit.held, 'job')} of {limit.running} run."
+        text = f"{name} is full: {limit.held} of {limit.running} running."
         found.append(Reason("limit", text, standing.holders))
     if limit.rate is not None and limit.started >= limit.rate:
         text = (

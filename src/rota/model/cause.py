@@ -2,6 +2,9 @@
 
 from rota.model.job import AttemptError, JobRecord
 
+BEGIN = '\n  File "'
+"""Of a frame in a traceback."""
+
 
 def cause(job: JobRecord) -> str:
     """The exception of its last attempt and where that came from, such as `KeyError in shop/mail.py:17 send`."""
@@ -19,10 +22,12 @@ def exception(error: AttemptError) -> str:
 
 def frame(traceback: str) -> str:
     """Where it happened: the last frame of a traceback, such as `shop/mail.py:17 send`."""
-    for line in reversed(traceback.splitlines()):
-        told = line.strip()
-        if told.startswith('File "') and '", line ' in told:
-            path, _, rest = told.removeprefix('File "').partition('", line ')
+    # From the end: many tracebacks are read for one page, and the frame is among their last lines.
+    start = len(traceback)
+    while (start := traceback.rfind(BEGIN, 0, start)) >= 0:
+        line = traceback[start + len(BEGIN) :].partition("\n")[0].strip()
+        path, found, rest = line.partition('", line ')
+        if found:
             number, _, function = rest.partition(", in ")
             return f"{'/'.join(path.split('/')[-2:])}:{number} {function}".strip()
     return ""

@@ -285,10 +285,14 @@ MANY_KEYS = 1_000
 
 
 class Reach(NamedTuple):
-    """Between which ids a listing has to look: from `until` down to `since`; `None` is the oldest job."""
+    """Between which ids a listing has to look: from `until` down to `since`; `None` is the oldest job.
+
+    `beyond` is the id below which there are more, where the next ones are known to be much older.
+    """
 
     until: JobId
     since: JobId | None
+    beyond: JobId | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -410,7 +410,7 @@ class Store(Connections, Versions, Protocol):
         ...
 
     def read_only(self) -> Operation[bool]:
-        """Whether this role can only read here, as on a standby; a file that cannot be written tells only then."""
+        """Whether this role or process can only read here, as on a standby, or in a file that it may not write."""
         ...
 
     # Looking at the database itself --------------------------------------------------------

@@ -108,12 +108,32 @@ def test_a_page_of_jobs(many: Database, state: State | None, task: str | None) -
     """Each statement reads as many rows of each kind as a page may look at, from the top and from the middle."""
     for after in (None, JobId(ROWS // 2)):
         wanted = JobFilter(state=state, task=task, after=after, limit=SIZE)
-        queries, (until, since) = asked(many, many.store.reach(wanted, MOST))
+        queries, (until, since, _) = asked(many, many.store.reach(wanted, MOST))
         page = replace(wanted, after=JobId(until + 1), since=since or JobId(1))
         more, _ = asked(many, many.store.list_jobs(page))
         counts, _ = asked(many, many.store.count_listed(replace(page, limit=ROWS)))
         for query in queries + more + counts:
             assert read(many, query) <= 5 * MOST, query.statement.name
+
+
+def test_no_further_than_what_is_shown(many: Database) -> None:
+    """What is looked up last is looked for above the oldest job that the page has by then, and no further."""
+    newest = many.one("SELECT max(id) FROM rota.finished")
+    wanted = JobFilter(after=JobId(newest + 1), since=JobId(1), limit=SIZE)
+    queries, page = asked(many, many.store.list_jobs(wanted))
+    assert len(page) == SIZE
+    assert queries[-1].params["first_id"] == page[-1].id
+
+
+def test_rows_of_other_queues(many: Database) -> None:
+    """They are told by their lanes, without a look at where each of them has come to."""
+    wanted = JobFilter(state=State.AVAILABLE, queue="limited", since=JobId(1), limit=1_000)
+    queries, page = asked(many, many.store.list_jobs(wanted))
+    assert len(page) == 200
+    raw = many.bare(autocommit=True)
+    begin(raw, Begin.SNAPSHOT)
+    looks = sum(node["Actual Loops"] for node in scans(explained(raw, queries[-1]), "cursor_"))
+    assert looks <= 2 * 300
 
 
 def test_where_a_job_stands(many: Database) -> None:

@@ -3,6 +3,7 @@
 import secrets
 from contextlib import closing
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -116,3 +117,27 @@ def test_what_a_role_may_not_see(db: Database) -> None:
         assert connection.run(live.horizon()).hidden >= 1
     assert db.own.run(live.horizon()).hidden == 0
     db.sql(f"DROP ROLE {role}")
+
+
+def _only_reads(db: Database, options: str) -> bool:
+    """What a store that connects with these options says of itself; it can look in any case."""
+    url = f"{db.url}{'&' if '?' in db.url else '?'}options={quote(options)}"
+    with closing(PostgresStore(url)) as store, closing(store.connect()) as own:
+        assert own.run(store.queues()) == []
+        return own.run(store.read_only())
+
+
+def test_who_may_only_read(db: Database) -> None:
+    """A role that may not write down what is done, and one whose setting says so, know that; others may write."""
+    role = f"looker_{secrets.token_hex(4)}"
+    db.sql(f"CREATE ROLE {role}")
+    try:
+        db.sql(f"GRANT USAGE ON SCHEMA rota TO {role}")
+        db.sql(f"GRANT SELECT ON ALL TABLES IN SCHEMA rota TO {role}")
+        assert _only_reads(db, f"-c role={role}")
+        db.sql(f"GRANT INSERT ON rota.audit TO {role}")
+        assert not _only_reads(db, f"-c role={role}")
+        assert _only_reads(db, "-c default_transaction_read_only=on")
+    finally:
+        db.sql(f"DROP OWNED BY {role}")
+        db.sql(f"DROP ROLE {role}")

@@ -109,6 +109,33 @@ def test_a_stuck_writer(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> 
     assert (after.writing, after.writers) == (None, ())
 
 
+READ_ONLY = """
+import sys
+from rota import Rota
+with Rota(sys.argv[1]) as app:
+    print(app.database.run(app.database.store.read_only()))
+"""
+
+
+@pytest.mark.skipif(
+    bool(UNPRIVILEGED) and shutil.which("setpriv") is None, reason="root, no setpriv"
+)
+def test_what_may_only_be_read(store: SqliteStore) -> None:
+    """A process that may not write the file knows that, so that its dashboard offers nothing to be done."""
+    file = Path(store.path)
+    answers = []
+    for folder, mode in ((0o777, 0o666), (0o777, 0o444), (0o555, 0o666)):
+        file.parent.chmod(folder)
+        file.chmod(mode)
+        done = subprocess.run(
+            [*UNPRIVILEGED, sys.executable, "-c", READ_ONLY, f"sqlite:///{file}"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        answers.append(done.stdout.strip())
+    file.parent.chmod(0o755)
+    assert answers == ["False", "True", "True"]
+
+
 @pytest.mark.skipif(
     bool(UNPRIVILEGED) and shutil.which("setpriv") is None, reason="root, no setpriv"
 )

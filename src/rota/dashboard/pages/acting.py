@@ -62,6 +62,7 @@ class Action:
                 "back": back,
                 "fields": {},
                 "found_by": {},
+                "mild": False,
             }
             return Page("sure.html", f"{self.verb} {of}?", data, extra)
         deed = Deed(call.request.access.who, self.name, {self._kind: of})

@@ -139,7 +139,13 @@ class ManyAction:
         hidden: dict[str, str],
     ) -> Page:
         back = ("/discarded", {}) if "cause" in found_by else ("/jobs", found_by)
-        extra = {"action": self.path, "back": back, "fields": hidden, "found_by": found_by}
+        extra = {
+            "action": self.path,
+            "back": back,
+            "fields": hidden,
+            "found_by": found_by,
+            "mild": not self.asks,
+        }
         return Page("sure.html", title, data, extra)
 
 
@@ -180,8 +186,8 @@ ACTIONS = (
         RETRY,
         Right.RETRY,
         "{changed} of the selected jobs are available again.",
-        "Each is available now, with all its attempts. Jobs that are there already, or whose unique key another job "
-        "has, stay as they are.",
+        "Each becomes available at once, with all its attempts. Jobs that are available already, or whose unique key "
+        "another job has, stay as they are.",
         asks=False,
     ),
     ManyAction(

@@ -10,7 +10,7 @@ from rota.doctor.amounts import count
 from rota.doctor.finding import Severity
 from rota.doctor.work import alive
 from rota.model.states import State
-from rota.top.horizon import notice
+from rota.top.horizon import notice as horizon
 from rota.top.queues import arranged, sums
 
 SHOWN = 12
@@ -52,23 +52,23 @@ def _notices(call: Call) -> list[dict[str, str]]:
     """What a person should know, the worst first; each with the page that says more."""
     seen = call.looks.now()
     found = []
+
+    def notice(severity: str, text: str, page: str, queue: str = "") -> None:
+        found.append({"severity": severity, "text": text, "page": page, "queue": queue})
+
     vain = [row.name for row in seen.rows if row.waits_in_vain]
     for name in vain[:NAMED]:
-        text = f"No worker takes jobs from queue {name}"
-        found.append({"severity": "critical", "text": text, "queue": name})
+        notice("critical", f"No worker takes jobs from queue {name}", "/queue", name)
     if len(vain) > NAMED:
-        text = f"Nor from {count(len(vain) - NAMED, 'other queue')}"
-        found.append({"severity": "critical", "text": text, "queue": ""})
+        others = count(len(vain) - NAMED, "other queue")
+        notice("critical", f"Nor from {others}", "/queues")
     silent = [worker for worker in seen.snapshot.workers if not alive(worker)]
     if silent:
-        text = f"{count(len(silent), 'worker')} silent for too long"
-        found.append({"severity": "warning", "text": text, "queue": ""})
+        notice("warning", f"{count(len(silent), 'worker')} silent for too long", "/workers")
     for row in seen.rows:
         if row.paused and row.counts.get(State.AVAILABLE):
-            text = f"Queue {row.name} is paused, and jobs wait in it"
-            found.append({"severity": "note", "text": text, "queue": row.name})
-    horizon = notice(seen.snapshot.horizon)
-    if horizon.severity >= Severity.WARNING:
-        severity = horizon.severity.name.lower()
-        found.append({"severity": severity, "text": horizon.text, "queue": ""})
+            notice("note", f"Queue {row.name} is paused, and jobs wait in it", "/queue", row.name)
+    transactions = horizon(seen.snapshot.horizon)
+    if transactions.severity >= Severity.WARNING:
+        notice(transactions.severity.name.lower(), transactions.text, "/doctor")
     return found[:SHOWN]

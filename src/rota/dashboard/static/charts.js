@@ -5,7 +5,7 @@
   const plots = new Set();
   const large = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
   const small = new Intl.NumberFormat("en", { maximumSignificantDigits: 2 });
-  const jobs = (number) => (number < 10 ? small : large).format(number);
+  const jobs = (number) => (number < 10 ? small.format(number) : large.format(Math.round(number)));
   const two = (number) => String(number).padStart(2, "0");
 
   const age = (seconds) => {
@@ -58,7 +58,7 @@
     probe.remove();
     const days = section.dataset.span === "week";
     const options = {
-      width: place.clientWidth, height: place.clientHeight, legend: { show: false }, padding: [8, 8, 0, 0],
+      width: place.clientWidth, height: place.clientHeight, legend: { show: false }, padding: [8, 18, 0, 0],
       cursor: { drag: { x: false, y: false }, sync: { key: "rota" }, points: { size: 6 } },
       scales: { x: { time: true }, y: { range: (_, low, high) => [0, Math.max(high, names[0] === "oldest" ? 5 : 1) * 1.08] } },
       axes: [

@@ -3,6 +3,9 @@
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import NamedTuple
+from urllib.parse import quote
 
 from rota.app.app import Rota
 from rota.dashboard.access import Access
@@ -11,7 +14,7 @@ from rota.errors import RotaError
 from rota.measure.bench.crew import Crew, Plan
 from rota.measure.bench.figures import percentile
 from rota.measure.bench.observer import Observer, observing
-from rota.measure.bench.past import Past, fill
+from rota.measure.bench.past import CAUSE, Past, fill
 from rota.measure.bench.producer import Load, Producers
 from rota.measure.bench.scratch import Scratch
 from rota.measure.bench.viewers import PURPOSE, watch
@@ -25,8 +28,13 @@ LONGEST = 50.0
 BATCH = 20
 """Jobs of one enqueue of the load."""
 
-Asked = tuple[str, str]
-"""A path and its query."""
+
+class Asked(NamedTuple):
+    """A page, or a question that a form asks before something is done; neither changes anything."""
+
+    path: str
+    query: str = ""
+    form: str = ""
 
 
 def dashboard(
@@ -98,37 +106,55 @@ def _milliseconds(page: Mapping[str, Value]) -> float:
 def asked(past: Past) -> dict[str, Asked]:
     """Every page, and what can be asked of it, by a name."""
     pages = {
-        "overview": ("/", ""),
-        "its live part": ("/", "part=live"),
-        "queues": ("/queues", ""),
-        "one queue": ("/queue", "name=shop-1"),
-        "jobs": ("/jobs", ""),
+        "overview": Asked("/"),
+        "its live part": Asked("/", "part=live"),
+        "queues": Asked("/queues"),
+        "one queue": Asked("/queue", "name=shop-1"),
+        "jobs": Asked("/jobs"),
     }
     for state in State:
-        pages[f"jobs, {state}"] = ("/jobs", f"state={state}")
+        pages[f"jobs, {state}"] = Asked("/jobs", f"state={state}")
     middle = past.last // 2
     filters = {
         "of a queue": "queue=shop-3", "of a task": "task=shop.task_2", "of no task": "task=none",
         "by arg": "arg=order_id%3D77", "by arg, none": "arg=user.name%3Dnobody",
         "by key": "subject=order:42", "by keys": "subject=order:*", "by few keys": "subject=order:77*",
     }  # fmt: skip
-    pages |= {f"jobs {name}": ("/jobs", query) for name, query in filters.items()}
+    pages |= {f"jobs {name}": Asked("/jobs", query) for name, query in filters.items()}
     pages |= {
-        f"jobs, {state}, by arg, none": ("/jobs", f"state={state}&arg=user.name%3Dnobody")
+        f"jobs, {state}, by arg, none": Asked("/jobs", f"state={state}&arg=user.name%3Dnobody")
         for state in State
     }
     pages |= {
-        f"jobs, {state}, by keys": ("/jobs", f"state={state}&subject=order:*") for state in State
+        f"jobs, {state}, by keys": Asked("/jobs", f"state={state}&subject=order:*")
+        for state in State
     }
-    pages["jobs, deep"] = ("/jobs", f"before={middle}")
+    pages["jobs, deep"] = Asked("/jobs", f"before={middle}")
     for state in State:
-        pages[f"jobs, {state}, deep"] = ("/jobs", f"state={state}&before={middle}")
-    pages |= {f"one job, {state}": (f"/jobs/{job}", "") for state, job in past.jobs.items()}
+        pages[f"jobs, {state}, deep"] = Asked("/jobs", f"state={state}&before={middle}")
+    pages |= {f"one job, {state}": Asked(f"/jobs/{job}") for state, job in past.jobs.items()}
     pages |= {
-        "discarded": ("/discarded", ""), "discarded of a queue": ("/discarded", "queue=shop-0"),
-        "cron": ("/cron", ""), "limits": ("/limits", ""), "workers": ("/workers", ""), "doctor": ("/doctor", ""),
+        "discarded": Asked("/discarded"), "discarded of a queue": Asked("/discarded", "queue=shop-0"),
+        "cron": Asked("/cron"), "limits": Asked("/limits"), "workers": Asked("/workers"), "doctor": Asked("/doctor"),
+        "history": Asked("/history"), "history of a queue, a week": Asked("/history", "queue=shop-1&span=week"),
+        "audit": Asked("/audit"),
     }  # fmt: skip
     return pages
+
+
+def questions() -> dict[str, Asked]:
+    """How many jobs match, where no counter knows it, by a name."""
+    return {
+        f"how many {name}": Asked(f"/jobs/{action}", form=f"which=all&{form}")
+        for name, action, form in (
+            ("of a task", "delete", "task=shop.task_2"),
+            ("of no task", "delete", "task=none"),
+            ("available of a task", "cancel", "state=available&task=shop.task_2"),
+            ("by an arg", "cancel", "arg=order_id%3D77"),
+            ("by keys", "cancel", "subject=order:*"),
+            ("in a group", "retry", f"state=discarded&task=shop.task_0&cause={quote(CAUSE)}"),
+        )
+    }
 
 
 def _pages(
@@ -144,6 +170,7 @@ def _pages(
         for name, page in asked(past).items()
         if name in {"overview", "jobs", "one job, completed"}
     ]
+    wanted += [(name, question, "text/html") for name, question in questions().items()]
     progress.begin("ask for pages", len(wanted))
     found: dict[str, Mapping[str, Value]] = {}
     for number, (name, page, accept) in enumerate(wanted):
@@ -187,7 +214,6 @@ def _used(observer: Observer) -> float | None:
 
 
 def _ask(pages: Dashboard, asked: Asked, accept: str) -> None:
-    path, query = asked
     status = ""
 
     def start(line: str, headers: object) -> None:
@@ -196,11 +222,14 @@ def _ask(pages: Dashboard, asked: Asked, accept: str) -> None:
         status = line
 
     environ = {
-        "REQUEST_METHOD": "GET", "PATH_INFO": path, "QUERY_STRING": query, "HTTP_ACCEPT": accept, "SCRIPT_NAME": "",
+        "REQUEST_METHOD": "POST" if asked.form else "GET", "PATH_INFO": asked.path, "QUERY_STRING": asked.query,
+        "HTTP_ACCEPT": accept, "HTTP_SEC_FETCH_SITE": "same-origin", "SCRIPT_NAME": "",
+        "CONTENT_LENGTH": str(len(asked.form)), "wsgi.input": BytesIO(asked.form.encode()),
     }  # fmt: skip
     body = b"".join(pages.wsgi(environ, start))
-    if not status.startswith("200"):
-        message = f"the dashboard answers {path}?{query} with {status}: {body[:500]!r}"
+    # That no job matches is an answer, too.
+    if not status.startswith("200") and not (asked.form and status.startswith("404")):
+        message = f"the dashboard answers {asked} with {status}: {body[:500]!r}"
         raise RotaError(message)
 
 

@@ -4,7 +4,7 @@ Of ten jobs eight have finished, one is available and one waits for its time; tw
 waits is enqueued as apps do it, in bulk, some of it with unique keys and limits, and a worker's session
 holds some. What has finished is written by one statement for each sixth of it, as settling would have left it: in its
 segment of the ring, counted for its queue, state and expiry, and taken in and given out before that.
-Then the totals are squeezed and the planner has its statistics, as upkeep and autovacuum see to that.
+A week of minutes is in the history. Then the totals are squeezed and the planner has its statistics, as upkeep and autovacuum see to that.
 """
 
 import contextlib
@@ -16,7 +16,13 @@ import msgspec
 from rota.app.app import Rota
 from rota.config import DAY
 from rota.cron.entry import CronEntry
-from rota.measure.bench.past_sql import AFTERWARDS, FINISHED, SQLITE_FINISHED
+from rota.measure.bench.past_sql import (
+    AFTERWARDS,
+    FINISHED,
+    HISTORY,
+    SQLITE_FINISHED,
+    SQLITE_HISTORY,
+)
 from rota.model.job import ClaimedJob, JobId, JobSpec, Keys, Order, SessionId, SessionInfo
 from rota.model.limit import Limit
 from rota.model.settlement import Settlement
@@ -47,6 +53,12 @@ TRACEBACK = "Traceback (most recent call last):\n" + "".join(
 )
 """Of a failed attempt: about 1.5 kB."""
 
+CAUSE = "shop.errors.Failed0 in shop/connect.py:54 connect"
+"""Of the discarded jobs of the first part, as the dashboard groups them."""
+
+WEEK = 10_079
+"""Minutes of history."""
+
 
 @dataclass(frozen=True, slots=True)
 class Past:
@@ -72,6 +84,7 @@ def fill(app: Rota, size: int, progress: Progress) -> Past:
     for number in range(min(ENTRIES, size)):
         run(store.cron.add(CronEntry(f"report {number}", f"{number} * * * *", "shop.task_1")))
     run(store.squeeze())
+    _history(app, min(WEEK, size))
     _afterwards(app)
     found = {}
     for state in State:
@@ -160,6 +173,20 @@ def _finished(app: Rota, count: int, part: int) -> None:
     with psycopg.connect(app.database.url) as connection:
         connection.execute(FINISHED, values)
         connection.execute("SELECT setval('rota.finished_turn', %(turn)s)", values)
+
+
+def _history(app: Rota, minutes: int) -> None:
+    """What happened in each minute, in each queue and in all together."""
+    values = {"minutes": minutes, "queues": msgspec.json.encode(["", *_queues()]).decode()}
+    if app.database.store.name == "sqlite":
+        path = app.database.url.partition("///")[2]
+        with contextlib.closing(sqlite3.connect(path)) as file, file:
+            file.execute(SQLITE_HISTORY, values)
+        return
+    import psycopg
+
+    with psycopg.connect(app.database.url) as connection:
+        connection.execute(HISTORY, values)
 
 
 def _afterwards(app: Rota) -> None:

@@ -1,4 +1,4 @@
-"""The statements of `past`: jobs that have finished, and what counts them."""
+"""The statements of `past`: jobs that have finished, what counts them, and what happened in each minute."""
 
 from typing import LiteralString
 
@@ -32,9 +32,29 @@ FINISHED: LiteralString = """
     FROM counted JOIN rota.lane ON lane.queue = counted.queue AND NOT lane.of_key
 """
 
+HISTORY: LiteralString = """
+    INSERT INTO rota.history (queue, minute, span, appended, claimed, completed, discarded, available, oldest,
+                              total_appended, total_claimed, total_completed, total_discarded, segment)
+    SELECT queue, date_trunc('minute', now()) - make_interval(mins => minute + 1), 1, 60 + minute %% 7, 60,
+           59, minute %% 2, 100, 1.5, 0, 0, 0, 0, (5 - minute / 2016) %% 5
+    FROM generate_series(1, %(minutes)s) AS minute, json_array_elements_text(%(queues)s::json) AS queue
+    ON CONFLICT DO NOTHING
+"""
+
+SQLITE_HISTORY: LiteralString = """
+    INSERT INTO rota_history (queue, minute, span, appended, claimed, completed, discarded, available, oldest,
+                              total_appended, total_claimed, total_completed, total_discarded)
+    WITH RECURSIVE number (minute) AS (SELECT 1 UNION ALL SELECT minute + 1 FROM number WHERE minute < :minutes)
+    SELECT queue.value, CAST((julianday('now') - 2440587.5) * 1440 AS INTEGER) - 1 - minute, 1, 60 + minute % 7, 60,
+           59, minute % 2, 100, 1.5, 0, 0, 0, 0
+    FROM number, json_each(:queues) AS queue
+    WHERE true
+    ON CONFLICT DO NOTHING
+"""
+
 AFTERWARDS: LiteralString = (
     "VACUUM (ANALYZE) rota.finished_0, rota.finished_1, rota.finished_2, rota.finished_3, rota.finished_4, "
-    "rota.finished_5, rota.finished_discarded, rota.timer, rota.unique_key, rota.lane, rota.cron_mark"
+    "rota.finished_5, rota.finished_discarded, rota.history, rota.timer, rota.unique_key, rota.lane, rota.cron_mark"
 )
 """Not the log: autovacuum leaves it alone."""
 

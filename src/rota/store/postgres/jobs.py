@@ -1,6 +1,8 @@
 """Looking at jobs and queues. Nothing here takes a lock."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -17,7 +19,7 @@ from rota.model.job import (
 )
 from rota.model.limit_record import LimitRecord
 from rota.model.states import State
-from rota.store.operation import Apart, Begin, Statement, Steps, operation
+from rota.store.operation import Apart, Begin, Rows, Statement, Steps, operation
 from rota.store.postgres.counters import MUCH, squeeze_if_allowed
 from rota.store.postgres.statements import sql
 from rota.store.standing import HOLDERS, MOST, Standing
@@ -33,14 +35,16 @@ KEYS_MANY = sql("jobs/keys_many")
 LIST_FINISHED = sql("jobs/list_finished")
 LIST_DISCARDED = sql("jobs/list_discarded")
 REACH = sql("jobs/reach")
+AVAILABLE_BELOW = sql("jobs/available_below")
 STANDING = sql("jobs/standing")
 LISTS = {
-    LIST_AVAILABLE: {State.AVAILABLE},
     sql("jobs/list_running"): {State.RUNNING},
-    sql("jobs/list_waiting"): {State.SCHEDULED, State.RETRYABLE},
     LIST_FINISHED: {State.COMPLETED, State.CANCELLED},
     LIST_DISCARDED: {State.DISCARDED},
+    sql("jobs/list_waiting"): {State.SCHEDULED, State.RETRYABLE},
+    LIST_AVAILABLE: {State.AVAILABLE},
 }
+"""In the order in which they are asked, the cheapest first: each looks no further than the ones before it found enough."""
 
 OF_SUBJECT = {
     LIST_SUBJECT: {State.AVAILABLE, State.RUNNING, State.SCHEDULED, State.RETRYABLE},
@@ -76,14 +80,18 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
     All in one snapshot: else a job that moves on meanwhile would be there twice, or not at all.
     """
     params = _params(wanted)
-    records = []
+    found: list[tuple[Any, ...]] = []
     for listing in (yield from _listings(wanted)):
         if listing is LIST_AVAILABLE:
-            records += yield from _available(wanted, params)
+            found += yield from _available(wanted, params)
         else:
-            records += [_record(row) for row in (yield listing(**params))]
-    records.sort(key=lambda record: record.id, reverse=True)
-    return records[: wanted.limit]
+            found += yield listing(**params)
+        found.sort(key=itemgetter(0), reverse=True)
+        del found[wanted.limit :]
+        if found and len(found) == wanted.limit:
+            # No older job can be among the newest any more.
+            params["since"] = found[-1][0]
+    return [_record(row) for row in found]
 
 
 @operation(Begin.SNAPSHOT)
@@ -126,19 +134,18 @@ def _params(wanted: JobFilter) -> dict[str, Any]:
     }
 
 
-def _available(wanted: JobFilter, params: dict[str, Any]) -> Steps[list[JobRecord]]:
+def _available(wanted: JobFilter, params: dict[str, Any]) -> Steps[Rows]:
     """The newest available jobs; further pages walk from where the last one ended.
 
     The ends of the lanes say how far back the newest ones reach, at the least.
     """
-    first = wanted.lowest
+    first = params["since"]
     if wanted.after is None and wanted.since is None:
         rows = yield LIST_AVAILABLE(**params)
         if len(rows) < wanted.limit or not rows:
-            return [_record(row) for row in rows]
-        first = rows[-1][0]
-    rows = yield LIST_AVAILABLE_FROM(**params, first_id=first)
-    return [_record(row) for row in rows]
+            return rows
+        first = max(first, rows[-1][0])
+    return (yield LIST_AVAILABLE_FROM(**params, first_id=first))
 
 
 @operation(Begin.READING)
@@ -155,7 +162,21 @@ def reach(wanted: JobFilter, most: int) -> Steps[Reach]:
         available=state in {None, State.AVAILABLE} and not by_keys,
         running=state in {None, State.RUNNING} and not by_keys,
     )
-    return Reach(JobId(wanted.until), since)
+    beyond = (yield from _beyond(wanted, since, most)) if since else None
+    return Reach(JobId(wanted.until), since, beyond)
+
+
+def _beyond(wanted: JobFilter, since: JobId, most: int) -> Steps[JobId | None]:
+    """Where available jobs are that wait behind many which were claimed: half a page's reach above them.
+
+    Else a page of them after another would be empty, as long as other queues are busy.
+    """
+    if wanted != replace(
+        JobFilter(State.AVAILABLE), queue=wanted.queue, limit=wanted.limit, after=wanted.after
+    ):
+        return None
+    [(found,)] = yield AVAILABLE_BELOW(queue=wanted.queue, below=since)
+    return None if found is None else min(since, JobId(found + most // 2))
 
 
 def _few_keys(wanted: JobFilter) -> Steps[bool]:

@@ -3,7 +3,9 @@
 Each costs less than a millisecond, whatever the number of jobs.
 """
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from rota.model.job import SessionId
 from rota.model.limit_record import LimitRecord
@@ -25,10 +27,11 @@ def product() -> Steps[str]:
 
 
 @operation(Begin.NOTHING)
-def read_only() -> Steps[bool]:
-    """A file that cannot be written says so when it is written."""
+def read_only(path: str) -> Steps[bool]:
+    """Whether this process may only read the file, or the folder in which SQLite's own files beside it are."""
     yield from ()
-    return False
+    places = [place for place in (Path(path), Path(path).parent) if place.exists()]
+    return not all(os.access(place, os.W_OK) for place in places)
 
 
 @operation(Begin.READING)

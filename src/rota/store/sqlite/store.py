@@ -172,10 +172,10 @@ class SqliteStore:
         return live.product()
 
     def read_only(self) -> "Operation[bool]":
-        """Whether this role can only read here."""
+        """Whether this process may only read the file."""
         from rota.store.sqlite import live
 
-        return live.read_only()
+        return live.read_only(self.path)
 
     def health(self) -> "Operation[Facts]":
         """Facts about the file's health."""

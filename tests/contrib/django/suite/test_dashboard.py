@@ -1,6 +1,7 @@
 """The dashboard below a path of a Django project."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest
@@ -11,13 +12,14 @@ from rota import State
 from rota.contrib.django import rota
 from rota.contrib.django.dashboard import dashboard
 from rota.dashboard import Access
+from rota.dashboard.pages import ROUTES
 from tests.contrib.django.suite.chores import note
 
 
 def access(request: HttpRequest) -> Access:
     """Superusers may do everything, other users may look."""
     if request.user.is_superuser:
-        return Access.all()
+        return Access.all(who=request.user.username)
     return Access.read() if request.user.is_authenticated else Access.none()
 
 
@@ -50,13 +52,41 @@ class Dashboard(TransactionTestCase):
         own = {"sec-fetch-site": "same-origin"}
         self.assertEqual(self.client.post(url, {"sure": "yes"}, headers=own).status_code, 403)
 
+    def test_every_page(self) -> None:
+        """Each is there, for people and for programs."""
+        self.login(is_superuser=True)
+        for route in ROUTES:
+            if route.method == "GET":
+                page = route.path.replace("{id}", str(self.job.id)).replace("{name}", "rota.css")
+                for accept in ("text/html", "application/json"):
+                    shown = self.client.get(
+                        f"/ops/rota{page}", {"name": "dashboard"}, headers={"accept": accept}
+                    )
+                    self.assertEqual(shown.status_code, 200, page)
+
+    def test_everything_that_matches(self) -> None:
+        """Is asked about, and done by a job."""
+        self.login(is_superuser=True)
+        note.using(queue="everything").enqueue(1)
+        form = {"which": "all", "queue": "everything", "state": "available"}
+        asked = self.post("/jobs/cancel", form)
+        self.assertContains(asked, "Cancel 1 job?")
+        began = self.post("/jobs/cancel", form | {"sure": "yes"})
+        self.assertEqual(began.status_code, 303)
+        [deed] = rota.admin.audit(most=1)
+        self.assertEqual((deed.who, deed.action), ("ada", "jobs-cancel"))
+
+    def post(self, page: str, form: dict[str, str]) -> Any:
+        return self.client.post(
+            f"/ops/rota{page}", urlencode(form), content_type="application/x-www-form-urlencoded",
+            headers={"sec-fetch-site": "same-origin"},
+        )  # fmt: skip
+
     def test_acting(self) -> None:
         """A superuser acts, from a page of this host alone."""
         self.login(is_superuser=True)
         url = f"/ops/rota/jobs/{self.job.id}/cancel"
         self.assertEqual(self.client.post(url, {"sure": "yes"}).status_code, 403)
-        own = {"sec-fetch-site": "same-origin"}
-        form = "application/x-www-form-urlencoded"
-        answer = self.client.post(url, "sure=yes", content_type=form, headers=own)
+        answer = self.post(f"/jobs/{self.job.id}/cancel", {"sure": "yes"})
         self.assertEqual(answer.status_code, 303)
         self.assertIs(rota.job(self.job.id).status, State.CANCELLED)

@@ -3,7 +3,7 @@
 -- their limit has no place: their jobs wait for something else than a worker.
 -- Locks nothing. Walks: rota_count and rota_queue, by which queues are known, and rota_job_available:
 -- one probe for the lane and one for its first job; rota_lane_order, and one probe of rota_job_keyed
--- for each of its lanes.
+-- for each of its lanes; rota_limit_start_order for those whose limit has a rate.
 WITH RECURSIVE known (name) AS (
     SELECT name FROM rota_queue UNION SELECT queue FROM rota_count
 ), place (queue, priority) AS (
@@ -35,8 +35,12 @@ WITH RECURSIVE known (name) AS (
         ORDER BY id LIMIT 1)
     FROM rota_lane
     LEFT JOIN rota_limit ON rota_limit.id = rota_lane.limit_id
-    WHERE rota_limit.rate_count IS NULL AND coalesce(rota_limit.running > coalesce(
+    WHERE coalesce(rota_limit.running > coalesce(
         (SELECT jobs FROM held WHERE held.limit_id = rota_lane.limit_id), 0), true)
+      AND (rota_limit.rate_count IS NULL OR rota_limit.rate_count > coalesce(
+        (SELECT sum(start.jobs) FROM rota_limit_start AS start
+         WHERE start.limit_id = rota_lane.limit_id
+           AND start.at > (julianday('now') - 2440587.5) * 86400.0 - rota_limit.rate_seconds), 0))
 )
 SELECT next.queue, priority, coalesce(rota_queue.paused, 0),
        (julianday('now') - 2440587.5) * 86400.0 - min(enqueued_at), task
