@@ -73,7 +73,7 @@ peers-servers: ## install PostgreSQL with PgQ, and Redis, for that, on Debian (S
 lab: $(STAMP) ## run an experiment (ARGS="run parallel --quick")
 	@$(BIN)/rota lab $(ARGS)
 
-lab-servers: ## install MariaDB and Redis for the lab, on Debian (SUDO=sudo: as root)
+lab-servers: ## install MariaDB and Redis for the lab and relays, on Debian (SUDO=sudo: as root)
 	@command -v apt-get >/dev/null || { \
 	  echo "This is not Debian: install mariadb-server and redis-server with your system's packages." >&2; \
 	  exit 1; }

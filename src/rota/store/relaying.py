@@ -1,0 +1,44 @@
+"""What a relay gives to a store: how its jobs are handed over, in the middle of a transaction.
+
+The jobs are claimed, handed over, and settled in one transaction, whose lock on their lane lets no other relay in. If
+it comes to nothing, for whatever reason, the jobs are where they were and in their order: none has a lease,
+an attempt or a rescue behind it. What was handed over all the same is handed over again.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from rota.model.job import ClaimedJob
+from rota.model.settlement import Settlement
+
+
+class Hand(Protocol):
+    """Hands jobs over. It blocks, and must not use the connection."""
+
+    def prepare(self) -> None:
+        """What has to be done while no other relay of the queue can be at work, before the last look that this is so."""
+        ...
+
+    def __call__(self, jobs: Sequence[ClaimedJob]) -> Sequence[Settlement]:
+        """Hand the jobs over, in this order; what becomes of each.
+
+        Raises:
+            Exception: Perhaps none was handed over; then all stay where they are.
+        """
+        ...
+
+
+class Relaying(NamedTuple):
+    """Whose jobs are handed over, and how.
+
+    Attributes:
+        queue: Where they lie.
+        task: The relay's.
+        limit: How many jobs at once.
+        seconds: How long handing them over may take.
+    """
+
+    queue: str
+    task: str
+    limit: int
+    seconds: float
