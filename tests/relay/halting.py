@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import rota.relay
-from rota import Rota
+from rota import Rota, WorkerConfig
 from rota.model.job import JobId
 from rota.relay.message import Message
 from rota.relay.target import Sender, Target, Unsettled
@@ -50,6 +50,11 @@ class Halting:
 def target_of(described: str) -> Any:
     """The target that the words on the command line mean."""
     kind, arguments = json.loads(described)
+    if kind == "CeleryTasks":
+        import celery
+
+        shop = celery.Celery("shop", broker=arguments["broker"])
+        return rota.relay.CeleryTasks(shop, queue=arguments["queue"])
     return getattr(rota.relay, kind)(**arguments)
 
 
@@ -58,7 +63,8 @@ def main() -> None:
     url, described, name, marker, batch = sys.argv[1:]
     app = Rota(url)
     app.relay(name, to=Halting(target_of(described), Path(marker)), batch=int(batch))
-    Worker(app).run()
+    # On SQLite a successor waits for the rescue.
+    Worker(app, WorkerConfig(session_timeout=1.0)).run()
 
 
 if __name__ == "__main__":

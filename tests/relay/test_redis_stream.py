@@ -84,7 +84,7 @@ def test_a_worker_killed_between_sending_and_settling(
     jobs = orders.enqueue_many([("1", "Placed", n) for n in range(25)])
     killed_after_sending(app, "RedisStream", arguments, tmp_path, name="orders", batch=10)
     assert stream.ids() == list(jobs[:10])
-    drained(app)
+    drained(app, session_timeout=1.0)
     assert stream.ids() == list(jobs)
 
 

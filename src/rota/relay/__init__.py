@@ -9,10 +9,16 @@ The clients of the targets are extras, imported by the workers that send.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rota.relay.celery_tasks import CeleryTasks
+    from rota.relay.jetstream import JetStream
+    from rota.relay.rabbitmq import RabbitMQ
     from rota.relay.redis_stream import RedisStream
     from rota.relay.relay import Relay
 
 LATER = {
+    "CeleryTasks": "rota.relay.celery_tasks",
+    "JetStream": "rota.relay.jetstream",
+    "RabbitMQ": "rota.relay.rabbitmq",
     "RedisStream": "rota.relay.redis_stream",
     "Relay": "rota.relay.relay",
 }
@@ -28,4 +34,4 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(message)
 
 
-__all__ = ["RedisStream", "Relay"]
+__all__ = ["CeleryTasks", "JetStream", "RabbitMQ", "RedisStream", "Relay"]

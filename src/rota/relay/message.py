@@ -68,3 +68,14 @@ def message_of(job: ClaimedJob) -> Message:
         raise ArgsError(text) from error
     headers = {} if job.headers is None else of_users(job.headers)
     return Message(job.id, job.task, args.aggregateid, args.type, bytes(args.payload), headers)
+
+
+def headers_of(message: Message) -> dict[str, str]:
+    """What is no payload, as headers, for targets that have them."""
+    return {
+        **message.headers,
+        "id": str(message.id),
+        "aggregatetype": message.aggregatetype,
+        "aggregateid": message.aggregateid,
+        "type": message.type,
+    }

@@ -20,10 +20,9 @@ from uuid import uuid4
 import msgspec
 
 from rota.errors import ConfigError
-from rota.model.durations import seconds
 from rota.model.job import JobId
 from rota.relay.message import Message
-from rota.relay.target import Unsettled, missing
+from rota.relay.target import Unsettled, check_timeout, missing
 
 if TYPE_CHECKING:
     import redis
@@ -66,9 +65,7 @@ class RedisStream:
         if maxlen is not None and (isinstance(maxlen, bool) or not maxlen >= 1):
             message = f"RedisStream: maxlen: a whole number of at least 1 is needed, not {maxlen!r}"
             raise ConfigError(message)
-        if not seconds(self.timeout, "RedisStream: timeout"):
-            message = "RedisStream: timeout: more than 0 seconds are needed"
-            raise ConfigError(message)
+        check_timeout(self.timeout, "RedisStream")
 
     def open(self, relay: str, unsettled: Unsettled) -> "RedisSender":
         """What appends to the stream.

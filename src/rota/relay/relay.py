@@ -1,7 +1,7 @@
 """Relays: tasks whose jobs no handler runs, because a worker sends them to a target.
 
 A relay has a queue of its own, of its name. The worker that serves it sends its jobs in log order, a batch after the
-other, each in one transaction with the settlement (`rota.store.relaying`).
+other (`rota.store.relaying`).
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rota.app.task import Task
 from rota.errors import ConfigError
-from rota.model.backoff import Backoff
+from rota.model.backoff import MOST_ATTEMPTS, Backoff
 from rota.model.durations import seconds
 from rota.model.options import JobOptions, check_name
 from rota.relay.message import message
@@ -58,7 +58,8 @@ class Relay(Task[[str, str, Any], None, None]):
             enqueuing,
             message,
             name=check_name(name, "task"),
-            options=JobOptions(queue=check_name(name, "queue")),
+            # An attempt is spent where a worker dies, on SQLite, which is no fault of a message.
+            options=JobOptions(queue=check_name(name, "queue"), max_attempts=MOST_ATTEMPTS),
             retry=Backoff(),
             executor=None,
             retention=seconds(retention, "retention"),

@@ -4,11 +4,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from rota.errors import ConfigError
+from rota.model.durations import seconds
 from rota.model.job import JobId
 from rota.relay.message import Message
 
 Unsettled = Callable[[Collection[JobId]], Collection[JobId]]
 """Those of these jobs that have not ended."""
+
+
+IDLE = 60.0
+"""Seconds after which a connection that was not used is not trusted any more: nobody has looked after it."""
 
 
 class Target(Protocol):
@@ -57,3 +62,14 @@ class Sender(Protocol):
 def missing(extra: str, error: ImportError) -> ConfigError:
     """The error where a client is not installed."""
     return ConfigError(f"this relay needs {error.name}; install rota[{extra}]")
+
+
+def check_timeout(timeout: float, target: str) -> None:
+    """Check how long a target may take.
+
+    Raises:
+        ConfigError: It is no number of seconds, or none at all.
+    """
+    if not seconds(timeout, f"{target}: timeout"):
+        message = f"{target}: timeout: more than 0 seconds are needed"
+        raise ConfigError(message)

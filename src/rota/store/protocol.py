@@ -267,10 +267,10 @@ class Store(Connections, Versions, Protocol):
         ...
 
     def hand_over(self, session: SessionId, relaying: "Relaying", hand: "Hand") -> Operation[int]:
-        """Hand over the next jobs of a relay and settle them, in one transaction; how many.
+        """Hand over the next jobs of a relay and settle them; how many.
 
         In log order, and one relay of a queue at a time: 0 also where another one is at it. If it comes to
-        nothing, the jobs have not moved.
+        nothing, the jobs have their places again, once a dead relay's session is rescued at the latest.
 
         Raises:
             LeaseLost: The session is not alive any more.

@@ -1,8 +1,7 @@
-"""What a relay gives to a store: how its jobs are handed over, in the middle of a transaction.
+"""What a relay gives to a store: how its jobs are handed over, between their claim and their settlement.
 
-The jobs are claimed, handed over, and settled in one transaction, whose lock on their lane lets no other relay in. If
-it comes to nothing, for whatever reason, the jobs are where they were and in their order: none has a lease,
-an attempt or a rescue behind it. What was handed over all the same is handed over again.
+While they are in its hands no other relay gets jobs of the queue. If it comes to nothing, for whatever reason, the jobs have
+their places again, before all that came later. What was handed over all the same is handed over again.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """The forwarder: a thread that sends the jobs of one relay.
 
-It hands over a batch after the other, each in one transaction of the database (`rota.store.relaying`): so there is one
-at work for a relay, whatever the number of workers, and no later job overtakes one that could not be sent.
-Where the target is away the jobs stay available, and it tries again after growing pauses, without an open transaction.
+It hands over a batch after the other (`rota.store.relaying`): there is one at work for a relay, whatever the number of
+workers, and no later job overtakes one that could not be sent. Where the target is away the jobs are available, and it
+tries again after growing pauses.
 """
 
 import threading
