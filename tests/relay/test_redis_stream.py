@@ -1,5 +1,6 @@
 """Redis Streams as a target: entries in order, each exactly once, whoever dies or comes late."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,9 @@ from tests.relay.conftest import Stream
 from tests.relay.killing import killed_after_sending
 
 
-def message(job: int, key: str = "1") -> Message:
+def message(job: int, enqueued_at: float = 0.0) -> Message:
     """A message of the relay `orders`."""
-    return Message(JobId(job), "orders", key, "Placed", b"%d" % job, {})
+    return Message(JobId(job), "orders", "1", "Placed", b"%d" % job, {}, enqueued_at)
 
 
 def sender(stream: Stream, *unsettled: int) -> RedisSender:
@@ -150,8 +151,37 @@ def test_jobs_that_were_settled_are_forgotten(stream: Stream) -> None:
     relay.prepare()
     for number in range(1, 4):
         relay.send([message(number)])
-    assert stream.client.hget(relay.position, "sent") == "3"
+    assert stream.client.hget(relay.position, "sent") == "3@0.000000"
     successor = sender(stream)
     successor.prepare()
     successor.send([message(4)])
-    assert stream.client.hget(relay.position, "sent") == "4"
+    assert stream.client.hget(relay.position, "sent") == "4@0.000000"
+
+
+def test_an_id_that_was_given_twice(stream: Stream) -> None:
+    """A job with the id of one that was sent, in a database that was restored meanwhile, is another job."""
+    before = sender(stream)
+    before.prepare()
+    before.send([message(1, 100.0), message(2, 100.5)])
+    restored = sender(stream, 1, 2)
+    restored.prepare()
+    restored.send([message(1, 100.0), message(2, 200.0)])
+    assert stream.ids() == [1, 2, 2]
+
+
+def test_relays_that_take_turns(app: Rota, stream: Stream) -> None:
+    """A relay that finds another one at work says nothing, and goes on when it is its turn."""
+    orders = app.relay("orders", to=RedisStream(stream.url, stream=stream.key))
+    other = sender(stream)
+    with app.events.collect(RelayInterrupted) as told, working(app):
+        for count in range(1, 4):
+            orders.enqueue("1", "Placed", count)
+            until(partial(has, stream, count), "the message to arrive")
+            other.close()
+            other.prepare()
+    assert told == []
+
+
+def has(stream: Stream, count: int) -> bool:
+    """Whether the stream has so many entries."""
+    return len(stream.entries()) >= count

@@ -19,6 +19,7 @@ class Message(msgspec.Struct, frozen=True):
         type: What has happened.
         payload: JSON, as it was stored.
         headers: Those of the job.
+        enqueued_at: When the job was enqueued, in seconds since the epoch.
     """
 
     id: JobId
@@ -27,6 +28,7 @@ class Message(msgspec.Struct, frozen=True):
     type: str
     payload: bytes
     headers: dict[str, str]
+    enqueued_at: float = 0.0
 
 
 class MessageRefused(Exception):
@@ -67,7 +69,9 @@ def message_of(job: ClaimedJob) -> Message:
         text = f"the args are not those of a message (aggregateid, type, payload): {error}"
         raise ArgsError(text) from error
     headers = {} if job.headers is None else of_users(job.headers)
-    return Message(job.id, job.task, args.aggregateid, args.type, bytes(args.payload), headers)
+    return Message(
+        job.id, job.task, args.aggregateid, args.type, bytes(args.payload), headers, job.enqueued_at
+    )
 
 
 def headers_of(message: Message) -> dict[str, str]:

@@ -3,7 +3,8 @@
 One script appends the entries and writes the relay's position: who sends, and the jobs that were sent and may come
 again, because their transaction in the database is not known to have been committed. So a relay that takes over knows
 what not to send again. It writes itself in as the one who sends; from then on the script refuses any other, such as a
-worker that was frozen in the middle.
+worker that was frozen in the middle. A job is known there by its id and the time of its enqueue: a database that was
+restored, or has lost its last commits, gives ids a second time.
 
 Known weakness: what Redis forgets (no persistence, a failover that loses writes) is forgotten together: entries that
 were acknowledged may be lost, and are not sent again.
@@ -22,7 +23,7 @@ import msgspec
 from rota.errors import ConfigError
 from rota.model.job import JobId
 from rota.relay.message import Message
-from rota.relay.target import Unsettled, check_timeout, missing
+from rota.relay.target import TakenOver, Unsettled, check_timeout, missing
 
 if TYPE_CHECKING:
     import redis
@@ -33,7 +34,7 @@ _json = msgspec.json.Encoder().encode
 _pack = msgspec.msgpack.Encoder().encode
 
 
-class PositionTaken(Exception):
+class PositionTaken(TakenOver):
     """Another relay sends to the stream now, or the position is gone: nothing was appended."""
 
 
@@ -105,8 +106,8 @@ class RedisSender:
         self._unsettled = unsettled
         self._holder: str | None = None
         self._batch = 0
-        self._doubtful: set[JobId] = set()
-        self._last: frozenset[JobId] = frozenset()
+        self._doubtful: set[str] = set()
+        self._last: frozenset[str] = frozenset()
 
     @cached_property
     def _script(self) -> Any:
@@ -122,8 +123,9 @@ class RedisSender:
             pipeline.hset(self.position, "holder", holder)
             pipeline.hmget(self.position, ["batch", "sent"])
             _, (batch, sent) = pipeline.execute()
-        jobs = {JobId(int(job)) for job in (sent or b"").split(b",") if job}
-        self._doubtful = set(self._unsettled(jobs)) if jobs else set()
+        marks = {mark for mark in (sent or b"").decode().split(",") if mark}
+        unsettled = self._unsettled({_job(mark) for mark in marks}) if marks else ()
+        self._doubtful = {mark for mark in marks if _job(mark) in unsettled}
         self._batch = int(batch or 0)
         self._last = frozenset()
         self._holder = holder
@@ -136,9 +138,14 @@ class RedisSender:
         """
         # The last call's jobs are settled: they do not come again.
         self._doubtful -= self._last
-        self._last = frozenset(message.id for message in messages)
-        entries = [_entry(message) for message in messages if message.id not in self._doubtful]
-        sent = ",".join(map(str, self._doubtful | self._last))
+        marks = [_mark(message) for message in messages]
+        self._last = frozenset(marks)
+        entries = [
+            _entry(message)
+            for message, mark in zip(messages, marks, strict=True)
+            if mark not in self._doubtful
+        ]
+        sent = ",".join(self._doubtful | self._last)
         arguments = [self._holder or "", self._batch, self._maxlen, _pack(entries), sent]
         if not self._script(keys=[self._stream, self.position], args=arguments):
             text = f"another relay sends to the stream {self._stream!r} now, or its position was deleted"
@@ -151,6 +158,15 @@ class RedisSender:
         """Forget who sends: the position is read anew."""
         self._holder = None
         self._client.close()
+
+
+def _mark(message: Message) -> str:
+    """What the position has of a message."""
+    return f"{message.id}@{message.enqueued_at:.6f}"
+
+
+def _job(mark: str) -> JobId:
+    return JobId(int(mark.partition("@")[0]))
 
 
 def _entry(message: Message) -> list[str]:

@@ -16,6 +16,10 @@ IDLE = 60.0
 """Seconds after which a connection that was not used is not trusted any more: nobody has looked after it."""
 
 
+class TakenOver(Exception):
+    """Another relay has been at work since this one was, or is: nothing was sent, and there is nothing to tell of."""
+
+
 class Target(Protocol):
     """A system to which messages are sent, as a user describes it."""
 

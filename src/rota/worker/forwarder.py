@@ -16,6 +16,7 @@ from rota.events import JobCompleted, RelayInterrupted, SettlementsWritten
 from rota.model.job import JobId
 from rota.model.states import Move
 from rota.relay.relay import Relay
+from rota.relay.target import TakenOver
 from rota.store.protocol import Store
 from rota.store.relaying import Relaying
 from rota.worker.claim import SHORTEST_NAP
@@ -102,7 +103,8 @@ class Forwarder:
             self._stopping.wait(self._config.heartbeat)
         except CannotSend as error:
             self._sending.sender.close()
-            self._interrupted(error.error)
+            if not isinstance(error.error, TakenOver):
+                self._interrupted(error.error)
         except BaseException:
             # Perhaps the settlement is written, perhaps not: what was sent has to be found out.
             self._sending.sender.close()
