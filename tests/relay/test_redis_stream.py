@@ -112,6 +112,9 @@ def test_who_was_replaced_appends_nothing(stream: Stream) -> None:
     frozen, successor = sender(stream), sender(stream)
     frozen.prepare()
     successor.prepare()
+    with pytest.raises(PositionTaken):
+        frozen.send([message(1)])
+    assert stream.ids() == []
     successor.send([message(1)])
     with pytest.raises(PositionTaken):
         frozen.send([message(1)])

@@ -319,5 +319,6 @@ def relays() -> None:
     orders = rota.relay("orders", to=RedisStream("redis://localhost"), batch=10)
     assert_type(orders.enqueue("4711", "Placed", {"total": 12}), JobHandle[None])
     orders.using(headers={"tenant": "acme"}).enqueue(aggregateid="1", type="Paid", payload=None)
+    orders.enqueue("1", "Paid", None, conn=object())
     orders.enqueue(4711, "Placed", {})  # type: ignore[arg-type]
     rota.relay("orders", to="redis://localhost")  # type: ignore[arg-type]

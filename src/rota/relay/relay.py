@@ -17,6 +17,7 @@ from rota.relay.message import message
 from rota.relay.target import Target
 
 if TYPE_CHECKING:
+    from rota.app.handle import JobHandle
     from rota.app.task import Enqueuing
 
 LARGEST = 10_000
@@ -65,6 +66,26 @@ class Relay(Task[[str, str, Any], None, None]):
             retention=seconds(retention, "retention"),
             store_result=False,
         )
+
+    if TYPE_CHECKING:
+        # With the names, which the list of types above cannot have.
+        def enqueue(  # noqa: D102 - the task's
+            self,
+            aggregateid: str,
+            type: str,  # noqa: A002 - Debezium's name
+            payload: Any,
+            *,
+            conn: object = None,
+        ) -> JobHandle[None]: ...
+
+        async def aenqueue(  # noqa: D102 - the task's
+            self,
+            aggregateid: str,
+            type: str,  # noqa: A002 - Debezium's name
+            payload: Any,
+            *,
+            conn: object = None,
+        ) -> JobHandle[None]: ...
 
     @property
     def queue(self) -> str:
