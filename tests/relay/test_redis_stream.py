@@ -3,6 +3,7 @@
 from functools import partial
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from rota import Rota
@@ -50,6 +51,20 @@ def test_an_entry_has_the_names_of_debezium(app: Rota, stream: Stream) -> None:
             "headers": '{"traceparent":"00-ab"}',
         },
     ]
+
+
+def test_a_message_that_sql_has_stored(postgres_url: str, stream: Stream) -> None:
+    """What `rota.enqueue` stores in the relay's queue is sent like any other message."""
+    with Rota(postgres_url) as app, psycopg.connect(postgres_url) as conn:
+        app.admin.migrate()
+        app.relay("orders", to=RedisStream(stream.url, stream=stream.key))
+        message = '{"aggregateid": "1", "type": "OrderPlaced", "payload": {"total": 12.5}}'
+        conn.execute("SELECT rota.enqueue('orders', %s, queue => 'orders')", [message])
+        conn.commit()
+        drained(app)
+    [entry] = stream.entries()
+    assert (entry["aggregateid"], entry["type"]) == ("1", "OrderPlaced")
+    assert stream.payloads() == [{"total": 12.5}]
 
 
 def test_the_stream_has_the_order_of_the_log(app: Rota, stream: Stream) -> None:
