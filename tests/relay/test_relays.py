@@ -1,5 +1,6 @@
 """Relays in an app and in its workers: what is refused, and what becomes of jobs that are no messages."""
 
+import asyncio
 from functools import partial
 from typing import Any
 
@@ -140,6 +141,26 @@ def test_a_relay_wakes(app: Rota) -> None:
         for count in range(1, 4):
             orders.enqueue("1", "Placed", None)
             until(partial(arrived, target, count), "the message to be sent")
+
+
+def test_the_relays_of_several_apps(
+    app: Rota, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One worker sends for all of its apps; trouble is told to the app whose relay has it."""
+    monkeypatch.setattr(forwarder, "FIRST_PAUSE", 0.001)
+    with Rota(store_url) as other:
+        mine, theirs = Listing(), Listing(Away(1))
+        jobs = [
+            app.relay("orders", to=mine).enqueue("1", "Placed", None).id,
+            other.relay("bills", to=theirs).enqueue("1", "Sent", None).id,
+        ]
+        with (
+            app.events.collect(RelayInterrupted) as told,
+            other.events.collect(RelayInterrupted) as told_other,
+        ):
+            asyncio.run(Worker([app, other], WorkerConfig(drain=True)).arun(signals=False))
+    assert mine.ids + theirs.ids == jobs
+    assert (told, [event.relay for event in told_other]) == ([], ["bills"])
 
 
 # Refused ------------------------------------------------------------------------------------------
