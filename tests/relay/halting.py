@@ -1,11 +1,12 @@
-"""A worker that stops for ever between sending a batch and settling it, to be killed there.
+"""A worker that stops for ever between sending a batch and settling it, to be killed there; or freezes just before.
 
-    python halting.py DATABASE TARGET NAME MARKER BATCH
+    python halting.py DATABASE TARGET NAME MARKER BATCH [freeze]
 
 TARGET is the name of a class of `rota.relay` and its arguments as JSON: ["RedisStream", {"url": "…"}].
 """
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,8 +24,8 @@ from rota.worker import Worker
 class Halting:
     """A target behind which nothing happens any more once a batch was sent."""
 
-    def __init__(self, target: Target, marker: Path) -> None:
-        self._target, self._marker = target, marker
+    def __init__(self, target: Target, marker: Path, *, freezes: bool) -> None:
+        self._target, self._marker, self._freezes = target, marker, freezes
         self.timeout = target.timeout
 
     def open(self, relay: str, unsettled: Unsettled) -> "Sender":
@@ -37,14 +38,20 @@ class Halting:
         self._sender.prepare()
 
     def send(self, messages: Sequence[Message]) -> Mapping[JobId, Exception]:
-        """Send, say so, and wait for the end."""
+        """Send, say so, and wait for the end; or freeze once, say so afterwards, and send."""
+        if self._freezes:
+            self._freezes = False
+            os.kill(os.getpid(), signal.SIGSTOP)
+            self._marker.touch()
+            return self._sender.send(messages)
         self._sender.send(messages)
         self._marker.touch()
         while True:
             signal.sigwait({signal.SIGUSR1})
 
     def close(self) -> None:
-        """Nothing is closed in order."""
+        """Let go what the target has."""
+        self._sender.close()
 
 
 def target_of(described: str) -> Any:
@@ -60,9 +67,10 @@ def target_of(described: str) -> Any:
 
 def main() -> None:
     """Run the worker."""
-    url, described, name, marker, batch = sys.argv[1:]
+    url, described, name, marker, batch, *freeze = sys.argv[1:]
     app = Rota(url)
-    app.relay(name, to=Halting(target_of(described), Path(marker)), batch=int(batch))
+    target = Halting(target_of(described), Path(marker), freezes=bool(freeze))
+    app.relay(name, to=target, batch=int(batch))
     # On SQLite a successor waits for the rescue.
     Worker(app, WorkerConfig(session_timeout=1.0)).run()
 

@@ -1,5 +1,6 @@
 """Redis Streams as a target: entries in order, each exactly once, whoever dies or comes late."""
 
+import signal
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from rota.relay.message import Message
 from rota.relay.redis_stream import PositionTaken, RedisSender
 from tests.fixtures.workers import drained, until, working
 from tests.relay.conftest import Stream
-from tests.relay.killing import killed_after_sending
+from tests.relay.killing import frozen_before_sending, killed_after_sending
 
 
 def message(job: int, enqueued_at: float = 0.0) -> Message:
@@ -102,6 +103,29 @@ def test_a_worker_killed_between_sending_and_settling(
     assert stream.ids() == list(jobs[:10])
     drained(app, session_timeout=1.0)
     assert stream.ids() == list(jobs)
+
+
+@pytest.mark.large
+def test_a_worker_frozen_before_sending(postgres_url: str, stream: Stream, tmp_path: Path) -> None:
+    """PostgreSQL ends its transaction, another worker sends, and what it sends when it wakes is refused."""
+    arguments = {"url": stream.url, "stream": stream.key, "timeout": 0.5}
+    with Rota(postgres_url) as app:
+        app.admin.migrate()
+        target = RedisStream(stream.url, stream=stream.key, timeout=0.5)
+        orders = app.relay("orders", to=target, batch=10)
+        jobs = orders.enqueue_many([("1", "Placed", n) for n in range(25)])
+        with (
+            frozen_before_sending(
+                app, "RedisStream", arguments, tmp_path, name="orders", batch=10
+            ) as frozen,
+            working(app),
+        ):
+            until(lambda: len(stream.ids()) == 25, "another worker to send")
+            frozen.send_signal(signal.SIGCONT)
+            until((tmp_path / "sent").exists, "the frozen one to try")
+            last = orders.enqueue("1", "Placed", 25)
+            until(lambda: len(stream.ids()) >= 26, "the last message")
+    assert stream.ids() == [*jobs, last.id]
 
 
 def test_a_server_that_is_away(app: Rota, stream: Stream) -> None:
