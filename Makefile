@@ -73,13 +73,15 @@ peers-servers: ## install PostgreSQL with PgQ, and Redis, for that, on Debian (S
 lab: $(STAMP) ## run an experiment (ARGS="run parallel --quick")
 	@$(BIN)/rota lab $(ARGS)
 
-lab-servers: ## install MariaDB and Redis for the lab, on Debian (SUDO=sudo: as root)
+lab-servers: ## install MariaDB, Redis, NATS and RabbitMQ for the lab and relays, on Debian (SUDO=sudo: as root)
 	@command -v apt-get >/dev/null || { \
-	  echo "This is not Debian: install mariadb-server and redis-server with your system's packages." >&2; \
+	  echo "This is not Debian: install the servers of MariaDB, Redis, NATS and RabbitMQ with your system's packages." >&2; \
 	  exit 1; }
-	@command -v mariadbd >/dev/null && command -v redis-server >/dev/null || \
+	@command -v mariadbd >/dev/null && command -v redis-server >/dev/null && \
+	  command -v nats-server >/dev/null && command -v rabbitmq-server >/dev/null || \
 	  { $(SUDO) apt-get update && $(SUDO) env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
-	    apt-get install --yes --no-install-recommends mariadb-server redis-server; }
+	    apt-get install --yes --no-install-recommends \
+	    mariadb-server redis-server nats-server rabbitmq-server; }
 
 browser: ## install Chromium and its driver for the dashboard's tests, on Debian (SUDO=sudo: as root)
 	@command -v apt-get >/dev/null || { \

@@ -17,6 +17,7 @@ pytest_plugins = [
     "tests.fixtures.postgres",
     "tests.fixtures.stores",
     "tests.fixtures.others",
+    "tests.fixtures.brokers",
     "tests.fixtures.browser",
     "tests.fixtures.first",
     "tests.fixtures.progress",

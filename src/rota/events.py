@@ -193,6 +193,14 @@ class LeasesLost(Event, frozen=True):
     jobs: tuple[JobId, ...]
 
 
+class RelayInterrupted(Event, frozen=True):
+    """A relay could not send: its jobs stay where they are, and are tried again after so many seconds."""
+
+    relay: str
+    error: Exception
+    wait: float
+
+
 class SessionLost(Event, frozen=True):
     """The worker was declared dead, or could not renew in time; it goes on with a new session."""
 

@@ -22,6 +22,7 @@ from rota.events import (
     LifespanRaised,
     PausedLeft,
     QueueStrange,
+    RelayInterrupted,
     SessionLost,
     SessionRescued,
     StoreLost,
@@ -76,6 +77,7 @@ class Log:
         events.subscribe(JobOverdue, self._job_overdue)
         events.subscribe(TaskUnknown, UnknownTasks())
         events.subscribe(LeasesLost, self._leases_lost)
+        events.subscribe(RelayInterrupted, self._relay_interrupted)
         events.subscribe(SessionLost, self._session_lost)
         events.subscribe(SessionRescued, self._session_rescued)
         events.subscribe(StoreLost, self._store_lost)
@@ -178,6 +180,13 @@ class Log:
             list(event.jobs[:20]),
             extra=_fields(event, count=len(event.jobs)),
         )
+
+    @staticmethod
+    def _relay_interrupted(event: RelayInterrupted) -> None:
+        exception = f"{type(event.error).__module__}.{type(event.error).__qualname__}"
+        line = "relay %s cannot send, and tries again in %g seconds: %s"
+        extra = _fields(event, task=event.relay, exception=exception)
+        logger.warning(line, event.relay, event.wait, type(event.error).__name__, extra=extra)
 
     @staticmethod
     def _session_lost(event: SessionLost) -> None:

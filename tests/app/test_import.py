@@ -18,6 +18,7 @@ HEAVY = (
     "prometheus_client",
     "psycopg",
     "pydantic",
+    "redis",
     "rich",
     "sentry_sdk",
     "sqlalchemy",

@@ -265,6 +265,15 @@ def test_retries(where: str) -> None:
     assert figures["rate"] > 0
 
 
+def test_relay(where: str, redis_url: str) -> None:
+    """Each size of a batch; every message is there once, and in the order of its key."""
+    del redis_url  # skips where there is no Redis
+    report = bench(where, "relay", "--jobs=300", "--keys=7", "--batch=50", "--batch=300")
+    runs = report["figures"]["runs"]
+    assert list(runs) == ["batch of 50", "batch of 300"]
+    assert all(run["rate"] > 0 and run["in_order"] for run in runs.values())
+
+
 def test_limits(where: str) -> None:
     """The same jobs with limits and without, also under a held snapshot."""
     report = bench(

@@ -23,6 +23,7 @@ from rota import (
     TaskNotFound,
 )
 from rota.model.states import Move
+from rota.relay import RedisStream
 from rota.testing import Kit
 from tests.testing.conftest import notes, stored
 
@@ -63,6 +64,15 @@ def test_an_enqueue_without_conn_stays_in_the_test(
     assert kit.drain().completed == 5
     assert notes(conn) == ["own"]
     assert stored(kit_url) == 0
+
+
+def test_a_relay_sends_nothing(kit: Kit, app: Rota) -> None:
+    """Its messages can be looked at, and are completed as if they had been sent."""
+    orders = app.relay("orders", to=RedisStream("redis://nobody.invalid"))
+    orders.enqueue("4711", "OrderPlaced", {"total": 12})
+    enqueued = kit.assert_enqueued(orders, aggregateid="4711")
+    assert enqueued.args["payload"] == {"total": 12}
+    assert kit.drain().completed == 1
 
 
 def test_the_app_has_its_database_back(app: Rota, conn: Any, kit_url: str) -> None:

@@ -27,6 +27,7 @@ from rota import (
     Task,
 )
 from rota.events import JobDiscarded, JobFailed, JobSettled
+from rota.relay import RedisStream
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -311,3 +312,13 @@ def queues() -> None:
     rota.queue("mail", retention=60, max_attempts=3, timeout=30)
     rota.queue("mail", retention="1d")  # type: ignore[arg-type]
     rota.queue("mail", attempts=3)  # type: ignore[call-arg]
+
+
+def relays() -> None:
+    """A relay is enqueued with the parts of a message, and gives no result."""
+    orders = rota.relay("orders", to=RedisStream("redis://localhost"), batch=10)
+    assert_type(orders.enqueue("4711", "Placed", {"total": 12}), JobHandle[None])
+    orders.using(headers={"tenant": "acme"}).enqueue(aggregateid="1", type="Paid", payload=None)
+    orders.enqueue("1", "Paid", None, conn=object())
+    orders.enqueue(4711, "Placed", {})  # type: ignore[arg-type]
+    rota.relay("orders", to="redis://localhost")  # type: ignore[arg-type]

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from rota.app.admin import Admin
     from rota.app.jobs import Jobs
     from rota.dashboard.mounting import Dashboard
+    from rota.relay.relay import Relay
+    from rota.relay.target import Target
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -140,6 +142,27 @@ class Rota(DeclaresTasks):
             TaskNotFound: There is none in this process.
         """
         return self.tasks.find(name)
+
+    def relay(
+        self, name: str, /, *, to: "Target", batch: int = 1000, retention: float | timedelta = 0
+    ) -> "Relay":
+        """Declare a relay: its jobs are messages, which a worker sends to a target in their order.
+
+        Args:
+            name: The relay's, its queue's, and the `aggregatetype` of its messages.
+            to: Where to, such as `rota.relay.RedisStream("redis://localhost")`.
+            batch: How many are sent at once at the most.
+            retention: Seconds (or a timedelta) that jobs stay readable which were sent.
+
+        Raises:
+            ConfigError: An option cannot be used.
+            TaskAlreadyRegistered: There is a task of that name already.
+        """
+        from rota.relay.relay import Relay  # here: most programs have none
+
+        relay = Relay(self._enqueuer, name, to, batch=batch, retention=retention)
+        self.tasks.register(relay)
+        return relay
 
     # Jobs ------------------------------------------------------------------------------------
 

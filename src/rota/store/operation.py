@@ -168,6 +168,25 @@ def _with_apart(operation: "Operation[T]", run: "Callable[[Operation[Any]], Any]
         return result
 
 
+def inline(steps: Steps[T]) -> Steps[T]:
+    """The same steps, but what they would have done apart is done among them, in their transaction."""
+    try:
+        request = next(steps)
+        while True:
+            try:
+                if isinstance(request, Apart):
+                    given: Rows = [((yield from request.operation.steps),)]
+                else:
+                    given = yield request
+            except BaseException as error:  # noqa: BLE001 - the steps decide what it means
+                request = steps.throw(error)
+            else:
+                request = steps.send(given)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
 def surroundings() -> Steps[Surroundings]:
     """Where the statements of the operation run that this is a step of."""
     [row] = yield Where()

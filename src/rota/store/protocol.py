@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from rota.store.following import Follow
     from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
     from rota.store.history import History
+    from rota.store.relaying import Hand, Relaying
     from rota.store.standing import Standing
     from rota.store.supervision import Supervision
     from rota.store.testing import Testing
@@ -262,6 +263,18 @@ class Store(Connections, Versions, Protocol):
         Raises:
             LeaseLost: The session is not alive any more. Where there is nothing to claim, the
                 answer may be empty instead.
+        """
+        ...
+
+    def hand_over(self, session: SessionId, relaying: "Relaying", hand: "Hand") -> Operation[int]:
+        """Hand over the next jobs of a relay and settle them; how many.
+
+        In log order, and one relay of a queue at a time: 0 also where another one is at it. If it comes to
+        nothing, the jobs have their places again, once a dead relay's session is rescued at the latest.
+
+        Raises:
+            LeaseLost: The session is not alive any more.
+            Exception: What `hand` raises.
         """
         ...
 

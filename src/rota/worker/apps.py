@@ -6,7 +6,7 @@ lifespans, and told to that app's subscribers.
 """
 
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rota.app.app import Rota
@@ -16,7 +16,9 @@ from rota.app.bulk_job import declare
 from rota.app.task import Task
 from rota.dispatch import Events
 from rota.errors import ConfigError, CronEntryExists, TaskAlreadyRegistered
+from rota.model.patterns import meaning
 from rota.model.queue_settings import QueueSettings
+from rota.relay.relay import Relay
 from rota.store.url import shown
 from rota.worker.events_of_apps import EventsOfApps
 
@@ -77,6 +79,30 @@ class Apps:
     def batch(self) -> dict[str, BatchTask[Any, Any]]:
         """The tasks whose handlers serve many jobs in one call."""
         return {name: task for app in self._apps for name, task in app.tasks.batch.items()}
+
+    def relays(self, wanted: Collection[str]) -> list[Relay]:
+        """Those that a worker sends which names these queues.
+
+        Raises:
+            ConfigError: A relay's queue has another task, or a pattern means it: a claim would take its jobs away.
+        """
+        relays = [task for task in self.tasks.values() if isinstance(task, Relay)]
+        queues = {relay.queue for relay in relays}
+        for name, task in self.tasks.items():
+            if task.options.queue in queues and not isinstance(task, Relay):
+                message = (
+                    f"task {name!r} has the queue of relay {task.options.queue!r}, which keeps its jobs in order and "
+                    "shares it with no task; give the task another queue"
+                )
+                raise ConfigError(message)
+        for queue in queues.difference(wanted):
+            if (pattern := meaning(wanted, queue)) is not None:
+                message = (
+                    f"queue {pattern!r} means that of relay {queue!r}, too, from which jobs are sent in order and not "
+                    "claimed; name the queues, or give a narrower pattern"
+                )
+                raise ConfigError(message)
+        return [relay for relay in relays if relay.queue in wanted]
 
     @property
     def declarations(self) -> "tuple[CronEntry, ...]":

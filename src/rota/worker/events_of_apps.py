@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from rota.dispatch import Events
-from rota.events import Event, JobsEnqueued
+from rota.events import Event, JobsEnqueued, RelayInterrupted
 
 E = TypeVar("E", bound=Event)
 
@@ -52,7 +52,7 @@ class EventsOfApps(Events):
         )
 
     def _concerned(self, event: Event) -> list[Events]:
-        name = event.task if isinstance(event, JobsEnqueued) else _task(event)
+        name = _task(event)
         own = [events for events, tasks in self._tasks.items() if name in tasks]
         return own or list(self._tasks)
 
@@ -71,6 +71,10 @@ class _Chained(Sequence[object]):
 
 
 def _task(event: Event) -> str | None:
-    """The name of the task whose job an event is about."""
+    """The name of the task that an event is about, or whose job."""
+    if isinstance(event, JobsEnqueued):
+        return event.task
+    if isinstance(event, RelayInterrupted):
+        return event.relay
     job = getattr(event, "job", None)
     return None if job is None else job.task

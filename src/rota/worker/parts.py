@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from rota.app.successor import of_discarded
@@ -13,6 +14,7 @@ from rota.model.settlement import released
 from rota.worker.apps import Apps
 from rota.worker.call import Calls
 from rota.worker.claim import Claimer
+from rota.worker.forwarder import Forwarder
 from rota.worker.health import Health, Phase, examined
 from rota.worker.homes import Homes
 from rota.worker.in_doubt import InDoubt
@@ -55,6 +57,10 @@ class Parts:
         store, events, board = apps.first.database.store, apps.events, Switchboard()
         self._apps = apps
         self._config, self._events = config, events
+        relays = apps.relays(config.queues)
+        sent = {relay.queue for relay in relays}
+        claimed = tuple(queue for queue in config.queues if queue not in sent)
+        claiming = replace(config, queues=claimed)
         leases = Leases()
         self._note_writer = NoteWriter(store, events)
         self._settler = Settler(store, events, leases, self._note_writer, board)
@@ -69,7 +75,7 @@ class Parts:
         )
         self._upkeep = Upkeep(
             store,
-            config,
+            claiming,
             events,
             session=self._session,
             keep=apps.discarded,
@@ -78,12 +84,16 @@ class Parts:
         )
         self._claimer = Claimer(
             store,
-            config,
+            claiming,
             events,
             session=self._session,
             leases=leases,
             switchboard=board,
         )
+        self._forwarders = [
+            Forwarder(relay, store, config, events, session=self._session, switchboard=board)
+            for relay in relays
+        ]
         self._settings = Settings(apps, config.queues, board)
         self._in_doubt = InDoubt(store, events, leases, board)
         notes = self._note_writer.notes
@@ -163,6 +173,8 @@ class Parts:
         if self._config.upkeep:
             self._upkeep.start()
         self._claimer.start()
+        for forwarder in self._forwarders:
+            forwarder.start()
 
     def _queues(self) -> set[str]:
         """The queues that exist, and those of the apps' tasks."""
@@ -174,12 +186,10 @@ class Parts:
         if phase is not Phase.RUNNING:
             return Health(phase, running=len(self._calls))
         parts = (self._session, self._claimer, self._settler, self._upkeep)
+        threads = [part.thread for part in parts]
+        threads += [forwarder.thread for forwarder in self._forwarders]
         return examined(
-            {
-                thread.name.removeprefix("rota-"): thread
-                for part in parts
-                if (thread := part.thread)
-            },
+            {thread.name.removeprefix("rota-"): thread for thread in threads if thread},
             self._session.held,
             self._config,
             running=len(self._calls),
@@ -189,6 +199,8 @@ class Parts:
         """Stop claiming, give back, let finish (until `abort`), write the rest, close the session."""
         # Another session than at the start, if that one was lost meanwhile.
         number = self._session.current or self._number
+        for forwarder in self._forwarders:
+            forwarder.ask_to_stop()
         await asyncio.to_thread(self._claimer.stop)
         # What the claimer delivered last is still on its way to the inbox.
         await asyncio.sleep(0)
@@ -204,6 +216,8 @@ class Parts:
         for waiting in (finishing, aborting):
             waiting.cancel()
         stopped = await self._runners.abandon()
+        for forwarder in self._forwarders:
+            await asyncio.to_thread(forwarder.stop)
         await asyncio.to_thread(self._upkeep.stop)
         await asyncio.to_thread(self._settler.stop, LAST_WORDS)
         await asyncio.to_thread(self._note_writer.stop)

@@ -55,6 +55,7 @@ class Worker:
             message = "this app has no tasks; import the modules that define them, or name queues"
             raise ConfigError(message)
         self._config = replace(config, queues=queues)
+        self._apps.relays(queues)
         for task in tasks:
             if task.executor is Executor.PROCESS:
                 check_findable(task)

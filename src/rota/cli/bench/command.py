@@ -3,7 +3,7 @@
 import click
 
 from rota.cli.bench.long import hold, soak
-from rota.cli.bench.rates import bulk, counts, drain, enqueue, limits, scale
+from rota.cli.bench.rates import bulk, counts, drain, enqueue, limits, relay, scale
 from rota.cli.bench.times import dashboard, delayed, idle, latency, retries, trickle
 
 
@@ -35,6 +35,7 @@ for command in (
     idle,
     counts,
     limits,
+    relay,
     dashboard,
 ):
     bench.add_command(command)

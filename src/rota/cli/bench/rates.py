@@ -244,3 +244,27 @@ def limits(
             progress=progress,
         ),
     )  # fmt: skip
+
+
+@click.command()
+@click.option("--jobs", type=click.IntRange(10), default=100_000, show_default=True)
+@click.option("--keys", type=click.IntRange(1), default=100, show_default=True,
+              help="Number of different keys.")  # fmt: skip
+@click.option("--batch", "batches", type=click.IntRange(1, 10_000), multiple=True,
+              default=(100, 1000, 5000), help="Messages in a batch.  [default: 100, 1000 and 5000]")  # fmt: skip
+@options
+def relay(*, jobs: int, keys: int, batches: tuple[int, ...], **where: Unpack[Where]) -> None:
+    """Messages per second from a relay into a Redis server of the benchmark's own.
+
+    \b
+    Example:
+      rota bench relay --private
+    """
+    from rota.measure.bench.relay import relay as run
+
+    measure(
+        "relay", where,
+        lambda scratch, progress: run(
+            scratch, jobs=jobs, keys=keys, batches=batches, progress=progress
+        ),
+    )  # fmt: skip

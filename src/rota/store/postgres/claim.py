@@ -172,6 +172,16 @@ class Claims:
         self._round.leave(visit)
         return jobs
 
+    def take_part(
+        self, session: SessionId, part: Part, limit: int, tasks: Sequence[str]
+    ) -> Steps[list[ClaimedJob] | None]:
+        """Claim from one part; `None` where another claim is at it."""
+        if part.key_lanes:
+            return (
+                yield from self._key_lanes.take(session, part.lane, limit, wait=False, tasks=tasks)
+            )
+        return (yield from self._take(session, part.lane, limit, wait=False))
+
     def _order(self, now: float) -> Callable[[Part], tuple[int, bool, bool]]:
         """The order of a claim, where there are key lanes."""
         since = now - EMPTY

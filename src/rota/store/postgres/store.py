@@ -23,6 +23,7 @@ from rota.store.postgres.connection import PostgresConnection
 from rota.store.postgres.enqueue import Appender
 from rota.store.postgres.listener import PostgresListener
 from rota.store.postgres.look import Looks
+from rota.store.postgres.relay import Relays
 from rota.store.postgres.transaction import PostgresTransaction
 from rota.store.postgres.url import read_url
 from rota.store.postgres.wake import PostgresWaker
@@ -65,6 +66,7 @@ class PostgresStore:
         self.close = self._pool.close
         self.enqueue = Appender().enqueue
         self.claim = Claims().claim
+        self.hand_over = Relays().hand_over
         # Behind a pooler no worker is woken anyway.
         self.look = Looks(listen=not self._pooled).look
         self._clear: Clear = {}

@@ -46,6 +46,13 @@ def claim(
     return jobs  # type: ignore[no-any-return]
 
 
+def claim_in_steps(
+    session: SessionId, queues: Sequence[str], limit: int, tasks: Collection[str]
+) -> Steps[list[ClaimedJob]]:
+    """The steps of a claim, as a part of a larger transaction."""
+    return (yield from _claim(session, queues, limit, None, known(tasks)).steps)
+
+
 def available(queues: Sequence[str], tasks: Collection[str] | None = None) -> Steps[bool]:
     """Whether there may be something to claim; reads, so that an idle worker locks nothing."""
     found = yield from _claimable(queues)

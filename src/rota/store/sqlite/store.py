@@ -19,6 +19,7 @@ from rota.store.sqlite import job_transaction as effects
 from rota.store.sqlite import jobs as lookup
 from rota.store.sqlite import look as looking
 from rota.store.sqlite import queues as counting
+from rota.store.sqlite import relay as relaying
 from rota.store.sqlite import settle as settling
 from rota.store.sqlite import stage as staging
 from rota.store.sqlite import tidy as tidying
@@ -219,6 +220,7 @@ class SqliteStore:
     close_session = staticmethod(sessions.close_session)
     release = staticmethod(sessions.release)
     claim = staticmethod(claiming.claim)
+    hand_over = staticmethod(relaying.hand_over)
     settle = staticmethod(settling.settle)
     note = staticmethod(notes.note)
     notes = staticmethod(notes.notes)
