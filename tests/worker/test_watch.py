@@ -151,6 +151,7 @@ def test_a_worker_that_stops_hands_on(crew: Any, quick: TASK, ran: list[int]) ->
 def test_a_worker_with_suspects_hands_on(
     app: Rota,
     crew: Any,
+    *,
     quick: TASK,
     patient: TASK,
     ran: list[int],
