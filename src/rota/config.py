@@ -37,7 +37,7 @@ class WorkerConfig:
     queues: tuple[str, ...] = ()
     concurrency: int = 32
     processes: int = 0
-    prefetch: int = 2000
+    prefetch: int = 5000
     poll: float = 1.0
     session_timeout: float = 15.0
     grace: float = 30.0

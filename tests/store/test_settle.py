@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rota.model.job import JobId, LeaseId, SessionId
-from rota.model.settlement import Settlement
+from rota.model.settlement import Completions, Settlement
 from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
@@ -82,6 +82,39 @@ def test_many_are_completed_at_once(store: Store, connection: Connection) -> Non
     ]
     assert record(store, connection, stays.id).state is State.RUNNING
     assert [shown.args for shown in found] == [job.args for job in jobs]
+
+
+@pytest.mark.parametrize("keep", [0.0, KEEP])
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_completions(store: Store, connection: Connection, count: int, keep: float) -> None:
+    """Jobs that have completed alike are told of at once; those of a lease that is gone are refused."""
+    session, jobs = running(store, connection, 5)
+    ids = [job.id for job in jobs]
+    alike = Completions(jobs[0].lease, keep, ids[:count])
+    gone = Completions(LeaseId(jobs[0].lease + 1000), keep, ids[:2])
+    assert sorted(connection.run(store.settle(session, [], [gone]))) == ids[:2]
+    assert connection.run(store.settle(session, (), [alike])) == []
+    assert sorted(connection.run(store.settle(session, [], [alike]))) == ids[:count]
+    kept = [State.COMPLETED] * count if keep else []
+    left = [job for job in ids if keep or job not in alike.jobs]
+    assert states(store, connection, left) == kept + [State.RUNNING] * (5 - count)
+
+
+def test_completions_among_settlements(store: Store, connection: Connection) -> None:
+    """Of one lease: each is written as it says, and once."""
+    session, jobs = running(store, connection, 4)
+    ids = [job.id for job in jobs]
+    alike = [Completions(jobs[0].lease, KEEP, ids[:1]), Completions(jobs[0].lease, 0.0, ids[1:2])]
+    others = [settlement(jobs[2], Move.SNOOZE), settlement(jobs[3], Move.COMPLETE, result="1")]
+    assert connection.run(store.settle(session, others, alike)) == []
+    assert states(store, connection, [ids[0], *ids[2:]]) == [
+        State.COMPLETED,
+        State.SCHEDULED,
+        State.COMPLETED,
+    ]
+    assert record(store, connection, ids[3]).result == "1"
+    both = connection.run(store.settle(session, others, alike))
+    assert sorted(both) == ids
 
 
 @pytest.mark.parametrize("move", [Move.COMPLETE, Move.CANCEL])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rota.model.job import JobId
-from rota.store.postgres.settle import stretches
+from rota.store.postgres.settle_write import stretches
 
 IDS = st.lists(st.integers(1, 60), min_size=1).map(lambda ids: [JobId(number) for number in ids])
 

@@ -18,6 +18,7 @@ from rota.worker.call import Calls
 from rota.worker.homes import Homes
 from rota.worker.job_transactions import JobTransactions
 from rota.worker.leases import Leases
+from rota.worker.plain import PlainJobs
 from rota.worker.runners import Runners
 from rota.worker.switchboard import Switchboard
 
@@ -139,6 +140,7 @@ async def test_batches_and_single_jobs_take_turns(app: Rota) -> None:
     """Neither of them waits until nothing of the other is left."""
     order: list[str] = []
     settled: list[Settlement] = []
+    completed: list[JobId] = []
     done = asyncio.Event()
     ended = 0
 
@@ -156,13 +158,16 @@ async def test_batches_and_single_jobs_take_turns(app: Rota) -> None:
     notes = Notes(lambda: None)
     switchboard = Switchboard()
     switchboard.settle, switchboard.free, switchboard.allow = settled.append, end, lambda _: None
+    switchboard.complete = lambda job, _keep: completed.append(job.id)
+    homes = Homes([(app, Resources())])
     calls = Calls(
-        app.tasks, WorkerConfig(concurrency=1), app.events, homes=Homes([(app, Resources())]), notes=notes,
+        app.tasks, WorkerConfig(concurrency=1), app.events, homes=homes, notes=notes,
         effects=JobTransactions(Apps(app), Leases(), switchboard, notes),
     )  # fmt: skip
-    runners = Runners(1, calls, app.tasks.batch, app.events, switchboard)
+    alone = PlainJobs(app.tasks, homes, app.events, switchboard)
+    runners = Runners(1, calls, app.tasks.batch, app.events, switchboard, plain=alone)
     runners.deliver(SessionId(1), [*claimed("plain", 1, 3), *claimed("many", 4, 6)])
     await asyncio.wait_for(done.wait(), 20)
     calls.close()
     assert order == ["many [4, 5, 6]", "plain 1", "many [7, 8, 9]", "plain 2", "plain 3"]
-    assert sorted(one.job for one in settled) == list(range(1, 10))
+    assert sorted([*completed, *(one.job for one in settled)]) == list(range(1, 10))

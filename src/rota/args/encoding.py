@@ -5,6 +5,7 @@ from typing import Final, NoReturn
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import astuple
 
 from rota.args import fault, signature, strict
 from rota.args.alike import AlikeCodec, Row
@@ -172,7 +173,7 @@ class ArgsCodec:
             ArgsError: The text is not what this version of the task would have stored.
         """
         try:
-            values = msgspec.structs.astuple(self._decode(text))
+            values = astuple(self._decode(text))
         except Exception as error:  # noqa: BLE001 - validators are the user's code, and raise anything
             found = fault.of_reading(error)
         else:

@@ -4,7 +4,7 @@
 write the `Settlement` that comes out, and only if the lease it names is still held.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from traceback import format_exception
 from types import TracebackType
@@ -47,6 +47,17 @@ class Settlement(NamedTuple):
     successor: Order | None = None
 
 
+class Completions(NamedTuple):
+    """Jobs of one lease that have completed alike: without results, unique keys and successors.
+
+    That is how most jobs end, so many of them are told of at once. `keep` is that of a settlement.
+    """
+
+    lease: LeaseId
+    keep: float | None
+    jobs: Sequence[JobId]
+
+
 class Settled(list[JobId]):
     """The ids of a batch that were refused; and the successors that were enqueued with the others."""
 
@@ -76,6 +87,34 @@ class ChildDied(RotaError, RemoteError):
 def completed(job: ClaimedJob, keep: float | None, result: str | None = None) -> Settlement:
     """The handler returned."""
     return Settlement(job.id, job.lease, Move.COMPLETE, 0.0, keep, result, None, job.unique_key)
+
+
+def separate(completions: Iterable[Completions]) -> Iterator[Settlement]:
+    """A settlement for each of these jobs."""
+    for lease, keep, jobs in completions:
+        for job in jobs:
+            yield Settlement(job, lease, Move.COMPLETE, keep=keep)
+
+
+def together(
+    settlements: Iterable[Settlement], completions: Iterable[Completions]
+) -> tuple[list[Settlement], list[Completions]]:
+    """The same, with all jobs that have completed alike in one place: the others' settlements, and these."""
+    alike: dict[tuple[LeaseId, float | None], list[JobId]] = {}
+    for lease, keep, jobs in completions:
+        alike.setdefault((lease, keep), []).extend(jobs)
+    others = []
+    for settlement in settlements:
+        if (
+            settlement.move is Move.COMPLETE
+            and settlement.result is None
+            and settlement.unique_key is None
+            and settlement.successor is None
+        ):
+            alike.setdefault((settlement.lease, settlement.keep), []).append(settlement.job)
+        else:
+            others.append(settlement)
+    return others, [Completions(lease, keep, jobs) for (lease, keep), jobs in alike.items()]
 
 
 def cancelled(job: ClaimedJob, keep: float | None) -> Settlement:

@@ -30,7 +30,7 @@ from rota.model.job import (
 )
 from rota.model.notes import Note, ToldNote
 from rota.model.queue_settings import QueueSettings
-from rota.model.settlement import Settled, Settlement
+from rota.model.settlement import Completions, Settled, Settlement
 from rota.model.states import State
 from rota.store.connections import Connections
 from rota.store.operation import Operation
@@ -286,11 +286,17 @@ class Store(Connections, Versions, Protocol):
         """
         ...
 
-    def settle(self, session: SessionId, settlements: Sequence[Settlement]) -> Operation[Settled]:
+    def settle(
+        self,
+        session: SessionId,
+        settlements: Sequence[Settlement],
+        completions: Sequence[Completions] = (),
+    ) -> Operation[Settled]:
         """Write settlements of jobs that the session still holds under the lease they name.
 
-        The successors of those are enqueued in the same transaction. Returns the ids it refused: their lease
-        is gone, and nothing was written for them.
+        `completions` say of more jobs that they have completed. The successors of those that it held are
+        enqueued in the same transaction. Returns the ids it refused: their lease is gone, and nothing was
+        written for them.
         """
         ...
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from rota.model.enqueued import Enqueued
 from rota.model.job import JobFilter, JobId, JobRecord, Order, SessionId
-from rota.model.settlement import Settled, Settlement
+from rota.model.settlement import Completions, Settled, Settlement
 from rota.model.states import State
 from rota.store.operation import Operation, Stepped, Steps
 from rota.store.protocol import Store
@@ -43,10 +43,15 @@ class IsolatedStore:
             operation.name, self._noted(operation, order), operation.begin, operation.then
         )
 
-    def settle(self, session: SessionId, settlements: Sequence[Settlement]) -> Operation[Settled]:
+    def settle(
+        self,
+        session: SessionId,
+        settlements: Sequence[Settlement],
+        completions: Sequence[Completions] = (),
+    ) -> Operation[Settled]:
         """Write settlements, and enqueue successors."""
         written = [self._followed(settlement) for settlement in settlements]
-        return self._store.settle(session, written)
+        return self._store.settle(session, written, completions)
 
     def settle_tagged(
         self, session: SessionId, settlement: Settlement, before: int | None

@@ -7,7 +7,7 @@ share the call's fate (its time is up, the session is lost, the worker stops) an
 import asyncio
 import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from enum import Enum
@@ -138,8 +138,10 @@ class Calls:
 
     # Jobs ------------------------------------------------------------------------------------
 
-    async def run_job(self, call: Call, job: ClaimedJob) -> Settlement | None:
-        """Run one job; its settlement, or `None` where there is nothing to write."""
+    async def run_job(
+        self, call: Call, job: ClaimedJob, rest: Awaitable[Any] | None = None
+    ) -> Settlement | None:
+        """Run one job, or the `rest` of it; its settlement, or `None` where there is nothing to write."""
         task = self._tasks.get(job.task)
         if task is None:
             return self._unknown(job)
@@ -153,7 +155,9 @@ class Calls:
         try:
             if job.headers is not None:
                 check_known(job, task)
-            if home.around:
+            if rest is not None:
+                value = await rest
+            elif home.around:
                 value = await self._call_through(call)
             elif job.timeout is None and task.executor is Executor.LOOP:
                 args, kwargs = self._arguments(call)

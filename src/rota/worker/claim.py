@@ -89,6 +89,7 @@ class Claimer:
         self._claimed = 0
         self._spare = 0
         self._ended = 0
+        self._enough = 0
         self._nap = SHORTEST_NAP
         # Upkeep looks for jobs that no notification announced, and wakes this thread.
         looked_for = config.upkeep and not config.drain
@@ -132,7 +133,8 @@ class Claimer:
     def free(self, count: int) -> None:
         """So many jobs have ended, or were dropped: there is room for others. Called on the loop."""
         self._ended += count
-        if not self._room.is_set():
+        # Woken for each, this thread and the loop's would take the interpreter from each other.
+        if self.outstanding <= self._enough and not self._room.is_set():
             self._room.set()
         self._ask_for_the_end()
 
@@ -342,6 +344,8 @@ class Claimer:
         held = 0 if self._turns is None else self._turns.held
         outstanding = self.outstanding - self._spare - held
         half = self._config.concurrency + ahead // 2
+        # Of what is held for its queue's turn, no end of a job tells this thread.
+        self._enough = half + self._spare if self._turns is None else self._claimed
         if ahead and outstanding > half:
             return 0
         most = half + self._spare + held

@@ -95,10 +95,10 @@ class Leases:
                 self._limited.add(new)
         self.settled(old)
 
-    def settled(self, lease: LeaseId) -> None:
-        """Count a settled job off; a lease without any left is forgotten."""
+    def settled(self, lease: LeaseId, count: int = 1) -> None:
+        """Count settled jobs off; a lease without any left is forgotten."""
         with self._lock:
-            self._left[lease] -= 1
+            self._left[lease] -= count
             if self._left[lease] <= 0:
                 del self._left[lease], self._session[lease]
                 self._limited.discard(lease)

@@ -21,6 +21,7 @@ from rota.worker.in_doubt import InDoubt
 from rota.worker.job_transactions import JobTransactions
 from rota.worker.leases import Leases
 from rota.worker.note_writer import NoteWriter
+from rota.worker.plain import PlainJobs
 from rota.worker.queue_settings import Settings
 from rota.worker.runners import Runners
 from rota.worker.session import Session
@@ -106,7 +107,10 @@ class Parts:
             effects=JobTransactions(apps, leases, board, notes),
             begin_child=begin_child,
         )
-        self._runners = Runners(config.concurrency, self._calls, apps.batch, events, board)
+        plain = PlainJobs(apps.tasks, homes, events, board)
+        self._runners = Runners(
+            config.concurrency, self._calls, apps.batch, events, board, plain=plain
+        )
         self._connect(board, drain, refuse)
 
     def _connect(
@@ -130,6 +134,7 @@ class Parts:
         board.doubt = self._claimer.doubt
         board.claimed = self._claimer.claimed
         board.settle = self._settler.put
+        board.complete = self._settler.complete
         board.look = self._upkeep.look
         board.nudge = self._upkeep.nudge
         board.leave_in_doubt = self._in_doubt.put
@@ -184,7 +189,7 @@ class Parts:
     def health(self, phase: Phase) -> Health:
         """How its threads are, in the phase in which they shall run."""
         if phase is not Phase.RUNNING:
-            return Health(phase, running=len(self._calls))
+            return Health(phase, running=self._runners.running)
         parts = (self._session, self._claimer, self._settler, self._upkeep)
         threads = [part.thread for part in parts]
         threads += [forwarder.thread for forwarder in self._forwarders]
@@ -192,7 +197,7 @@ class Parts:
             {thread.name.removeprefix("rota-"): thread for thread in threads if thread},
             self._session.held,
             self._config,
-            running=len(self._calls),
+            running=self._runners.running,
         )
 
     async def stop(self, abort: asyncio.Event) -> None:

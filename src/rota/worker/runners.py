@@ -10,7 +10,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Collection, Mapping
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from typing import Any
 
 from rota.app.batch import BatchTask
@@ -21,6 +21,7 @@ from rota.model.settlement import Settlement, released
 from rota.model.states import Move
 from rota.worker.batches import Batch, Batches
 from rota.worker.call import Call, Calls, Stop
+from rota.worker.plain import Begun, PlainJobs
 from rota.worker.switchboard import Switchboard
 from rota.worker.turns import Turns
 
@@ -42,9 +43,12 @@ class Runners:
         batch_tasks: Mapping[str, BatchTask[Any, Any]],
         events: Events,
         switchboard: Switchboard,
+        *,
+        plain: PlainJobs,
     ) -> None:
         self._concurrency = concurrency
         self._calls = calls
+        self._plain = plain
         self._events = events
         self._switchboard = switchboard
         self._loop = asyncio.get_running_loop()
@@ -59,6 +63,11 @@ class Runners:
         self._turns: Turns | None = None
         # Asked for once: a call per job would cost more than a small handler.
         self._on_completed = events.listeners(JobCompleted)
+
+    @property
+    def running(self) -> int:
+        """How many jobs run."""
+        return len(self._calls) + self._plain.busy
 
     def adopt(self, turns: Turns | None) -> None:
         """From now on run so many jobs at once of the queues that these turns name."""
@@ -135,16 +144,17 @@ class Runners:
 
     # Runners ---------------------------------------------------------------------------------
 
-    def _start(self) -> None:
-        """Start one more runner; when its turn comes, it starts the next one.
+    def _start(self, context: Context | None = None) -> None:
+        """Start one more runner, in this context or the current one; when its turn comes, it starts the next.
 
         One at a time: handlers that do not wait for anything never need a second one.
         """
         waiting = self._inbox or self._due
         if waiting and self._next is None and len(self._runners) < self._concurrency:
-            runner = self._next = self._loop.create_task(self._serve())
+            context = copy_context() if context is None else context
+            runner = self._next = self._loop.create_task(self._serve(), context=context.copy())
             self._runners.add(runner)
-            runner.add_done_callback(self._retire)
+            runner.add_done_callback(self._retire, context=context)
 
     def _retire(self, runner: "asyncio.Task[None]") -> None:
         self._runners.discard(runner)
@@ -165,15 +175,16 @@ class Runners:
         while inbox or due:
             if due and self._batch_has_turn():
                 await self._run_batch(call, due.popleft())
-            else:
-                job = inbox.popleft()
+            elif begun := self._begin(clean, runner, turn + TURN):
+                job, rest = begun
                 if self._next is None:
-                    self._start()
+                    # The first step of this handler may have changed the context of this runner.
+                    self._start(clean)
                 if self._unwanted and job.id in self._unwanted:
                     self._unwanted.discard(job.id)
                     self._end(job, self._calls.cancelled(job))
                 elif self._turns is None or self._turns.take(job):
-                    self._end(job, await self._calls.run_job(call, job))
+                    self._end(job, await self._calls.run_job(call, job, rest))
                 else:
                     # Its queue's turn is still to come.
                     continue
@@ -184,6 +195,12 @@ class Runners:
             if time.monotonic() - turn > TURN:
                 await asyncio.sleep(0)
                 turn = time.monotonic()
+
+    def _begin(self, clean: Context, runner: "asyncio.Task[None]", until: float) -> Begun | None:
+        """The next job that goes the long way, if there is one, after plain ones at the head of the inbox."""
+        if self._due or self._unwanted or self._turns is not None:
+            return self._inbox.popleft(), None
+        return self._plain.run(self._inbox, clean, runner, until)
 
     def _batch_has_turn(self) -> bool:
         """Whether a batch goes first: batches and single jobs take turns."""

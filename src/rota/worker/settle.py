@@ -8,12 +8,14 @@ import logging
 import threading
 import time
 from collections import deque
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from rota.dispatch import Events
 from rota.errors import StoreUnavailable
 from rota.events import LeasesLost, SettlementsWritten
-from rota.model.job import JobId, LeaseId, SessionId
-from rota.model.settlement import Settlement
+from rota.model.job import ClaimedJob, JobId, LeaseId, SessionId
+from rota.model.settlement import Completions, Settlement
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
 from rota.worker.loop import Repeating, repeat
@@ -30,6 +32,33 @@ HOLD = 0.01
 
 LARGEST = 5000
 """Settlements per transaction."""
+
+
+@dataclass(slots=True)
+class Ended:
+    """What has ended of one lease and is not written; `completed` are the plain jobs, by how long they stay."""
+
+    since: float
+    settlements: list[Settlement] = field(default_factory=list)
+    completed: dict[float, list[JobId]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.settlements) + sum(map(len, self.completed.values()))
+
+
+class Batch(NamedTuple):
+    """What is written in one transaction."""
+
+    session: SessionId
+    settlements: list[Settlement]
+    completions: list[Completions]
+
+    def add(self, lease: LeaseId, ended: Ended) -> None:
+        """Write this, too."""
+        self.settlements.extend(ended.settlements)
+        self.completions.extend(
+            Completions(lease, keep, jobs) for keep, jobs in ended.completed.items()
+        )
 
 
 class Settler:
@@ -50,8 +79,9 @@ class Settler:
         self._switchboard = switchboard
         self._connection = store.connect("settler")
         self._ended: deque[Settlement] = deque()
-        self._waiting: dict[LeaseId, tuple[float, list[Settlement]]] = {}
-        self._batches: list[tuple[SessionId, list[Settlement]]] = []
+        self._completed: deque[tuple[ClaimedJob, float]] = deque()
+        self._waiting: dict[LeaseId, Ended] = {}
+        self._batches: list[Batch] = []
         self._uncertain = False
         self._news = threading.Event()
         self._stopping = threading.Event()
@@ -68,6 +98,16 @@ class Settler:
         """Have a settlement written soon."""
         self._ended.append(settlement)
         if not self._news.is_set():
+            self._news.set()
+
+    def complete(self, job: ClaimedJob, keep: float) -> None:
+        """Have it written soon that a job has completed, of which nothing else is to be written.
+
+        A settlement for each would cost more than all else that is done here.
+        """
+        self._completed.append((job, keep))
+        if len(self._completed) == 1:
+            # Else the settler has not come to the one before, either.
             self._news.set()
 
     def stop(self, timeout: float) -> bool:
@@ -96,7 +136,7 @@ class Settler:
 
     @property
     def _pending(self) -> bool:
-        return bool(self._ended or self._waiting or self._batches)
+        return bool(self._ended or self._completed or self._waiting or self._batches)
 
     def _step(self) -> None:
         if not self._batches:
@@ -113,33 +153,45 @@ class Settler:
 
     def _gather(self) -> None:
         now = time.monotonic()
-        waiting = self._waiting
         while self._ended:
             settlement = self._ended.popleft()
-            if settlement.lease in waiting:
-                waiting[settlement.lease][1].append(settlement)
-            else:
-                waiting[settlement.lease] = (now, [settlement])
+            self._of(settlement.lease, now).settlements.append(settlement)
+        lease, keep, jobs = None, None, list[JobId]()
+        while self._completed:
+            job, kept = self._completed.popleft()
+            # Nearly always it is as the one before.
+            if job.lease != lease or kept != keep:
+                lease, keep = job.lease, kept
+                jobs = self._of(lease, now).completed.setdefault(keep, [])
+            jobs.append(job.id)
 
-    def _ripe(self) -> list[tuple[SessionId, list[Settlement]]]:
+    def _of(self, lease: LeaseId, now: float) -> Ended:
+        ended = self._waiting.get(lease)
+        if ended is None:
+            ended = self._waiting[lease] = Ended(now)
+        return ended
+
+    def _ripe(self) -> list[Batch]:
         due = time.monotonic() - (0 if self._hurry else HOLD)
-        batches: dict[SessionId, list[Settlement]] = {}
+        batches: dict[SessionId, Batch] = {}
         count = 0
-        for lease, (since, settlements) in list(self._waiting.items()):
-            if since <= due or len(settlements) >= self._leases.left(lease):
-                batches.setdefault(self._leases.session(lease), []).extend(settlements)
+        for lease, ended in list(self._waiting.items()):
+            if ended.since <= due or len(ended) >= self._leases.left(lease):
+                session = self._leases.session(lease)
+                batches.setdefault(session, Batch(session, [], [])).add(lease, ended)
                 del self._waiting[lease]
-                count += len(settlements)
+                count += len(ended)
                 if count >= LARGEST:
                     break
-        return list(batches.items())
+        return list(batches.values())
 
     def _write(self) -> None:
-        session, settlements = self._batches[0]
+        session, settlements, completions = self._batches[0]
         began = time.monotonic()
+        # Plain jobs have no context, so they cannot have told anything.
         self._note_writer.before(self._connection, settlements)
         try:
-            settled = self._connection.run(self._store.settle(session, settlements))
+            settled = self._connection.run(self._store.settle(session, settlements, completions))
         except StoreUnavailable:
             self._uncertain = True
             raise
@@ -147,12 +199,15 @@ class Settler:
         self._switchboard.settled()
         for settlement in settlements:
             self._leases.settled(settlement.lease)
+        for lease, _, jobs in completions:
+            self._leases.settled(lease, len(jobs))
         if settled:
             self._report(settled)
         self._uncertain = False
         self._events.following(settled.following)
         if self._events.wanted(SettlementsWritten):
-            written = len(settlements) - len(settled)
+            count = len(settlements) + sum(len(jobs) for _, _, jobs in completions)
+            written = count - len(settled)
             self._events.emit(SettlementsWritten(written, time.monotonic() - began))
 
     def _report(self, refused: list[JobId]) -> None:

@@ -72,6 +72,9 @@ class Switchboard:
     settle: Callable[[Settlement], None]
     """Loop to settler: write this soon."""
 
+    complete: Callable[[ClaimedJob, float], None]
+    """Loop to settler: this job has completed, and is kept so long; nothing else is to be written of it."""
+
     look: Callable[[], None]
     """Session to upkeep: other workers have gone; look around soon."""
 

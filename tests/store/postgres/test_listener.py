@@ -9,6 +9,7 @@ from rota.errors import StoreUnavailable
 from rota.model.states import Move
 from rota.store.operation import Statement
 from rota.store.postgres import settle
+from rota.store.postgres.listener import IDS
 from rota.store.postgres.store import PostgresStore
 from tests.fixtures.postgres import LOCKS
 from tests.store.factories import until
@@ -66,6 +67,19 @@ def test_the_settlement_costs_no_statement(db: Database, monkeypatch: pytest.Mon
     assert asked == ["settle_at_once"]
 
 
+@pytest.mark.parametrize("keep", [0.0, KEEP])
+def test_more_than_a_notification_holds(db: Database, eavesdropper: Raw, keep: float) -> None:
+    """All jobs of a large lease are told of."""
+    session = db.session()
+    jobs = db.enqueue(2 * IDS + 1)
+    with closing(db.store.listener()) as listener:
+        listener.listen()
+        db.settle(session, db.claim(session, len(jobs)), keep=keep)
+    told = sent(eavesdropper)
+    assert len(told) == 3
+    assert [int(job) for part in told for job in part.split(",")] == jobs
+
+
 def test_who_has_closed_does_not_wait(db: Database, eavesdropper: Raw) -> None:
     """The lock goes with the connection, also if that breaks."""
     session = db.session()
@@ -96,7 +110,7 @@ def test_a_settlement_that_is_rolled_back(
     with closing(db.store.listener()) as listener:
         listener.listen()
         with monkeypatch.context() as broken:
-            notified = "SELECT pg_notify('rota_ended', %(jobs)s), 1 / 0"
+            notified = "SELECT pg_notify('rota_ended', %(jobs)s), %(parts)s, 1 / 0"
             given = "%(firsts)s, %(lasts)s, %(keep)s, %(lease)s, %(session)s"
             broken.setattr(settle, "SETTLE_AT_ONCE", Statement("broken", f"{notified}, {given}"))
             with pytest.raises(Exception, match="division"):

@@ -15,7 +15,7 @@ import pytest
 from rota import Unique
 from rota.model.job import JobSpec, Keys, Order
 from rota.store.operation import Begin
-from rota.store.postgres import claim, counters, look, settle
+from rota.store.postgres import claim, counters, look, settle_write
 from rota.store.postgres import jobs as lookup
 from rota.store.postgres import stage as timer
 from tests.fixtures.large import LARGE
@@ -277,8 +277,8 @@ def test_settling(filled: Database) -> None:
     jobs = [job.id for job in claimed]
     for firsts, lasts in (jobs[:1], jobs[-1:]), (jobs, jobs):
         begin(raw, Begin.DURABLE)
-        complete = settle.SETTLE_COMPLETE(
-            firsts=settle.array(firsts), lasts=settle.array(lasts), keep=60.0
+        complete = settle_write.SETTLE_COMPLETE(
+            firsts=settle_write.array(firsts), lasts=settle_write.array(lasts), keep=60.0
         )
         plan = explained(raw, complete)
         check(plan, most=LIMIT)

@@ -12,7 +12,7 @@ from rota.model.job import ClaimedJob, JobSpec, Keys, Order
 from rota.model.settlement import Settlement
 from rota.model.states import Move, State
 from rota.store.operation import Operation
-from rota.store.postgres import settle as settling
+from rota.store.postgres import settle_write
 from tests.store import factories
 from tests.store.factories import until
 from tests.store.postgres.counting import right
@@ -136,7 +136,7 @@ def test_a_settlement_that_forgets_the_key(
     db: Database, gid: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mutant: if the key's end is not part of the transaction, it stays taken for ever."""
-    monkeypatch.setattr(settling, "keys_end", lambda _: iter(()))
+    monkeypatch.setattr(settle_write, "keys_end", lambda _: iter(()))
     [first] = db.own.run(placing(db, "a"))
     session = db.session()
     [held] = db.claim(session)

@@ -4,7 +4,7 @@ import pytest
 
 from rota.model.job import JobId, JobSpec, Keys, Order
 from rota.model.settlement import passed_on
-from rota.store.postgres import claim, settle
+from rota.store.postgres import claim, settle_write
 from rota.store.postgres.claim_round import Part
 from tests.store.factories import until
 from tests.store.postgres.database import Database, Later, ids
@@ -30,7 +30,7 @@ def test_two_workers_make_a_lane(db: Database, *, committed: bool) -> None:
         db.own.run(db.store.claim(one, ["default"], 1, tasks=KNOWN)) for one in (session, other)
     )
     slow = db.bare()
-    slow.execute(settle.PASS_ON_LANES.text, {"jobs": ids(first)})
+    slow.execute(settle_write.PASS_ON_LANES.text, {"jobs": ids(first)})
     later = Later(db, db.store.settle(other, [passed_on(job) for job in second]))
     until(lambda: db.waits_for(later.pid, slow.info.backend_pid) or None)
     slow.commit() if committed else slow.rollback()

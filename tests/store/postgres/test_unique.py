@@ -610,6 +610,20 @@ def test_many_of_which_half_are_taken(db: Database, conflict: str) -> None:
     assert right(db)
 
 
+def test_all_keys_of_a_page_change_at_once(db: Database) -> None:
+    """Each page has room for the new versions of its rows, so no index gets an entry."""
+
+    def sizes() -> list[Any]:
+        tables = "rota.unique_key", "rota.unique_key_pkey"
+        return [db.one(f"SELECT pg_relation_size('{table}')") for table in tables]
+
+    keys = [f"{number}" for number in range(1000)]
+    db.own.run(db.store.enqueue(many(keys)))
+    before = sizes()
+    assert len(db.own.run(db.store.enqueue(many(keys))).replaced) == len(keys)
+    assert sizes() == before
+
+
 def store_many(
     db: Database, order: Order, before: Statement, meanwhile: Callable[[], object]
 ) -> tuple[Raw, Thread, list[Enqueued]]:

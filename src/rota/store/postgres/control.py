@@ -13,7 +13,7 @@ from rota.store.operation import Begin, Rows, Steps, operation
 from rota.store.postgres.jobs import GET
 from rota.store.postgres.lanes import ENSURE_QUEUE
 from rota.store.postgres.listener import tell_if_waited
-from rota.store.postgres.settle import keys_end
+from rota.store.postgres.settle_write import keys_end
 from rota.store.postgres.statements import sql
 
 CANCEL_TIMER = sql("control/cancel_timer")

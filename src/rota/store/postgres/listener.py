@@ -7,7 +7,7 @@ try and the commit hears nothing; so it also looks at its jobs, soon after it ha
 and more rarely (`rota.database.waiting`). Behind a pooler in transaction mode these looks are all there is.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import psycopg
@@ -32,11 +32,13 @@ IDS = 380
 
 def tell_ended(jobs: Iterable[JobId]) -> Steps[None]:
     """Notify the processes that wait, when this transaction commits."""
-    texts = [str(job) for job in jobs]
-    if texts:
-        yield ENDED(
-            parts=[",".join(texts[start : start + IDS]) for start in range(0, len(texts), IDS)]
-        )
+    if parts := parts_of([str(job) for job in jobs]):
+        yield ENDED(parts=parts)
+
+
+def parts_of(jobs: Sequence[str]) -> list[str]:
+    """These ids as the texts of notifications."""
+    return [",".join(jobs[start : start + IDS]) for start in range(0, len(jobs), IDS)]
 
 
 def tell_if_waited(jobs: Iterable[JobId]) -> Steps[None]:

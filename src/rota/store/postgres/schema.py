@@ -10,7 +10,7 @@ from rota.store.postgres.statements import sql
 
 PACKAGE = "rota.store.postgres"
 
-VERSION = 24
+VERSION = 25
 """The version of the tables in `schema.sql`."""
 
 INCOMPLETE = (

@@ -329,8 +329,9 @@ CREATE INDEX finished_discarded_kept ON rota.finished_discarded (keep_until)
 --
 -- `state` and `lane` say where the entry that counts is, so that a replacement can keep the counts
 -- without looking for it: 'ended' holds a key until its period is over. Updated at every claim, staging
--- and settlement of a job with a key, always HOT: none of the indexed columns ever changes. Under a held
--- snapshot the dead versions of a key stay, as many as it has had turns.
+-- and settlement of a job with a key, always HOT: none of the indexed columns ever changes, and a page has room
+-- for a second version of all its rows. Under a held snapshot the dead versions of a key stay, as many as it has
+-- had turns.
 CREATE TABLE rota.unique_key (
     job           bigint NOT NULL,
     xid           xid8 NOT NULL DEFAULT pg_current_xact_id(),   -- that enqueued or replaced it last
@@ -346,7 +347,7 @@ CREATE TABLE rota.unique_key (
     task          text NOT NULL,
     key           text COLLATE "C" NOT NULL,
     PRIMARY KEY (key, task)
-) WITH (fillfactor = 70);
+) WITH (fillfactor = 45);
 CREATE INDEX unique_key_until ON rota.unique_key (until) WHERE until IS NOT NULL;
 
 

@@ -20,7 +20,8 @@ from rota.store.postgres.jobs import get
 from rota.store.postgres.listener import tell_if_waited
 from rota.store.postgres.origin import anchor
 from rota.store.postgres.queue_settings import read
-from rota.store.postgres.settle import CANCEL_FORGET, give_back, keys_end, keys_wait
+from rota.store.postgres.settle import CANCEL_FORGET, give_back
+from rota.store.postgres.settle_write import keys_end, keys_wait
 from rota.store.postgres.statements import sql
 from rota.store.postgres.timeline import follow
 

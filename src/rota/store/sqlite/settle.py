@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, assert_never
 
 from rota.model.job import JobId, SessionId
-from rota.model.settlement import Settled, Settlement
+from rota.model.settlement import Completions, Settled, Settlement, separate
 from rota.model.states import Move, State
 from rota.store.following import following
 from rota.store.operation import Begin, Operation, Statement, Stepped, Steps, Then
@@ -36,8 +36,13 @@ _UNSPENT = {Move.RETRY: 0, Move.SNOOZE: 1, Move.RELEASE: 1}
 """How many attempts a move gives back."""
 
 
-def settle(session: SessionId, settlements: Sequence[Settlement]) -> Operation[Settled]:
+def settle(
+    session: SessionId,
+    settlements: Sequence[Settlement],
+    completions: Sequence[Completions] = (),
+) -> Operation[Settled]:
     """Write settlements of jobs that the session still holds; the ids it refused."""
+    settlements = [*settlements, *separate(completions)]
     steps = settle_in_steps(session, settlements)
     return Stepped("settle", steps, Begin.HASTY, woken(settlements))
 

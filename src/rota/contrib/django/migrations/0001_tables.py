@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
     atomic = False
     dependencies: ClassVar[list[tuple[str, str]]] = []
     operations: ClassVar = [
-        RotaTables(postgres=24, sqlite=15, first=True),
+        RotaTables(postgres=25, sqlite=15, first=True),
         migrations.CreateModel(
             name="Job",
             fields=[

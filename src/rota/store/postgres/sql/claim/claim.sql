@@ -78,6 +78,6 @@ WITH place AS MATERIALIZED (
     FROM place WHERE EXISTS (SELECT FROM taken)
 )
 SELECT taken.id, lease.id, taken.task, taken.args, taken.attempt + 1, taken.max_attempts,
-       taken.timeout, extract(epoch FROM taken.enqueued_at)::float8, taken.suspects, taken.headers
+       taken.timeout, date_part('epoch', taken.enqueued_at), taken.suspects, taken.headers
 FROM taken, lease
 ORDER BY taken.xid, taken.id

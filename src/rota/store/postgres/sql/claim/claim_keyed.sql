@@ -111,6 +111,6 @@ WITH place AS MATERIALIZED (
     RETURNING seq
 )
 SELECT run.id, lease.id, run.task, run.args, run.attempt + 1, run.max_attempts, run.timeout,
-       extract(epoch FROM run.enqueued_at)::float8, run.suspects, run.headers, run.unique_key
+       date_part('epoch', run.enqueued_at), run.suspects, run.headers, run.unique_key
 FROM moved LEFT JOIN (run CROSS JOIN lease) ON true
 ORDER BY run.xid, run.id

@@ -47,7 +47,7 @@ WITH place AS MATERIALIZED (
 SELECT taken.id, CASE WHEN place.light THEN lease.id
                       ELSE (SELECT last_value %% 4 FROM rota.log_turn) END,
        taken.task, taken.args, taken.attempt + 1, taken.max_attempts,
-       taken.timeout, extract(epoch FROM taken.enqueued_at)::float8, taken.suspects, taken.headers
+       taken.timeout, date_part('epoch', taken.enqueued_at), taken.suspects, taken.headers
 FROM place LEFT JOIN (taken CROSS JOIN lease) ON place.light
 WHERE taken.id IS NOT NULL OR NOT place.light
 ORDER BY taken.xid, taken.id

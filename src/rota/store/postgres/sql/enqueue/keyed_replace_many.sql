@@ -1,5 +1,6 @@
 -- keyed_replace_now.sql for many jobs whose new entries a COPY appends in the same transaction. Gives the places of
--- the replaced ones among the keys, from 1, their ids and new entries, and the segment for them.
+-- the replaced ones among the keys, from 1, their ids and new entries, by their ids: in the order of the keys the COPY would
+-- jump about in the log's indexes. And the segment for them.
 -- Each row is changed by its ctid, so a key is looked up once, and only as it was seen. (PostgreSQL before 15.15, 16.11,
 -- 17.7 and 18.1 compares no ctids where it had to wait for the row's next version.) Gives also whether one was not as it
 -- was seen. That may be a running job, whose key is locked now: then all of this has to be taken back.
@@ -58,4 +59,5 @@ SELECT stored.places, stored.jobs, stored.entries, (SELECT last_value %% 4 FROM 
             THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
             ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END
 FROM (SELECT coalesce(array_agg(place), '{}') AS places, coalesce(array_agg(job), '{}') AS jobs,
-             coalesce(array_agg(entry), '{}') AS entries, count(*) FROM moved) AS stored
+             coalesce(array_agg(entry), '{}') AS entries, count(*)
+      FROM (SELECT * FROM moved ORDER BY job) AS moved) AS stored

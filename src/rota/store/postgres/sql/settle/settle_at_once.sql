@@ -1,7 +1,7 @@
 -- settle_whole.sql and settle_complete.sql in one statement, for the everyday case: all jobs of one lease have
 -- completed, without results, with one retention. So it needs no transaction around it, and one round trip.
--- No row: nothing was settled, and the statements for all cases decide. It notifies the processes that wait itself;
--- the jobs fit into one notification. The texts are the same as there.
+-- No row: nothing was settled, and the statements for all cases decide. It notifies the processes that wait itself.
+-- The texts are the same as there, and as in ended.sql.
 WITH freed AS (
     DELETE FROM rota.lease
     WHERE id = %(lease)s::int8 AND session = %(session)s::int8 AND jobs = %(jobs)s::text::int8[]
@@ -39,4 +39,5 @@ WITH freed AS (
     ) AS kind
     JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key
 )
-SELECT CASE WHEN waited THEN pg_notify('rota_ended', btrim(%(jobs)s::text, '{}')) IS NULL END FROM freed
+SELECT CASE WHEN waited THEN (SELECT count(pg_notify('rota_ended', part)) FROM unnest(%(parts)s::text[]) AS part) END
+FROM freed

@@ -12,4 +12,5 @@ WITH freed AS (
            cardinality(%(jobs)s::text::int8[])
     FROM freed
 )
-SELECT CASE WHEN waited THEN pg_notify('rota_ended', btrim(%(jobs)s::text, '{}')) IS NULL END FROM freed
+SELECT CASE WHEN waited THEN (SELECT count(pg_notify('rota_ended', part)) FROM unnest(%(parts)s::text[]) AS part) END
+FROM freed
