@@ -48,11 +48,10 @@ def added(came: Mapping[Bucket, int]) -> Steps[None]:
     yield from _count(_came(came))
 
 
-def gone(ended: Iterable[tuple[str, State | None]]) -> Steps[None]:
-    """Count jobs that ended and left nothing behind, by their queues and how they ended."""
-    yield from _count(
-        Counter((queue, state.value, EVER) for queue, state in ended if state in ENDED)
-    )
+def gone(ended: Mapping[str, int], state: State) -> Steps[None]:
+    """Count jobs that ended in this state and left nothing behind, by their queues."""
+    if state in ENDED:
+        yield from _count({(queue, state.value, EVER): jobs for queue, jobs in ended.items()})
 
 
 def moved(left: Mapping[Bucket, int], came: Mapping[Bucket, int]) -> Steps[None]:

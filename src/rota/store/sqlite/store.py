@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from rota.store.operation import Operation
     from rota.store.testing import Testing
 
+HOT = frozenset({"claimer", "settler"})
+"""The purposes of the connections through which each job passes."""
+
 
 class SqliteStore:
     """Jobs in a SQLite file; see `rota.store.protocol.Store`.
@@ -71,8 +74,7 @@ class SqliteStore:
 
     def connect(self, purpose: str = "") -> SqliteConnection:
         """A new connection of Rota's own; nothing is opened yet."""
-        del purpose  # SQLite lists no connections
-        return SqliteConnection(self.path, patience=self._patience)
+        return SqliteConnection(self.path, patience=self._patience, checked=purpose not in HOT)
 
     def transaction(self, *, tagged: bool = False) -> SqliteTransaction:
         """Begin a transaction of Rota's own."""
@@ -80,7 +82,7 @@ class SqliteStore:
 
     def waker(self, queues: Sequence[str], tasks: Collection[str] | None = None) -> SqliteWaker:
         """Something a worker of these queues can sleep on, which knows these tasks."""
-        return SqliteWaker(self.connect(), queues, tasks)
+        return SqliteWaker(self.connect("claimer"), queues, tasks)
 
     def listener(self) -> SqliteListener:
         """Something that hears of jobs that have ended."""
