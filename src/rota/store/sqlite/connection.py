@@ -90,12 +90,17 @@ class SqliteConnection:
             result = drive(operation.steps, self._execute_alone)
         else:
             result = self._run_in_transaction(operation, synchronous)
-        if (then := operation.then) is not Then.NOTHING:
-            if Then.WORKERS in then:
-                WORKERS.wake(self.path)
-            if Then.WAITERS in then:
-                WAITERS.wake(self.path)
+        if operation.then is not Then.NOTHING:
+            self.wake(operation.then)
         return result
+
+    def wake(self, then: Then) -> None:
+        """Wake those who sleep until something is done to the database."""
+        if Then.WORKERS in then:
+            WORKERS.wake(self.path)
+        if Then.WAITERS in then:
+            WAITERS.wake(self.path)
+        self._gate.ring()
 
     def send(self, operation: Operation[T]) -> Callable[[], T]:
         """Run it when its result is asked for: SQLite works in this thread alone."""
