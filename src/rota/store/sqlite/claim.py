@@ -30,7 +30,7 @@ CLAIM_ROWS = sql("claim/claim_rows")
 CLAIM_ARGS = sql("claim/claim_args")
 UNIQUE_START = sql("claim/unique_start")
 
-CHUNK = 100
+CHUNK = 1000
 """Jobs that come in one row of an answer."""
 
 LONG = 2000

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from operator import itemgetter
 
 from rota.model.states import State
-from rota.store.operation import Steps
+from rota.store.operation import Query, Steps
 from rota.store.sqlite.statements import sql
 
 COUNT = sql("counters/count")
@@ -46,6 +46,12 @@ QUEUE = itemgetter(1)
 def added(came: Mapping[Bucket, int]) -> Steps[None]:
     """Count jobs that are in these buckets now and were in none, or running, before."""
     yield from _count(_came(came))
+
+
+def one_more(queue: str, state: State) -> Query:
+    """Count a job that is in this state, which does not expire, and was in none before."""
+    counted = APPENDED if state is State.AVAILABLE else state.value
+    return COUNT(queue=queue, state=counted, expires=None, jobs=1)
 
 
 def gone(ended: Mapping[str, int], state: State) -> Steps[None]:

@@ -7,6 +7,7 @@ these jobs run again; a crash of processes undoes nothing).
 
 import os
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from rota.store.operation import Operation
     from rota.store.testing import Testing
 
-HOT = frozenset({"claimer", "settler"})
-"""The purposes of the connections through which each job passes."""
+HOT = frozenset({"call", "claimer", "settler"})
+"""The purposes of the connections through which each job passes, from its enqueue to its end."""
 
 
 class SqliteStore:
@@ -66,7 +67,7 @@ class SqliteStore:
         self.path = database_path(path_or_url)
         self.url = url_of(self.path)
         self._patience = patience
-        self._pool = Pool(connections, self.connect, self.connect)
+        self._pool = Pool(connections, partial(self.connect, "call"), self.connect)
         self.run = self._pool.run
         self.lent = self._pool.lent
         self.allow = self._pool.allow
