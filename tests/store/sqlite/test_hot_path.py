@@ -12,7 +12,7 @@ from rota.model.job import Order
 from rota.model.states import Move, State
 from rota.store.execute import drive
 from rota.store.migrate import migrate
-from rota.store.operation import Query
+from rota.store.operation import Query, Surroundings
 from rota.store.sqlite.claim import CHUNK, LONG
 from rota.store.sqlite.connection import SqliteConnection
 from rota.store.sqlite.store import HOT, SqliteStore
@@ -22,6 +22,7 @@ from tests.store.factories import (
     open_session,
     record,
     rescued,
+    running,
     settle,
     settlement,
     spec_of,
@@ -136,3 +137,30 @@ def test_a_rescue_between_look_and_end(
 
         drive(steps, execute)
     assert states(store, connection, [job.id]) == [State.RUNNING]
+
+
+def test_a_callers_connection_that_has_begun_nothing(
+    store: SqliteStore, connection: SqliteConnection
+) -> None:
+    """It has the file from before the look at the lease, so that no rescue comes between that and the end."""
+    session, [job] = running(store, connection)
+    refused: list[str] = []
+    with closing(sqlite3.connect(store.path)) as driver:
+
+        def execute(request: object) -> list[tuple[object, ...]]:
+            if not isinstance(request, Query):
+                return [Surroundings(begun=driver.in_transaction)]
+            if request.statement.name == "settle_held":
+                with closing(sqlite3.connect(store.path, timeout=0)) as other:
+                    try:
+                        other.execute("BEGIN IMMEDIATE")
+                    except sqlite3.OperationalError as error:
+                        refused.append(str(error))
+            return driver.execute(request.statement.text, request.params).fetchall()
+
+        before = drive(store.tag().steps, execute)
+        settle = store.settle_tagged(session, settlement(job, Move.COMPLETE), before)
+        assert drive(settle.steps, execute) == []
+        driver.commit()
+    assert refused == ["database is locked"]
+    assert states(store, connection, [job.id]) == [State.COMPLETED]

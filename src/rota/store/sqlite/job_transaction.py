@@ -59,7 +59,7 @@ def _settle_tagged(
     elif not (yield from surroundings()).begun:
         if (yield CHANGES())[0][0] != before:
             raise TransactionEnded
-        # The handler has changed nothing, and all that belongs to the end must be one transaction.
+        # The handler has changed nothing, and nothing may come between the look at the lease and the end.
         yield TOUCH()
     return (yield from settle_in_steps(session, [settlement]))
 
