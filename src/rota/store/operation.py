@@ -271,16 +271,12 @@ class Together(NamedTuple, Generic[T]):
     queries: tuple[Query, ...]
     read: Callable[[Sequence[Rows]], T]
     lasting: bool = False
+    then: Then = Then.NOTHING
 
     @property
     def begin(self) -> Begin:
-        """Only repeatable work needs to be so quick."""
-        return Begin.HASTY
-
-    @property
-    def then(self) -> Then:
-        """It notifies in its statements."""
-        return Then.NOTHING
+        """The kind of transaction around its statements."""
+        return Begin.DURABLE if self.lasting else Begin.HASTY
 
     @property
     def steps(self) -> Steps[T]:

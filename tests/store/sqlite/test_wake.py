@@ -13,11 +13,12 @@ from rota.model.job import Order
 from rota.model.states import Move
 from rota.store.migrate import migrate
 from rota.store.sqlite import pauses
-from rota.store.sqlite.alarm import Alarm
+from rota.store.sqlite.alarm import SHORT, Alarm, Sound
 from rota.store.sqlite.flags import WAITERS, WORKERS
+from rota.store.sqlite.gate import SUFFIX
 from rota.store.sqlite.store import SqliteStore
 from rota.store.sqlite.wake import SqliteWaker
-from tests.store.factories import enqueue, running, settle, settlement, spec_of
+from tests.store.factories import claim, enqueue, running, settle, settlement, spec_of
 
 LONG = 5.0
 
@@ -112,3 +113,20 @@ def test_a_caller_hears_another_process(store: SqliteStore) -> None:
             lambda: listener.wait(LONG), lambda: settle(store, connection, session, settled)
         )
         assert heard is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
+def test_a_commit_rings(store: SqliteStore) -> None:
+    """An enqueue, a settlement and the end of a transaction say when they are done; a claim means nothing to others."""
+    alarm = Alarm(f"{store.path}-wal", f"{store.path}{SUFFIX}")
+    with closing(store.connect()) as connection, closing(alarm):
+        session, [job] = running(store, connection)
+        assert alarm.sleep(SHORT) is Sound.NONE
+        enqueue(store, connection)
+        assert alarm.sleep(LONG) is Sound.BELL
+        claim(store, connection, session)
+        assert alarm.sleep(LONG) is Sound.WRITE
+        settle(store, connection, session, settlement(job, Move.COMPLETE))
+        assert alarm.sleep(LONG) is Sound.BELL
+        store.transaction().commit()
+        assert alarm.sleep(LONG) is Sound.BELL

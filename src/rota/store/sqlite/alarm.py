@@ -1,8 +1,9 @@
-"""A flag to sleep on, where a write to a file ends the sleep, too.
+"""A flag to sleep on, where a write to a file and a bell end the sleep, too.
 
 inotify (Linux) tells of each write, whoever makes it: another process, or a connection of a caller's.
 Its weakness: it tells of the first page of a commit, not of its end, and readers see the commit only
-after the log was flushed. So what is heard is a reason to look often for a while, no more; and where
+after the log was flushed. So a write is a reason to look often for a while, no more. Rota's own writers ring
+when they are done (`Gate.ring`), which is a reason to look once, and at once. Where
 nothing can be heard (other systems, folders of another machine, too many watches), looking now and
 then must do.
 """
@@ -10,13 +11,22 @@ then must do.
 import sys
 import threading
 from contextlib import suppress
+from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rota.store.sqlite.ear import Ear
 
 SHORT = 0.002
-"""Seconds of a sleep that is not worth listening in: `poll` counts in milliseconds."""
+"""Seconds up to which a sleep is not ended by writes: after one of them the commit is still under way."""
+
+
+class Sound(Enum):
+    """What ended a sleep."""
+
+    NONE = "time, or another thread"
+    WRITE = "a write to the file: a commit has begun"
+    BELL = "the bell: a commit is done"
 
 
 class Alarm(threading.Event):
@@ -24,11 +34,13 @@ class Alarm(threading.Event):
 
     Args:
         file: Writes to it end a sleep, where the system tells of them.
+        bell: The file that rings when it is read.
     """
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, bell: str) -> None:
         super().__init__()
         self._file = file
+        self._bell = bell
         self._lock = threading.Lock()
         self._ear: Ear | None = None
         self._closed = False
@@ -40,19 +52,20 @@ class Alarm(threading.Event):
             if self._ear is not None:
                 self._ear.wake()
 
-    def sleep(self, timeout: float) -> bool:
-        """Sleep until the flag is set, the file is written to, or for `timeout` seconds.
+    def sleep(self, timeout: float) -> Sound:
+        """Sleep until the flag is set, something is heard, or for `timeout` seconds.
 
-        Whether the file has been written to since the last time that this was true.
+        What has been heard since the last time that something was.
         """
         ear = self._listening()
-        if ear is None or timeout < SHORT:
+        if ear is None:
             self.wait(timeout)
-            return False
-        if self.is_set() or not ear.wait(timeout):
-            return False
+            return Sound.NONE
+        listen = ear.wait_shortly if timeout < SHORT else ear.wait
+        if self.is_set() or not listen(timeout):
+            return Sound.NONE
         with self._lock:
-            return not self._closed and self._heard(ear)
+            return Sound.NONE if self._closed else self._heard(ear)
 
     def close(self) -> None:
         """Listen no more."""
@@ -66,14 +79,16 @@ class Alarm(threading.Event):
 
             with self._lock, suppress(OSError):  # no such file yet, or too many watches
                 if not self._closed:
-                    self._ear = Ear(self._file)
+                    self._ear = Ear(self._file, self._bell)
         return self._ear
 
-    def _heard(self, ear: "Ear") -> bool:
-        written, gone = ear.heard()
+    def _heard(self, ear: "Ear") -> Sound:
+        written, rung, gone = ear.heard()
         if gone:  # whoever opens the database again makes another file
             self._forget()
-        return written
+        if rung:
+            return Sound.BELL
+        return Sound.WRITE if written else Sound.NONE
 
     def _forget(self) -> None:
         ear, self._ear = self._ear, None

@@ -16,9 +16,9 @@ from rota.store.operation import Apart, Begin, Rows, Steps, operation
 from rota.store.sqlite.claim_lanes import Candidate, candidates, note, open_lanes
 from rota.store.sqlite.counters import claimed
 from rota.store.sqlite.idle import in_use, lanes_in_use
-from rota.store.sqlite.rows import claimed_job
+from rota.store.sqlite.rows import claimed_jobs
 from rota.store.sqlite.sessions import lost
-from rota.store.sqlite.statements import json_list, sql
+from rota.store.sqlite.statements import json_list, numbers, sql
 from rota.store.sqlite.tasks import known
 
 SESSION_ALIVE = sql("claim/session_alive")
@@ -26,7 +26,15 @@ CLAIM_QUEUES = sql("claim/claim_queues")
 CLAIM_NEXT = sql("claim/claim_next")
 CLAIM_LEASE = sql("claim/claim_lease")
 CLAIM = sql("claim/claim")
+CLAIM_ROWS = sql("claim/claim_rows")
+CLAIM_ARGS = sql("claim/claim_args")
 UNIQUE_START = sql("claim/unique_start")
+
+CHUNK = 1000
+"""Jobs that come in one row of an answer."""
+
+LONG = 2000
+"""Characters of args from which on they come in rows of their own: to quote them would cost more."""
 
 
 @operation(Begin.NOTHING)
@@ -61,7 +69,7 @@ def available(queues: Sequence[str], tasks: Collection[str] | None = None) -> St
     used = (yield from lanes_in_use()) if found else None
     for queue, _ in found:
         # Lanes whose limits have no place are nothing to wake up for.
-        if (yield CLAIM_NEXT(queue=queue, size=1)):
+        if (yield from _next(queue, 1)):
             return True
         if (yield from open_lanes(queue, 1, used, known(tasks))):
             return True
@@ -90,7 +98,7 @@ def _claim(
     with_lanes: list[str] = []
     for queue, has_lanes in (yield from _claimable(queues)):
         rooms[queue] = limit if most is None else min(limit, most.get(queue, limit))
-        nexts[queue] = yield CLAIM_NEXT(queue=queue, size=rooms[queue])
+        nexts[queue] = yield from _next(queue, rooms[queue])
         if has_lanes:
             with_lanes.append(queue)
     if with_lanes:
@@ -102,15 +110,32 @@ def _claim(
     return [taken[job] for job in order]
 
 
+def _next(queue: str, size: int) -> Steps[list[tuple[int, int]]]:
+    """The next jobs of a queue that have no lane: their priorities and ids."""
+    [(priorities, jobs)] = yield CLAIM_NEXT(queue=queue, size=size)
+    return [*zip(numbers(priorities), numbers(jobs), strict=True)]
+
+
 def take(session: SessionId, jobs: Sequence[int]) -> Steps[tuple[int, dict[int, ClaimedJob]]]:
     """Hand these jobs to the session; their lease, and each of them by its id."""
     [(lease,)] = yield CLAIM_LEASE()
-    rows = yield CLAIM(jobs=json_list(jobs), session=session, lease=lease)
-    taken = [claimed_job(row) for row in rows]
+    yield CLAIM(jobs=json_list(jobs), session=session, lease=lease)
+    taken = yield from _taken(jobs)
     yield from claimed(job.queue for job in taken)
     if unique := [job.id for job in taken if job.unique_key]:
         yield UNIQUE_START(jobs=json_list(unique))
     return lease, {job.id: job for job in taken}
+
+
+def _taken(jobs: Sequence[int]) -> Steps[list[ClaimedJob]]:
+    """Jobs as they are now."""
+    chunks = [jobs[start : start + CHUNK] for start in range(0, len(jobs), CHUNK)]
+    rows = yield CLAIM_ROWS(chunks=json_list(chunks), size=LONG)
+    taken = [job for (row,) in rows for job in claimed_jobs(row)]
+    if not (long := [job.id for job in taken if not job.args]):
+        return taken
+    args: dict[int, str] = dict((yield CLAIM_ARGS(jobs=json_list(long))))
+    return [job if job.args else job._replace(args=args[job.id]) for job in taken]
 
 
 def _from_lanes(

@@ -11,11 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
-import msgspec
-
 from rota.store.operation import Rows, Statement, Steps
 from rota.store.sqlite.idle import lanes_in_use
-from rota.store.sqlite.statements import json_list, sql
+from rota.store.sqlite.statements import json_list, numbers, sql
 
 CLAIM_LANES = sql("claim/claim_lanes")
 CLAIM_LANES_USED = Statement(
@@ -29,8 +27,6 @@ CLAIM_LANES_NEXT = sql("claim/claim_lanes_next")
 LANES_SERVED = sql("claim/lanes_served")
 LIMITS_STARTED = sql("claim/limits_started")
 LIMITS_FORGET = sql("claim/limits_forget")
-
-_ids = msgspec.json.Decoder(list[int]).decode
 
 LANES = 200
 """The most lanes of a queue that give jobs to one claim."""
@@ -146,7 +142,7 @@ def _share(lanes: Sequence[_Lane], room: _Room, size: int) -> Steps[tuple[list[C
     share = -(-size // len(lanes))
     while True:
         rows = yield CLAIM_LANES_NEXT(lanes=json_list([lane.id for lane in lanes]), size=share)
-        queued = [_ids(found) for (found,) in rows]
+        queued = [numbers(found) for (found,) in rows]
         left = _Room(dict(room.queues), dict(room.limits))
         chosen = list(islice(_seated(lanes, queued, left), size))
         more = any(

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from operator import itemgetter
 
 from rota.model.states import State
-from rota.store.operation import Steps
+from rota.store.operation import Query, Steps
 from rota.store.sqlite.statements import sql
 
 COUNT = sql("counters/count")
@@ -48,11 +48,16 @@ def added(came: Mapping[Bucket, int]) -> Steps[None]:
     yield from _count(_came(came))
 
 
-def gone(ended: Iterable[tuple[str, State | None]]) -> Steps[None]:
-    """Count jobs that ended and left nothing behind, by their queues and how they ended."""
-    yield from _count(
-        Counter((queue, state.value, EVER) for queue, state in ended if state in ENDED)
-    )
+def one_more(queue: str, state: State) -> Query:
+    """Count a job that is in this state, which does not expire, and was in none before."""
+    counted = APPENDED if state is State.AVAILABLE else state.value
+    return COUNT(queue=queue, state=counted, expires=None, jobs=1)
+
+
+def gone(ended: Mapping[str, int], state: State) -> Steps[None]:
+    """Count jobs that ended in this state and left nothing behind, by their queues."""
+    if state in ENDED:
+        yield from _count({(queue, state.value, EVER): jobs for queue, jobs in ended.items()})
 
 
 def moved(left: Mapping[Bucket, int], came: Mapping[Bucket, int]) -> Steps[None]:

@@ -6,7 +6,10 @@ therefore holds this lock while it holds SQLite's. It also keeps two of Rota's c
 writing and checkpointing at the same instant, which loses commits in SQLite before 3.51.3
 (sqlite.org/wal.html, "the WAL-reset bug").
 
-Correctness never depends on it. A holder that was stopped must not stop the others, so after
+A writer that leaves can ring, too: sleepers of other processes hear that its commit is done (`alarm`). The bell
+is a byte in the lock file, which is read: that changes nothing on the disk, and the system tells of it.
+
+Correctness never depends on either. A holder that was stopped must not stop the others, so after
 `PATIENCE` a writer goes on without the gate, and hardly waits for it at all until it has got it
 again. The kernel opens the gate when its holder dies. Where there are no such locks, or the folder
 is read-only, there is no gate.
@@ -15,9 +18,13 @@ is read-only, there is no gate.
 import os
 import sys
 import time
+from contextlib import suppress
 
 if sys.platform != "win32":
     import fcntl
+
+SUFFIX = "-gate"
+"""What the lock file's name has more than that of the database."""
 
 PATIENCE = 0.5
 """Seconds to wait at the gate."""
@@ -33,7 +40,7 @@ class Gate:
     """The gate as one connection sees it. Not for several threads at once."""
 
     def __init__(self, database: str) -> None:
-        self._path = database + "-gate"
+        self._path = database + SUFFIX
         self._file: int | None = None
         self._pid = 0
         self._patience = PATIENCE
@@ -59,6 +66,12 @@ class Gate:
             self._unlock(self._file)
         self.held = False
 
+    def ring(self) -> None:
+        """Let those hear who sleep beside this file."""
+        if self._file is not None and self._pid == os.getpid():
+            with suppress(OSError):
+                os.pread(self._file, 1, 0)
+
     def close(self) -> None:
         """Forget the lock file."""
         self.leave()
@@ -76,8 +89,10 @@ class Gate:
         if self._file is None and sys.platform != "win32":
             try:
                 self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+                if not os.fstat(self._file).st_size:
+                    os.pwrite(self._file, b"\n", 0)
             except OSError:
-                return None
+                return self._file
         return self._file
 
     if sys.platform != "win32":

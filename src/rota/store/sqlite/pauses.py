@@ -2,12 +2,14 @@
 
 It looks 2 ms after something was found, then ever more rarely, down to every 40 ms: waking up 25 times
 a second costs an idle worker well under one percent of a core. Where a write is heard (`alarm`), it
-looks at once, and every fraction of a millisecond at first, for the commit is still under way. After
-looks that found nothing to do it rests, unheeding: others' commits must not keep it busy.
+looks every fraction of a millisecond at first, for the commit is under way; where the bell is heard, it is
+done, and one look is enough. After looks that found nothing to do it rests, unheeding: others' commits must
+not keep it busy.
 """
 
 from rota.store.operation import Begin, Steps, operation
-from rota.store.sqlite.alarm import Alarm
+from rota.store.sqlite.alarm import Alarm, Sound
+from rota.store.sqlite.gate import SUFFIX
 from rota.store.sqlite.statements import sql
 
 DATA_VERSION = sql("wake/data_version")
@@ -31,13 +33,17 @@ class Pauses:
     """
 
     def __init__(self, path: str) -> None:
-        self.alarm = Alarm(f"{path}-wal")
+        self.alarm = Alarm(f"{path}-wal", path + SUFFIX)
         self._nap = self._rest = SHORTEST
 
     def pause(self, most: float) -> None:
         """Sleep, for so many seconds at the most."""
-        if self.alarm.sleep(max(0.0, min(self._nap, most))):
+        sound = self.alarm.sleep(max(0.0, min(self._nap, most)))
+        if sound is Sound.WRITE:
             self._nap = INSTANT
+            sound = self.alarm.sleep(max(0.0, min(self._nap, most)))
+        if sound is Sound.BELL:
+            self._nap = SHORTEST
             return
         self._nap = min(self._nap * GROWTH, LONGEST)
         if self._nap == LONGEST:  # nothing is written

@@ -12,10 +12,8 @@ from rota.model.states import State
 _errors = msgspec.json.Decoder(tuple[AttemptError, ...])
 _datetime = datetime.fromtimestamp
 
-
-def claimed_job(row: tuple[Any, ...]) -> ClaimedJob:
-    """A row of `claim.sql`."""
-    return ClaimedJob(*row)
+claimed_jobs = msgspec.json.Decoder(list[ClaimedJob]).decode
+"""Read the JSON arrays of `claim_rows.sql`."""
 
 
 def job_record(row: tuple[Any, ...]) -> JobRecord:

@@ -1,16 +1,19 @@
 """Writing how runs ended, where the worker still holds the lease.
 
 A settlement is fenced by job, lease and session: all three must match a row, and a rescue has
-taken lease and session from it. What matched is in the answer of the statement; the rest was
-refused, and its successor is not enqueued. The moves of `settlement.py` come down to four statements: a run ends the job, or lets it
-wait for another run or another round, or leaves nothing behind.
+taken lease and session from it. What matched is in the answer; the rest was refused, and its successor is not
+enqueued. The moves of `settlement.py` come down to a few statements: a run ends the job, or leaves nothing behind, or lets it
+wait for another run or another round.
+
+Most jobs of a lease end alike. These are found by one statement and ended by another one, each with nothing but
+their ids: that takes half the time of a list that says for each job how it ended, and of rows that come back.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, assert_never
+from typing import Any, NamedTuple
 
-from rota.model.job import JobId, SessionId
+from rota.model.job import LeaseId, SessionId
 from rota.model.settlement import Completions, Settled, Settlement, separate
 from rota.model.states import Move, State
 from rota.store.following import following
@@ -18,12 +21,14 @@ from rota.store.operation import Begin, Operation, Statement, Stepped, Steps, Th
 from rota.store.sqlite.counters import BUCKET, added, gone
 from rota.store.sqlite.enqueue import append
 from rota.store.sqlite.enqueue_keyed import ended, moved_on
-from rota.store.sqlite.statements import json_list, sql
+from rota.store.sqlite.statements import json_list, numbers, sql, texts
 from rota.store.sqlite.tasks import pass_on
 
+SETTLE_HELD = sql("settle/settle_held")
 SETTLE_FINISH = sql("settle/settle_finish")
-SETTLE_WAIT = sql("settle/settle_wait")
+SETTLE_FINISH_TOLD = sql("settle/settle_finish_told")
 SETTLE_FORGET = sql("settle/settle_forget")
+SETTLE_WAIT = sql("settle/settle_wait")
 SETTLE_AGAIN = sql("settle/settle_again")
 
 _ENDS = {
@@ -34,6 +39,19 @@ _ENDS = {
 
 _UNSPENT = {Move.RETRY: 0, Move.SNOOZE: 1, Move.RELEASE: 1}
 """How many attempts a move gives back."""
+
+
+class _End(NamedTuple):
+    """What jobs have in common that end alike."""
+
+    lease: LeaseId
+    state: State
+    keep: float | None
+
+    @property
+    def kept(self) -> bool:
+        """Whether a row stays; that of a job discarded without a retention until a user deletes or retries it."""
+        return bool(self.keep) or (self.keep is None and self.state is State.DISCARDED)
 
 
 def settle(
@@ -55,29 +73,18 @@ def woken(settlements: Iterable[Settlement]) -> Then:
 
 def settle_in_steps(session: SessionId, settlements: Sequence[Settlement]) -> Steps[Settled]:
     """The steps of it, as a part of a larger transaction, too."""
-    batches: dict[Statement, list[list[Any]]] = defaultdict(list)
+    ends: dict[tuple[LeaseId, State, float | None], list[Settlement]] = defaultdict(list)
+    waits: dict[Statement, list[Settlement]] = defaultdict(list)
     for settlement in settlements:
-        request, values = _written(settlement)
-        batches[request].append(values)
-    settled: set[JobId] = set()
-    unique = {settlement.job for settlement in settlements if settlement.unique_key is not None}
-    unknown = {settlement.job for settlement in settlements if settlement.unknown}
-    ends = {settlement.job: _ENDS.get(settlement.move) for settlement in settlements}
-    for request, batch in batches.items():
-        rows = yield request(settled=json_list(batch), session=session)
-        settled.update(row[0] for row in rows)
-        if request is SETTLE_FORGET:
-            yield from gone((queue, ends[job]) for job, queue in rows)
+        if (state := _ENDS.get(settlement.move)) is not None:
+            ends[settlement.lease, state, settlement.keep].append(settlement)
         else:
-            yield from added(Counter(map(BUCKET, rows)))
-        if unknown:
-            yield from pass_on([row[0] for row in rows if row[0] in unknown])
-        if unique:
-            theirs = [row for row in rows if row[0] in unique]
-            if request is SETTLE_FORGET:
-                yield from ended([row[0] for row in theirs])
-            else:
-                yield from moved_on(theirs)
+            waits[_waiting(settlement.move)].append(settlement)
+    settled: set[int] = set()
+    for end, group in ends.items():
+        settled.update((yield from _end(session, _End(*end), group)))
+    for statement, group in waits.items():
+        settled.update((yield from _wait(session, statement, group)))
     refused = []
     successors = []
     for settlement in settlements:
@@ -89,34 +96,77 @@ def settle_in_steps(session: SessionId, settlements: Sequence[Settlement]) -> St
     return Settled(refused, (yield from following(successors, append)))
 
 
-def _written(settlement: Settlement) -> tuple[Statement, list[Any]]:
-    """The statement that writes a settlement, and its element of that statement's list."""
-    move, keep, error = settlement.move, settlement.keep, settlement.error
-    held = [settlement.job, settlement.lease]
-    match move:
-        case Move.COMPLETE | Move.CANCEL if not keep:
-            return SETTLE_FORGET, held
-        case Move.DISCARD if keep == 0:
-            return SETTLE_FORGET, held
-        case Move.COMPLETE | Move.CANCEL | Move.DISCARD:
-            # A job discarded without a retention stays until a user deletes or retries it.
-            return SETTLE_FINISH, [*held, _ENDS[move], keep, settlement.result, error]
-        case Move.RETRY | Move.SNOOZE | Move.RELEASE:
-            delay = settlement.delay
-            ran = move is not Move.RELEASE
-            return SETTLE_WAIT, [*held, _wait(settlement), delay, _UNSPENT[move], error, ran]
-        case Move.AGAIN:
-            at = None if settlement.at is None else settlement.at.timestamp()
-            return SETTLE_AGAIN, [*held, settlement.delay, at]
-        case Move.STAGE | Move.CLAIM | Move.RESCUE | Move.RETRY_BY_HAND:
-            message = f"a run cannot end with {move}"
-            raise ValueError(message)
-    assert_never(move)
+def _end(session: SessionId, end: _End, group: Sequence[Settlement]) -> Steps[Sequence[int]]:
+    """End the jobs of a group that the session still holds; their ids."""
+    fence = {"session": session, "lease": end.lease}
+    jobs = json_list([settlement.job for settlement in group])
+    [(found, queues, now, until)] = yield SETTLE_HELD(jobs=jobs, keep=end.keep, **fence)
+    held = numbers(found)
+    if not held:
+        return held
+    if len(held) < len(group):
+        some = frozenset(held)
+        group = [settlement for settlement in group if settlement.job in some]
+    by_queue = Counter(texts(queues))
+    if end.kept:
+        yield from _finish(group, {"state": end.state.value, "now": now, "until": until, **fence})
+        yield from added({(queue, end.state.value, until): n for queue, n in by_queue.items()})
+    else:
+        yield SETTLE_FORGET(jobs=found, **fence)
+        yield from gone(by_queue, end.state)
+    yield from ended([one.job for one in group if one.unique_key is not None])
+    return held
 
 
-def _wait(settlement: Settlement) -> State:
-    if settlement.move is Move.RETRY:
-        return State.RETRYABLE
-    if settlement.move is Move.RELEASE and settlement.delay <= 0:
-        return State.AVAILABLE
-    return State.SCHEDULED
+def _finish(group: Sequence[Settlement], common: dict[str, object]) -> Steps[None]:
+    told = [
+        (one.job, one.result, one.error)
+        for one in group
+        if one.result is not None or one.error is not None
+    ]
+    if told:
+        yield SETTLE_FINISH_TOLD(told=json_list(told), **common)
+    if len(told) < len(group):
+        jobs = [one.job for one in group if one.result is None and one.error is None]
+        yield SETTLE_FINISH(jobs=json_list(jobs), **common)
+
+
+def _wait(
+    session: SessionId, statement: Statement, group: Sequence[Settlement]
+) -> Steps[Sequence[int]]:
+    """Let the jobs of a group wait that the session still holds; their ids."""
+    write = _again if statement is SETTLE_AGAIN else _another_run
+    rows = yield statement(settled=json_list([write(one) for one in group]), session=session)
+    yield from added(Counter(map(BUCKET, rows)))
+    unknown = {one.job for one in group if one.unknown}
+    yield from pass_on([row[0] for row in rows if row[0] in unknown])
+    unique = {one.job for one in group if one.unique_key is not None}
+    yield from moved_on([row for row in rows if row[0] in unique])
+    return [row[0] for row in rows]
+
+
+def _waiting(move: Move) -> Statement:
+    if move is Move.AGAIN:
+        return SETTLE_AGAIN
+    if move in _UNSPENT:
+        return SETTLE_WAIT
+    message = f"a run cannot end with {move}"
+    raise ValueError(message)
+
+
+def _again(settlement: Settlement) -> list[Any]:
+    at = None if settlement.at is None else settlement.at.timestamp()
+    return [settlement.job, settlement.lease, settlement.delay, at]
+
+
+def _another_run(settlement: Settlement) -> list[Any]:
+    move, delay = settlement.move, settlement.delay
+    state = State.SCHEDULED
+    if move is Move.RETRY:
+        state = State.RETRYABLE
+    elif move is Move.RELEASE and delay <= 0:
+        state = State.AVAILABLE
+    ran = move is not Move.RELEASE
+    return [
+        settlement.job, settlement.lease, state, delay, _UNSPENT[move], settlement.error, ran,
+    ]  # fmt: skip

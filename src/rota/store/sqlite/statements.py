@@ -1,4 +1,4 @@
-"""How the operations find their SQL, write their lists, and cut what is too long for one statement."""
+"""How the operations find their SQL, write and read their lists, and cut what is too long for one statement."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,6 +8,12 @@ import msgspec
 from rota.store.operation import Statement, statement
 
 _encode = msgspec.json.Encoder().encode
+
+numbers = msgspec.json.Decoder(list[int]).decode
+"""Read a JSON array of numbers."""
+
+texts = msgspec.json.Decoder(list[str]).decode
+"""Read a JSON array of texts."""
 
 CHUNK_JOBS = 5_000
 CHUNK_CHARACTERS = 8_000_000

@@ -7,6 +7,7 @@ these jobs run again; a crash of processes undoes nothing).
 
 import os
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from rota.store.operation import Operation
     from rota.store.testing import Testing
 
+HOT = frozenset({"call", "claimer", "settler"})
+"""The purposes of the connections through which each job passes, from its enqueue to its end."""
+
 
 class SqliteStore:
     """Jobs in a SQLite file; see `rota.store.protocol.Store`.
@@ -64,7 +68,7 @@ class SqliteStore:
         self.path = database_path(path_or_url)
         self.url = url_of(self.path)
         self._patience = patience
-        self._pool = Pool(connections, self.connect, self.connect)
+        self._pool = Pool(connections, partial(self.connect, "call"), self.connect)
         self.run = self._pool.run
         self.lent = self._pool.lent
         self.allow = self._pool.allow
@@ -72,8 +76,7 @@ class SqliteStore:
 
     def connect(self, purpose: str = "") -> SqliteConnection:
         """A new connection of Rota's own; nothing is opened yet."""
-        del purpose  # SQLite lists no connections
-        return SqliteConnection(self.path, patience=self._patience)
+        return SqliteConnection(self.path, patience=self._patience, checked=purpose not in HOT)
 
     def transaction(self, *, tagged: bool = False) -> SqliteTransaction:
         """Begin a transaction of Rota's own."""
@@ -81,7 +84,7 @@ class SqliteStore:
 
     def waker(self, queues: Sequence[str], tasks: Collection[str] | None = None) -> SqliteWaker:
         """Something a worker of these queues can sleep on, which knows these tasks."""
-        return SqliteWaker(self.connect(), queues, tasks)
+        return SqliteWaker(self.connect("claimer"), queues, tasks)
 
     def listener(self) -> SqliteListener:
         """Something that hears of jobs that have ended."""

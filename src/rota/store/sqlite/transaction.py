@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from rota.store.operation import Then
 from rota.store.sqlite.connection import FULL, SqliteConnection
-from rota.store.sqlite.flags import WORKERS
 from rota.store.sqlite.job_transaction import TAG
 
 
@@ -41,9 +41,9 @@ class SqliteTransaction:
             self._open = False
             try:
                 self._own.commit()
+                self._own.wake(Then.WORKERS)
             finally:
                 self._return()
-            WORKERS.wake(self._own.path)
 
     def rollback(self) -> None:
         """Undo everything done in it, and end it."""

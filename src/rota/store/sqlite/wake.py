@@ -14,10 +14,12 @@ from time import monotonic
 from rota.errors import StoreError
 from rota.model.job import SessionId
 from rota.store.connections import Wake
+from rota.store.operation import Begin, Steps, operation
+from rota.store.sqlite.claim import available
 from rota.store.sqlite.connection import SqliteConnection
 from rota.store.sqlite.flags import WORKERS
-from rota.store.sqlite.look import look
 from rota.store.sqlite.pauses import Pauses, data_version
+from rota.store.sqlite.stage import STAGE_NEXT
 
 SAME_TIME = 0.005
 """Seconds by which two times must differ to be two: they are read off two clocks."""
@@ -83,15 +85,22 @@ class SqliteWaker:
             version = self.connection.run(data_version())
             if version == self._version:
                 return False
-            seen = self.connection.run(look(self._queues, tasks=self._tasks))
+            found, left = self.connection.run(_news(self._queues, self._tasks))
         except StoreError:
             # The next claim reports it.
             return False
         self._version = version
-        due = inf if seen.due is None else monotonic() + seen.due
+        due = inf if left is None else monotonic() + max(left, 0.0)
         earlier = due + SAME_TIME < self._due
         self._due = due
-        if seen.available or earlier:
+        if found or earlier:
             return True
         self._pauses.rest(deadline - monotonic())
         return False
+
+
+@operation(Begin.NOTHING)
+def _news(queues: Sequence[str], tasks: Collection[str] | None) -> Steps[tuple[bool, float | None]]:
+    """Whether there may be something to claim, and in how many seconds the next waiting job is due."""
+    [(due,)] = yield STAGE_NEXT()
+    return (yield from available(queues, tasks)), due

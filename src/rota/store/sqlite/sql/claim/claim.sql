@@ -3,6 +3,4 @@
 -- Walks: rota_job by its primary key.
 UPDATE rota_job
 SET state = 'running', session = :session, lease = :lease, attempt = attempt + 1
-WHERE id IN (SELECT value FROM json_each(:jobs)) AND +state = 'available'
-RETURNING id, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at,
-          json_extract(errors, '$[#-1].suspects'), headers, unique_key;
+WHERE id IN (SELECT value FROM json_each(:jobs)) AND +state = 'available';

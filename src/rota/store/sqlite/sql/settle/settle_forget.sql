@@ -1,9 +1,5 @@
--- Remove jobs that ended and of which nothing shall be kept, where the session still holds them
--- under these leases; gives the ids of the removed jobs, and their queues. `settled` is a JSON array of [job, lease].
--- Locks: the database. Walks: rota_job by its primary key.
+-- settle_finish.sql for jobs of which nothing shall be kept: it removes them.
 DELETE FROM rota_job
-WHERE (id, +lease) IN (
-    SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:settled)
-)
-  AND +session = :session
-RETURNING id, queue;
+WHERE id IN (SELECT value FROM json_each(:jobs))
+  AND +lease = :lease
+  AND +session = :session;
