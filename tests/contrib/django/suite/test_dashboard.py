@@ -33,6 +33,7 @@ class Dashboard(TransactionTestCase):
     def setUp(self) -> None:
         self.job = note.using(queue="dashboard").enqueue(1)
         self.client = Client(enforce_csrf_checks=True)
+        self.addCleanup(rota.close)
 
     def login(self, **more: Any) -> None:
         self.client.force_login(User.objects.create_user("ada", password="secret", **more))

@@ -11,7 +11,7 @@ from django.test import TestCase, TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 from shop.models import Order
 
-from rota import ConfigError, JobExists, Placing, Rota, StoreError, Unique
+from rota import ConfigError, JobExists, Limit, Placing, Rota, StoreError, Unique
 from rota.contrib.django import rota
 from rota.contrib.django.address import IN_MEMORY
 from tests.contrib.django.suite.chores import note
@@ -94,6 +94,18 @@ class Enqueueing(TransactionTestCase):
         self.assertEqual(len(jobs(self.queue)), 2000)
 
     @skipUnless(COPIES, "no COPY here")
+    def test_lowest_priority(self) -> None:
+        """The first number of all is a number where a driver writes it into the statement, too."""
+        for first in (
+            self.note.using(priority=-32768),
+            self.note.using(priority=-32768, limit=Limit("k", running=1)),
+        ):
+            with transaction.atomic():
+                ids = [first.enqueue(1).id, *first.enqueue_many([(2,)] * 300)]
+                ids.append(first.using(delay=60).enqueue(3).id)
+            found = {job.id for job in jobs(self.queue) if job.priority == -32768}
+            self.assertLessEqual({*ids}, found)
+
     def test_copy(self) -> None:
         """With psycopg 3 the args of many jobs are no parameters of a statement."""
         seen: list[Any] = []

@@ -11,7 +11,7 @@ SELECT lane.id, (SELECT last_value %% 4 FROM rota.log_turn) AS segment,
        preset.max_attempts, preset.timeout
 FROM (SELECT coalesce(%(lane)s::int4, (
         SELECT id FROM rota.lane
-        WHERE queue = %(queue)s AND priority = %(priority)s::int2 AND NOT of_key))
+        WHERE queue = %(queue)s AND priority = CAST(%(priority)s AS int2) AND NOT of_key))
 ) AS lane (id)
 CROSS JOIN LATERAL (
     -- Asks for the lane, so that no ids are taken where there is none. OFFSET 0: once.

@@ -5,6 +5,7 @@
 -- Gives no row where the lane does not exist yet (or the caller's snapshot is older than the lane):
 -- `lane` then names it, after it was made apart. The wake is sent only if a worker of the queue
 -- `wake` holds the lock that says "asleep"; taking and freeing it costs microseconds. Null: no wake.
+-- CAST, since some drivers write parameters into the text: -32768::int2 would be minus 32768, which is no int2.
 -- It begins with the transaction's id, by which workers of older versions know which of them claims.
 WITH lane AS (
     -- With what is set for the queue: it holds where neither the caller nor the task says anything.
@@ -13,7 +14,7 @@ WITH lane AS (
                IS DISTINCT FROM pg_current_xact_id_if_assigned() AS lasting
     FROM (SELECT coalesce(%(lane)s::int4, (
         SELECT id FROM rota.lane
-        WHERE queue = %(queue)s AND priority = %(priority)s::int2 AND NOT of_key))
+        WHERE queue = %(queue)s AND priority = CAST(%(priority)s AS int2) AND NOT of_key))
     ) AS place (id)
     LEFT JOIN rota.queue_setting AS preset ON preset.queue = %(queue)s
 ), job AS (

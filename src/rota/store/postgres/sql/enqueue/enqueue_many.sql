@@ -5,7 +5,7 @@ WITH lane AS (
     SELECT place.id, preset.max_attempts, preset.timeout
     FROM (SELECT coalesce(%(lane)s::int4, (
         SELECT id FROM rota.lane
-        WHERE queue = %(queue)s AND priority = %(priority)s::int2 AND NOT of_key))
+        WHERE queue = %(queue)s AND priority = CAST(%(priority)s AS int2) AND NOT of_key))
     ) AS place (id)
     LEFT JOIN rota.queue_setting AS preset ON preset.queue = %(queue)s
 ), job AS (

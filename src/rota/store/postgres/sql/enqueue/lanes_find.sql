@@ -3,7 +3,7 @@
 -- limit_key's key and lane_key.
 SELECT (
     SELECT lane.id FROM rota.lane
-    WHERE lane.queue = %(queue)s AND lane.priority = %(priority)s::int2
+    WHERE lane.queue = %(queue)s AND lane.priority = CAST(%(priority)s AS int2)
       AND lane.fair = coalesce(wanted.fair, '')
       AND lane.limit_id = CASE WHEN wanted.limited IS NULL THEN 0 ELSE (
           SELECT limit_key.id FROM rota.limit_key

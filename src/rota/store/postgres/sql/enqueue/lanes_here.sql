@@ -8,7 +8,7 @@ SELECT coalesce(current_setting('rota.lanes_here', true), '') = 'yes' OR EXISTS 
         SELECT xmin FROM rota.queue WHERE name = %(queue)s
         UNION ALL
         SELECT xmin FROM rota.lane
-        WHERE queue = %(queue)s AND priority = %(priority)s::int2 AND NOT of_key
+        WHERE queue = %(queue)s AND priority = CAST(%(priority)s AS int2) AND NOT of_key
     ) AS made
     CROSS JOIN LATERAL (
         SELECT (made.xmin::text::int8 - here.xid) & 4294967295 AS ahead
