@@ -14,6 +14,7 @@ settings.load_profile("rota")
 pytest_plugins = [
     "tests.fixtures.garbage",
     "tests.fixtures.large",
+    "tests.fixtures.logs",
     "tests.fixtures.postgres",
     "tests.fixtures.stores",
     "tests.fixtures.others",

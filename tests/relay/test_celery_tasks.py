@@ -59,7 +59,7 @@ def test_a_worker_of_celery_runs_it(app: Rota, shop: celery.Celery) -> None:
     def count(number: int) -> None:
         ran.append(number)
 
-    shop.task(name="shop.count")(count)
+    shop.task(name="shop.count", shared=False)(count)
     calls = app.relay("calls", to=CeleryTasks(shop))
     calls.enqueue_many([("1", "shop.count", [n]) for n in range(5)])
     drained(app)
