@@ -5,18 +5,21 @@ any connection is touched. The async road differs in its last line.
 """
 
 from dataclasses import replace
+from typing import Any, Self
 
 from rota.app.arguments import Alike, of_many
+from rota.app.handle import FindCodec, JobHandle
 from rota.app.middleware import Middleware
 from rota.app.queues import Queues
 from rota.app.task import EnqueueCall
 from rota.app.tasks import Tasks
+from rota.args import ResultCodec
 from rota.database.database import Database
 from rota.dispatch import Events
 from rota.errors import ArgsError
 from rota.events import JobsEnqueued
-from rota.model.enqueued import Enqueued
-from rota.model.job import JobSpec, Order
+from rota.model.enqueued import Enqueued, Placing
+from rota.model.job import JobId, JobSpec, Order
 
 
 class Enqueuer:
@@ -31,7 +34,9 @@ class Enqueuer:
         *,
         max_args_bytes: int | None,
         tasks: Tasks,
+        shard: str | None = None,
     ) -> None:
+        self.shard = shard
         self.database = database
         self.tasks = tasks
         self.queues = queues
@@ -56,6 +61,20 @@ class Enqueuer:
             return await self.middleware.aenqueue(_shown(call), self._astore)
         return await self._astore(call)
 
+    def home(self, call: EnqueueCall) -> Self:  # noqa: ARG002 - as `Enqueuing` has it
+        """What stores the jobs of this call: itself, since there is one database."""
+        return self
+
+    async def ahome(self, call: EnqueueCall) -> Self:  # noqa: ARG002 - as `home`
+        """`home` for async code."""
+        return self
+
+    def handle(
+        self, job: JobId, codec: ResultCodec | FindCodec, placing: Placing = Placing.CREATED
+    ) -> JobHandle[Any]:
+        """A handle on a job that is stored here."""
+        return JobHandle(self.database, self.queues, job, codec, placing, shard=self.shard)
+
     def announce(self, spec: JobSpec, stored: Enqueued) -> Enqueued:
         """Tell the subscribers which jobs are new; gives back what was stored."""
         if self._events.wanted(JobsEnqueued) and (new := stored.created):
@@ -73,27 +92,33 @@ class Enqueuer:
 
     def _order(self, call: EnqueueCall) -> Order:
         """What a call asks for, with everything decided."""
-        task, args = call.task, self._args(call)
+        task, args = call.task, encoded(call, self.max_args_bytes)
         keys = None if task.keying is None else task.keying.keys(args)
         return Order(self.queues.fill(task.spec).at_enqueue(), args, keys)
-
-    def _args(self, call: EnqueueCall) -> list[str]:
-        codec, limit = call.task.codec, self.max_args_bytes
-        if isinstance(call.jobs, Alike):
-            written = codec.encode_alike(call.jobs.rows, limit=limit)
-            if written is not None:
-                return written
-        args: list[str] = []
-        for number, (given, named) in enumerate(call.jobs):
-            try:
-                args.append(codec.encode(given, named, limit=limit))
-            except ArgsError as error:
-                if not call.many:
-                    raise
-                raise of_many(number, error) from None
-        return args
 
 
 def _shown(call: EnqueueCall) -> EnqueueCall:
     """The call as middleware gets it."""
     return replace(call, jobs=tuple(call.jobs))
+
+
+def encoded(call: EnqueueCall, limit: int | None) -> list[str]:
+    """The args of each job of a call, as JSON of up to `limit` bytes.
+
+    Raises:
+        ArgsError: Some do not fit the task.
+    """
+    codec = call.task.codec
+    if isinstance(call.jobs, Alike):
+        written = codec.encode_alike(call.jobs.rows, limit=limit)
+        if written is not None:
+            return written
+    args: list[str] = []
+    for number, (given, named) in enumerate(call.jobs):
+        try:
+            args.append(codec.encode(given, named, limit=limit))
+        except ArgsError as error:
+            if not call.many:
+                raise
+            raise of_many(number, error) from None
+    return args
