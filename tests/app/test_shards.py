@@ -245,6 +245,7 @@ def test_conn_is_of_another_kind(rota: Shards, postgres_url: str) -> None:
         invoice.enqueue("vip", conn=conn)
 
 
+@pytest.mark.both
 def test_conn_leads_while_another_shard_is_down(
     store: object, store_url: str, tmp_path: Path
 ) -> None:

@@ -17,7 +17,9 @@ from rota.service.notify import Notifier
 from rota.service.systemd import Systemd
 from rota.worker import Worker, health
 from rota.worker.claim import LONGER, Claimer
+from rota.worker.engine import Engine
 from rota.worker.health import Phase
+from rota.worker.parts import Parts
 from tests.cli.calling import make_tables
 from tests.fixtures.postgres import LOCKS
 from tests.fixtures.proxy import Proxy
@@ -122,6 +124,14 @@ STEPS = {"claimer": "_want", "settler": "_gather", "session": "_renew", "upkeep"
 """What each thread calls in its steps."""
 
 
+def parts_of(worker: Worker) -> Parts:
+    """The parts of a worker that runs."""
+    engine = worker._engine
+    assert isinstance(engine, Engine)
+    assert engine._parts is not None
+    return engine._parts
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("part", STEPS)
 def test_a_thread_that_has_ended(
@@ -142,12 +152,12 @@ def test_a_thread_that_has_ended(
     ):
         blocking.enqueue()
         assert began.wait(LONG)
-        assert worker._parts is not None
-        thread = getattr(worker._parts, f"_{part}").thread
+        parts = parts_of(worker)
+        thread = getattr(parts, f"_{part}").thread
         # What only a defect does: no exception of Rota's own ends a thread.
-        monkeypatch.setattr(type(getattr(worker._parts, f"_{part}")), STEPS[part], _end)
+        monkeypatch.setattr(type(getattr(parts, f"_{part}")), STEPS[part], _end)
         # The settler sleeps until there is something to write.
-        worker._parts._settler._news.set()
+        parts._settler._news.set()
         thread.join(LONG)
         assert worker.health().ended == (part,)
         assert status(endpoint.address, "/live") == 503
@@ -237,8 +247,7 @@ def test_a_session_beyond_its_time(app: Rota) -> None:
     app.task(name="job")(lambda: None)
     with working(app) as worker:
         until(lambda: worker.health().ready, "the worker to claim")
-        assert worker._parts is not None
-        session = worker._parts._session
+        session = parts_of(worker)._session
         session._deadline.set(time.monotonic())
         assert session.current is not None
         assert worker.health().session is None

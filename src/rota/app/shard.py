@@ -1,7 +1,6 @@
 """One database of several that are one app: a `Rota` of its own, whose tasks were declared for all of them."""
 
 import copy
-from contextvars import Context
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
@@ -11,7 +10,7 @@ from rota.app.enqueue import Enqueuer
 from rota.app.enqueuing import Enqueuing
 from rota.app.lifespan import Lifespans
 from rota.app.middleware import Middleware
-from rota.app.place import Place, at, context_of
+from rota.app.place import Place, at
 from rota.app.task import Task
 from rota.app.tasks import Tasks
 from rota.dispatch import Events
@@ -77,10 +76,6 @@ class Shard(Rota):
     def adopt(self, task: Task[..., Any, Any]) -> None:
         """Have a task, too, that was declared for all."""
         self.tasks.adopt(task, self._enqueuer)
-
-    def context(self) -> Context:
-        """The context of what a worker does for it."""
-        return context_of(self.place)
 
     def _find_tasks(self) -> "BoundTasks":
         return BoundTasks()
