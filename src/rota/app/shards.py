@@ -13,8 +13,6 @@ and fairness know nothing of other shards.
 """
 
 import logging
-import os
-import re
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
@@ -37,14 +35,11 @@ from rota.events import Event
 from rota.model.durations import seconds
 from rota.model.job import LARGEST_ID
 from rota.model.queue_settings import Retention
-from rota.store.url import shown
+from rota.store.shard_urls import checked, from_environment
 
 E = TypeVar("E", bound=Event)
 A = TypeVar("A", None, Coroutine[Any, Any, None])
 F = TypeVar("F", bound=Callable[..., Any])
-
-VARIABLE = "ROTA_SHARDS"
-"""Where a program finds the shards that it was not given: `eu=postgresql://… us=postgresql://…`."""
 
 CROSSING = "rota.shard"
 """The name by which child processes know on which shard their job lies."""
@@ -70,7 +65,7 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
         max_args_bytes: int | None,
         connections: int | None,
     ) -> None:
-        urls = _checked(from_environment() if urls is None else urls)
+        urls = checked(from_environment() if urls is None else urls)
         self.middleware = Middleware()
         self.middleware.cross(CROSSING, Crossing(_send, self._receive))
         self.lifespan = Lifespans()
@@ -282,44 +277,6 @@ class TasksOfAll(Tasks):
         super().register(task)
         for shard in self._shards.values():
             shard.adopt(task)
-
-
-def from_environment() -> dict[str, str]:
-    """The databases that `ROTA_SHARDS` names, by the names of their shards; none without it.
-
-    Raises:
-        ConfigError: It cannot be read.
-    """
-    urls: dict[str, str] = {}
-    for each in os.environ.get(VARIABLE, "").split():
-        name, equals, url = each.partition("=")
-        if not equals or name in urls:
-            why = "twice the same name" if equals else "no NAME=URL"
-            message = f"{VARIABLE}: {shown(each)!r} is {why}; it reads eu=postgresql://… us=postgresql://…"
-            raise ConfigError(message)
-        urls[name] = url
-    return urls
-
-
-def _checked(urls: Mapping[str, str]) -> dict[str, str]:
-    """The shards that were given.
-
-    Raises:
-        ConfigError: There is none, a name cannot be used, or two have one URL.
-    """
-    if not urls:
-        message = (
-            f'shards need a name and a URL each: Rota.shards({{"eu": …, "us": …}}), or {VARIABLE}'
-        )
-        raise ConfigError(message)
-    for name in urls:
-        if not re.fullmatch(r"[A-Za-z0-9_.-]{1,50}", str(name)):
-            message = f"shard {name!r}: a name has letters, digits, dots, underlines and hyphens, up to 50"
-            raise ConfigError(message)
-    if len(set(urls.values())) < len(urls):
-        message = "two shards have one URL; give each a database of its own"
-        raise ConfigError(message)
-    return dict(urls)
 
 
 def _send() -> Mapping[str, str]:
