@@ -17,9 +17,9 @@ from rota.service.notify import Notifier
 from rota.service.systemd import Systemd
 from rota.worker import Worker, health
 from rota.worker.claim import LONGER, Claimer
-from rota.worker.engine import Engine
 from rota.worker.health import Phase
 from rota.worker.parts import Parts
+from rota.worker.station import Station
 from tests.cli.calling import make_tables
 from tests.fixtures.postgres import LOCKS
 from tests.fixtures.proxy import Proxy
@@ -126,10 +126,10 @@ STEPS = {"claimer": "_want", "settler": "_gather", "session": "_renew", "upkeep"
 
 def parts_of(worker: Worker) -> Parts:
     """The parts of a worker that runs."""
-    engine = worker._engine
-    assert isinstance(engine, Engine)
-    assert engine._parts is not None
-    return engine._parts
+    station = worker._station
+    assert isinstance(station, Station)
+    assert station._parts is not None
+    return station._parts
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

@@ -12,8 +12,8 @@ from typing import Any
 
 from rota.app.enqueue import Enqueuer, encoded
 from rota.app.handle import FindCodec, JobHandle
+from rota.app.here import HERE
 from rota.app.middleware import Middleware
-from rota.app.place import HERE
 from rota.app.queues import Queues
 from rota.app.shard import Shard
 from rota.app.task import EnqueueCall, Task
@@ -128,9 +128,9 @@ class Router:
 
     def _around(self) -> str | None:
         """The shard of the handler which runs, or of the subscriber that is told."""
-        place = HERE.get()
-        shard = None if place is None else self._shards.get(place.shard)
-        return None if shard is None or shard.place != place else shard.place.shard
+        here = HERE.get()
+        shard = None if here is None else self._shards.get(here.shard)
+        return None if shard is None or shard.here != here else shard.name
 
     # What decides ----------------------------------------------------------------------------
 
@@ -199,7 +199,7 @@ class Router:
         if len(found) == 1:
             return found[0].enqueuer
         if found:
-            names = " and ".join(shard.place.shard for shard in found)
+            names = " and ".join(shard.name for shard in found)
             message = f"shards {names} are one database; give each a database of its own"
             raise ConfigError(message)
         if away:

@@ -8,9 +8,9 @@ from typing import Any
 from rota.app.app import Rota
 from rota.app.enqueue import Enqueuer
 from rota.app.enqueuing import Enqueuing
+from rota.app.here import Here, at
 from rota.app.lifespan import Lifespans
 from rota.app.middleware import Middleware
-from rota.app.place import Place, at
 from rota.app.task import Task
 from rota.app.tasks import Tasks
 from rota.dispatch import Events
@@ -24,14 +24,14 @@ class Shard(Rota):
     for all: tasks, middleware and lifespans.
 
     Attributes:
-        place: Which one of which app it is.
+        here: Which one of which app it is.
     """
 
     tasks: "BoundTasks"
 
     def __init__(
         self,
-        place: Place,
+        here: Here,
         url: str,
         middleware: Middleware,
         lifespan: Lifespans,
@@ -40,14 +40,19 @@ class Shard(Rota):
         max_args_bytes: int | None,
         connections: int | None,
     ) -> None:
-        self.place = place
+        self.here = here
         self._shared = middleware, lifespan
         super().__init__(
             url, retention=retention, max_args_bytes=max_args_bytes, connections=connections
         )
 
     def __repr__(self) -> str:
-        return f"<Shard {self.place.shard}>"
+        return f"<Shard {self.name}>"
+
+    @property
+    def name(self) -> str:
+        """Its name among the shards."""
+        return self.here.shard
 
     @property
     def enqueuer(self) -> Enqueuer:
@@ -81,12 +86,12 @@ class Shard(Rota):
         return BoundTasks()
 
     def _make_events(self) -> Events:
-        return EventsOfShard(self.place)
+        return EventsOfShard(self.here)
 
     def _make_enqueuer(self, max_args_bytes: int | None) -> Enqueuer:
         self.middleware, self.lifespan = self._shared
         enqueuer = super()._make_enqueuer(max_args_bytes)
-        enqueuer.shard = self.place.shard
+        enqueuer.shard = self.name
         return enqueuer
 
 
@@ -108,15 +113,15 @@ class BoundTasks(Tasks):
 
 
 class EventsOfShard(Events):
-    """Tells the subscribers of one shard, in its place."""
+    """Tells the subscribers of one shard, on that shard."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, here: Here) -> None:
         super().__init__()
-        self._place = place
+        self._here = here
 
     def emit(self, event: Event) -> None:
         """Tell the subscribers to the event's kind, and to the kinds it derives from."""
-        with at(self._place):
+        with at(self._here):
             super().emit(event)
 
 

@@ -21,9 +21,9 @@ from typing import Any, Self, TypeVar, overload
 
 from rota.app.declares_tasks import DeclaresTasks
 from rota.app.handle import JobHandle
+from rota.app.here import HERE, NAMING, Here, at
 from rota.app.lifespan import Lifespans
 from rota.app.middleware import Crossing, Middleware
-from rota.app.place import HERE, NAMING, Place, at
 from rota.app.queues import Queues
 from rota.app.routing import Router
 from rota.app.shard import Shard
@@ -71,7 +71,7 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
         self.lifespan = Lifespans()
         self._shards = {
             name: Shard(
-                Place(self, name),
+                Here(self, name),
                 url,
                 self.middleware,
                 self.lifespan,
@@ -128,7 +128,7 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
         Raises:
             ConfigError: On none.
         """
-        return self._enqueuer.here.place.shard
+        return self._enqueuer.here.name
 
     # Both a name and a kind of event, as on a `Rota`: what is declared for one database can be declared for several.
     @overload
@@ -257,7 +257,7 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
         """Call a handler in a child process, on its job's shard."""
         if not sent:
             return call()
-        with at(Place(self, sent["shard"])):
+        with at(Here(self, sent["shard"])):
             return call()
 
 
@@ -280,5 +280,5 @@ class TasksOfAll(Tasks):
 
 
 def _send() -> Mapping[str, str]:
-    place = HERE.get()
-    return {} if place is None else {"shard": place.shard}
+    here = HERE.get()
+    return {} if here is None else {"shard": here.shard}

@@ -14,7 +14,7 @@ from rota.app.app import Rota
 from rota.app.batch import BatchTask
 from rota.app.bulk_job import NAME as BULK
 from rota.app.bulk_job import declare
-from rota.app.place import context_of
+from rota.app.here import context_of
 from rota.app.shard import Shard
 from rota.app.task import Task
 from rota.dispatch import Events
@@ -136,7 +136,7 @@ class Apps:
     def context(self) -> Context:
         """The context of what their handlers do: on a shard, if they are one's."""
         first = self.first
-        return context_of(first.place) if isinstance(first, Shard) else Context()
+        return context_of(first.here) if isinstance(first, Shard) else Context()
 
     # Queues ----------------------------------------------------------------------------------
 

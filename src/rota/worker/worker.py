@@ -17,14 +17,14 @@ from rota.errors import ConfigError, RotaError
 from rota.events import PausedLeft
 from rota.worker.apps import Apps
 from rota.worker.drain import Draining
-from rota.worker.engine import Engine, unless
-from rota.worker.engines import Engines
 from rota.worker.executors.process import check_findable
 from rota.worker.health import Health, Phase
 from rota.worker.homes import Homes
 from rota.worker.lifespans import Entered
 from rota.worker.signals import on_signals
 from rota.worker.slots import Share, Slots
+from rota.worker.station import Station, unless
+from rota.worker.stations import Stations
 
 if TYPE_CHECKING:
     from rota.subscribers import AsyncSubscribers
@@ -63,7 +63,7 @@ class Worker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._asked_to_stop = False
         self._refusals: list[RotaError] = []
-        self._engine: Engine | Engines | None = None
+        self._station: Station | Stations | None = None
         self._phase = Phase.STARTING
 
     def _checked(self, apps: Apps) -> WorkerConfig:
@@ -133,8 +133,8 @@ class Worker:
 
     def health(self) -> Health:
         """How the worker is, at this moment; callable from any thread, whatever the event loop does."""
-        phase, engine = self._phase, self._engine
-        return Health(phase) if engine is None else engine.health(phase)
+        phase, station = self._phase, self._station
+        return Health(phase) if station is None else station.health(phase)
 
     async def _serve(self, stop: asyncio.Event, abort: asyncio.Event) -> None:
         async with contextlib.AsyncExitStack() as stack:
@@ -160,7 +160,7 @@ class Worker:
         entered = [*lifespans.values()]
         try:
             if await unless(stop, _enter(entered)):
-                await self._work(self._engines(lifespans), stop, abort)
+                await self._work(self._stations(lifespans), stop, abort)
         finally:
             for subscribers in self._subscribers():
                 # They may use what the lifespans have opened.
@@ -171,7 +171,7 @@ class Worker:
         if self._refusals:
             raise self._refusals[0]
 
-    def _engines(self, lifespans: Mapping[Lifespans, Entered]) -> Engine | Engines:
+    def _stations(self, lifespans: Mapping[Lifespans, Entered]) -> Station | Stations:
         """What works on the databases.
 
         Raises:
@@ -182,33 +182,33 @@ class Worker:
         for apps, config in zip(self._databases, self._configs, strict=True):
             homes = Homes((app, lifespans[app.lifespan].resources) for app in apps)
             homes.check()
-            makers.append(partial(self._engine_on, apps, config, homes, slots.share()))
-        return makers[0](self._refuse) if len(makers) == 1 else Engines(makers)
+            makers.append(partial(self._station_on, apps, config, homes, slots.share()))
+        return makers[0](self._refuse) if len(makers) == 1 else Stations(makers)
 
-    def _engine_on(
+    def _station_on(
         self,
         apps: Apps,
         config: WorkerConfig,
         homes: Homes,
         share: Share,
         refuse: Callable[[RotaError], None],
-    ) -> Engine:
+    ) -> Station:
         drain = partial(self._draining.look, apps)
-        return Engine(
+        return Station(
             apps, config, homes, share, drain=drain, refuse=refuse, begin_child=self._begin_child
         )
 
     async def _work(
-        self, engine: Engine | Engines, stop: asyncio.Event, abort: asyncio.Event
+        self, station: Station | Stations, stop: asyncio.Event, abort: asyncio.Event
     ) -> None:
-        self._engine = engine
+        self._station = station
         try:
-            if await engine.begin(stop):
+            if await station.begin(stop):
                 self._phase = Phase.RUNNING
                 await stop.wait()
         finally:
             self._phase = Phase.STOPPING
-            await engine.end(abort)
+            await station.end(abort)
 
     def _refuse(self, error: RotaError) -> None:
         """The database refuses for good: end with this error. Called in any thread."""

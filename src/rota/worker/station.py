@@ -1,4 +1,4 @@
-"""An engine: what a worker does with one database, from its begin to its end."""
+"""A station: what a worker does with one database, from its begin to its end."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -13,7 +13,7 @@ from rota.worker.parts import Parts
 from rota.worker.slots import Share
 
 
-class Engine:
+class Station:
     """Its parts, put together anew for each begin.
 
     Args:

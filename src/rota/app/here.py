@@ -11,31 +11,31 @@ from contextvars import Context, ContextVar
 from typing import NamedTuple
 
 
-class Place(NamedTuple):
+class Here(NamedTuple):
     """A shard of an app."""
 
     app: object
     shard: str
 
 
-HERE: ContextVar[Place | None] = ContextVar("rota_place", default=None)
+HERE: ContextVar[Here | None] = ContextVar("rota_here", default=None)
 """Where this happens; `None` where one database is the app."""
 
 
 @contextmanager
-def at(place: Place) -> Iterator[None]:
+def at(here: Here) -> Iterator[None]:
     """Let the block happen there."""
-    token = HERE.set(place)
+    token = HERE.set(here)
     try:
         yield
     finally:
         HERE.reset(token)
 
 
-def context_of(place: Place) -> Context:
+def context_of(here: Here) -> Context:
     """A context in which nothing else is set."""
     context = Context()
-    context.run(HERE.set, place)
+    context.run(HERE.set, here)
     return context
 
 
@@ -44,9 +44,9 @@ class NameShard(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Name the shard; every record passes."""
-        if (place := HERE.get()) is not None:
-            record.shard = place.shard
-            record.msg = f"shard {place.shard}: {record.msg}"
+        if (here := HERE.get()) is not None:
+            record.shard = here.shard
+            record.msg = f"shard {here.shard}: {record.msg}"
         return True
 
 

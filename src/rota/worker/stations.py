@@ -1,7 +1,7 @@
-"""The engines of a worker of several databases: each begins when its database can be reached, and none keeps the others.
+"""The stations of a worker of several databases: each begins when its database can be reached, and none keeps the others.
 
 A database that is away when the worker starts, or that refuses, is tried again after growing pauses, as a thread of
-an engine does later on. Where none of them can be used at the start, the worker ends, as that of one database does.
+a station does later on. Where none of them can be used at the start, the worker ends, as that of one database does.
 """
 
 import asyncio
@@ -12,12 +12,12 @@ from typing import Any
 
 from rota.errors import RotaError
 from rota.events import StoreLost, StoreRecovered
-from rota.worker.engine import Engine
 from rota.worker.health import Health, Phase
 from rota.worker.loop import FIRST_PAUSE, LONGEST_PAUSE, REMINDER
+from rota.worker.station import Station
 
 LEAVE = 2.0
-"""Seconds that an engine has to begin where the worker is told to stop meanwhile."""
+"""Seconds that a station has to begin where the worker is told to stop meanwhile."""
 
 PART = "worker"
 """What cannot go on, as `StoreLost` tells it."""
@@ -25,14 +25,14 @@ PART = "worker"
 Refuse = Callable[[RotaError], None]
 
 
-class Engines:
-    """Those of one worker; used as an `Engine` is.
+class Stations:
+    """Those of one worker; used as an `Station` is.
 
     Args:
-        makers: Make the engine of each database, which is told where to say that it refuses.
+        makers: Make the station of each database, which is told where to say that it refuses.
     """
 
-    def __init__(self, makers: Sequence[Callable[[Refuse], Engine]]) -> None:
+    def __init__(self, makers: Sequence[Callable[[Refuse], Station]]) -> None:
         self._every = [Tended(make) for make in makers]
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -62,11 +62,11 @@ class Engines:
         for task in self._tasks:
             task.cancel()
         await asyncio.wait(self._tasks)
-        await asyncio.gather(*(each.engine.end(abort) for each in self._every if each.begun))
+        await asyncio.gather(*(each.station.end(abort) for each in self._every if each.begun))
 
     def health(self, phase: Phase) -> Health:
         """How they are together: ready as long as one of them is."""
-        every = [each.engine.health(phase) for each in self._every if each.begun]
+        every = [each.station.health(phase) for each in self._every if each.begun]
         if not every:
             return Health(phase)
         best = next((health for health in every if health.ready), every[0])
@@ -81,15 +81,15 @@ class Engines:
 
 
 class Tended:
-    """One engine, which is begun again and again until its database lets it.
+    """One station, which is begun again and again until its database lets it.
 
     Attributes:
         begun: Whether it works.
         tried: Done after the first try; the error, if that failed.
     """
 
-    def __init__(self, make: Callable[[Refuse], Engine]) -> None:
-        self.engine = make(self._refuse)
+    def __init__(self, make: Callable[[Refuse], Station]) -> None:
+        self.station = make(self._refuse)
         self.begun = False
         self._loop = asyncio.get_running_loop()
         self.tried: asyncio.Future[RotaError | None] = self._loop.create_future()
@@ -97,7 +97,7 @@ class Tended:
 
     async def tend(self, stop: asyncio.Event) -> None:
         """Begin, and begin anew whenever the database has refused, until the worker stops."""
-        events = self.engine.apps.events
+        events = self.station.apps.events
         pause = remind = 0.0
         while not stop.is_set():
             error = await self._try(stop)
@@ -111,7 +111,7 @@ class Tended:
                 pause = 0.0
                 error = await self._refused
                 self.begun = False
-                await self.engine.end(_set())
+                await self.station.end(_set())
             if not pause or time.monotonic() >= remind:
                 events.emit(StoreLost(error, PART))
                 remind = time.monotonic() + REMINDER
@@ -123,8 +123,8 @@ class Tended:
         """Begin; why that was not possible, if so."""
         self._refused = self._loop.create_future()
         try:
-            await asyncio.to_thread(self.engine.apps.ready)
-            self.begun = await self.engine.begin(stop)
+            await asyncio.to_thread(self.station.apps.ready)
+            self.begun = await self.station.begin(stop)
         except RotaError as error:
             return error
         except BaseException as error:
