@@ -92,8 +92,9 @@ def test_a_claim_that_is_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
 def runners(app: Rota, share: Share) -> Runners:
     """Runners of an app that have that share, and settle nothing."""
     notes, switchboard = Notes(lambda: None), Switchboard()
+    switchboard.settle = lambda _settlement: None
     switchboard.complete = lambda _job, _keep: None
-    switchboard.free = switchboard.allow = lambda _: None
+    switchboard.free = switchboard.allow = lambda _count: None
     homes = Homes([(app, Resources())])
     calls = Calls(
         app.tasks, WorkerConfig(concurrency=1), app.events, homes=homes, notes=notes,
@@ -104,7 +105,7 @@ def runners(app: Rota, share: Share) -> Runners:
 
 
 @pytest.mark.asyncio
-async def test_runners_take_turns(tmp_path: Path) -> None:
+async def test_runners_take_turns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Where both databases have jobs, one slot goes from one to the other with each job, and then to who has more."""
     ran: list[str] = []
     slots = Slots(1)
@@ -135,3 +136,5 @@ async def test_runners_take_turns(tmp_path: Path) -> None:
     assert "".join(ran) == "abababaa"
     assert slots.taken == 0
     assert slots.waiting == []
+    # A runner that fails gives its slot up as well.
+    assert caplog.messages == []
