@@ -4,13 +4,16 @@ A call says which jobs of which task are wanted. What is stored is decided in th
 any connection is touched. The async road differs in its last line.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
-from rota.app.arguments import Alike, of_many
+from rota.app.arguments import Alike, Arguments, of_many
 from rota.app.middleware import Middleware
 from rota.app.queues import Queues
 from rota.app.task import EnqueueCall
 from rota.app.tasks import Tasks
+from rota.app.writing import LEAST, Unwritten
 from rota.database.database import Database
 from rota.dispatch import Events
 from rota.errors import ArgsError
@@ -77,14 +80,31 @@ class Enqueuer:
         keys = None if task.keying is None else task.keying.keys(args)
         return Order(self.queues.fill(task.spec).at_enqueue(), args, keys)
 
-    def _args(self, call: EnqueueCall) -> list[str]:
+    def _args(self, call: EnqueueCall) -> Sequence[str]:
+        if isinstance(call.jobs, Alike) and self._one_by_one(call):
+            return Unwritten(call.jobs, partial(self._written, call))
+        return self._written(call, call.jobs)
+
+    def _one_by_one(self, call: EnqueueCall) -> bool:
+        """Whether args can be written while jobs are stored: where an error undoes no more than this call."""
+        database = self.database
+        return (
+            len(call.jobs) >= LEAST
+            and call.conn is None
+            and call.task.keying is None
+            and database.store.name == "postgres"
+            and not database.confined
+        )
+
+    def _written(self, call: EnqueueCall, jobs: Sequence[Arguments], first: int = 0) -> list[str]:
+        """The args of jobs as JSON texts; the first job has this number in the call."""
         codec, limit = call.task.codec, self.max_args_bytes
-        if isinstance(call.jobs, Alike):
-            written = codec.encode_alike(call.jobs.rows, limit=limit)
+        if isinstance(jobs, Alike):
+            written = codec.encode_alike(jobs.rows, limit=limit)
             if written is not None:
                 return written
         args: list[str] = []
-        for number, (given, named) in enumerate(call.jobs):
+        for number, (given, named) in enumerate(jobs, first):
             try:
                 args.append(codec.encode(given, named, limit=limit))
             except ArgsError as error:
