@@ -15,6 +15,7 @@ import pytest
 from rota import JobHandle, Rota, State, Task, WorkerConfig
 from rota.events import PausedLeft, WorkerStopped, WorkerStopping
 from rota.store.migrate import migrate
+from rota.store.operation import Operation
 from rota.worker import Worker
 from rota.worker.drain import left_over
 from tests.fixtures.postgres import LOCKS
@@ -255,14 +256,20 @@ def test_the_end_is_one_look(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None
     job = app.task(name="job")(lambda: None)
     names = [f"queue-{number}" for number in range(20)]
     jobs = [job.using(queue=name).enqueue() for name in names]
-    asked: list[object] = []
+    asked: list[Operation[Any]] = []
     run = app.database.run
-    monkeypatch.setattr(app.database, "run", lambda operation: asked.append(1) or run(operation))
+
+    def counted(operation: Operation[Any]) -> Any:
+        asked.append(operation)
+        return run(operation)
+
+    monkeypatch.setattr(app.database, "run", counted)
     assert left_over(app.database, ("queue-*",)) is None
     for one in jobs:
         one.cancel()
     asked.clear()
-    assert (left_over(app.database, ("queue-*",)), asked) == ([], [1])
+    assert left_over(app.database, ("queue-*",)) == []
+    assert len(asked) == 1
 
 
 def test_stop_before_the_start(app: Rota) -> None:
