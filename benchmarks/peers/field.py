@@ -48,14 +48,14 @@ FIELD: Mapping[str, Peer] = {
             waiting="SELECT coalesce(sum(CASE state WHEN 'appended' THEN jobs ELSE -jobs END), 0)"
             " FROM rota.counter"
             " WHERE state IN ('appended', 'completed', 'discarded', 'cancelled') AND expires > now()",
-            pace=40_000,
+            pace=80_000,
             settings="all by default; enqueue_many of 50,000",
         ),
         Peer(
             name="rota-sqlite", title="Rota on SQLite", driver="rota", runtime="rota", kind="sqlite",
             waiting="SELECT count(*) FROM rota_job"
                     " WHERE state NOT IN ('completed', 'discarded', 'cancelled')",
-            pace=25_000,
+            pace=50_000,
             settings="all by default; enqueue_many of 50,000",
         ),
         Peer(

@@ -1,6 +1,7 @@
 """How often the dashboard looks at the database, and what pages show meanwhile."""
 
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -53,6 +54,29 @@ def test_a_long_look_is_made_less_often(app: Rota, monkeypatch: pytest.MonkeyPat
     assert shared.now() is first
     monkeypatch.setattr(looks, "SHARE", 0.0)
     assert shared.now() is not first
+
+
+def test_a_look_costs_a_hundredth(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks of milliseconds are so far apart that they take a hundredth of the time, but no more than three times as far."""
+    shared = Looks(app.database, 1000.0)
+    first = shared.now()
+
+    def aged(seconds: float, took: float) -> Looks:
+        moment = time.monotonic() - seconds
+        snapshot = replace(first.snapshot, moment=moment, took=took)
+        monkeypatch.setattr(shared, "_seen", replace(first, snapshot=snapshot))
+        return shared
+
+    for seconds, took, again in (
+        (990, 10.0, False),
+        (1010, 9.0, True),
+        (1900, 20.0, False),
+        (2100, 20.0, True),
+        (2900, 40.0, False),
+        (3100, 40.0, True),
+    ):
+        before = aged(seconds, took)._seen
+        assert (shared.now() is not before) is again, (seconds, took)
 
 
 def test_pages_do_not_wait_for_a_long_look(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,9 @@ import pytest
 from rota import JobHandle, Rota, State, Task, WorkerConfig
 from rota.events import PausedLeft, WorkerStopped, WorkerStopping
 from rota.store.migrate import migrate
+from rota.store.operation import Operation
 from rota.worker import Worker
+from rota.worker.drain import left_over
 from tests.fixtures.postgres import LOCKS
 from tests.fixtures.workers import WorkerProcess, drained, records, until, working
 from tests.worker import chores
@@ -247,6 +249,27 @@ def test_drain_leaves_paused_queues(app: Rota) -> None:
     app.database.run(app.database.store.retry([one.id for one in records(app, State.SCHEDULED)]))
     drained(app, queues=("default", "mail"))
     assert sorted(ran) == [1, 2, 3, 4]
+
+
+def test_the_end_is_one_look(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether any of many queues has a job left is one question, however many there are."""
+    job = app.task(name="job")(lambda: None)
+    names = [f"queue-{number}" for number in range(20)]
+    jobs = [job.using(queue=name).enqueue() for name in names]
+    asked: list[Operation[Any]] = []
+    run = app.database.run
+
+    def counted(operation: Operation[Any]) -> Any:
+        asked.append(operation)
+        return run(operation)
+
+    monkeypatch.setattr(app.database, "run", counted)
+    assert left_over(app.database, ("queue-*",)) is None
+    for one in jobs:
+        one.cancel()
+    asked.clear()
+    assert left_over(app.database, ("queue-*",)) == []
+    assert len(asked) == 1
 
 
 def test_stop_before_the_start(app: Rota) -> None:

@@ -4,15 +4,18 @@ A call says which jobs of which task are wanted. What is stored is decided in th
 any connection is touched. The async road differs in its last line.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
-from rota.app.arguments import Alike, of_many
+from rota.app.arguments import Alike, Arguments, of_many
 from rota.app.handle import FindCodec, JobHandle
 from rota.app.middleware import Middleware
 from rota.app.queues import Queues
 from rota.app.task import EnqueueCall
 from rota.app.tasks import Tasks
+from rota.app.writing import LEAST, Unwritten
 from rota.args import ResultCodec
 from rota.database.database import Database
 from rota.dispatch import Events
@@ -92,9 +95,25 @@ class Enqueuer:
 
     def _order(self, call: EnqueueCall) -> Order:
         """What a call asks for, with everything decided."""
-        task, args = call.task, encoded(call, self.max_args_bytes)
+        task, args = call.task, self._args(call)
         keys = None if task.keying is None else task.keying.keys(args)
         return Order(self.queues.fill(task.spec).at_enqueue(), args, keys)
+
+    def _args(self, call: EnqueueCall) -> Sequence[str]:
+        if isinstance(call.jobs, Alike) and self._one_by_one(call):
+            return Unwritten(call.jobs, partial(written, call, self.max_args_bytes))
+        return written(call, self.max_args_bytes, call.jobs)
+
+    def _one_by_one(self, call: EnqueueCall) -> bool:
+        """Whether args can be written while jobs are stored: where an error undoes no more than this call."""
+        database = self.database
+        return (
+            len(call.jobs) >= LEAST
+            and call.conn is None
+            and call.task.keying is None
+            and database.store.name == "postgres"
+            and not database.confined
+        )
 
 
 def _shown(call: EnqueueCall) -> EnqueueCall:
@@ -102,19 +121,21 @@ def _shown(call: EnqueueCall) -> EnqueueCall:
     return replace(call, jobs=tuple(call.jobs))
 
 
-def encoded(call: EnqueueCall, limit: int | None) -> list[str]:
-    """The args of each job of a call, as JSON of up to `limit` bytes.
+def written(
+    call: EnqueueCall, limit: int | None, jobs: Sequence[Arguments], first: int = 0
+) -> list[str]:
+    """The args of jobs of a call as JSON texts of up to `limit` bytes; the first job has this number in the call.
 
     Raises:
         ArgsError: Some do not fit the task.
     """
     codec = call.task.codec
-    if isinstance(call.jobs, Alike):
-        written = codec.encode_alike(call.jobs.rows, limit=limit)
-        if written is not None:
-            return written
+    if isinstance(jobs, Alike):
+        alike = codec.encode_alike(jobs.rows, limit=limit)
+        if alike is not None:
+            return alike
     args: list[str] = []
-    for number, (given, named) in enumerate(call.jobs):
+    for number, (given, named) in enumerate(jobs, first):
         try:
             args.append(codec.encode(given, named, limit=limit))
         except ArgsError as error:

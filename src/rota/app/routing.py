@@ -10,7 +10,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
-from rota.app.enqueue import Enqueuer, encoded
+from rota.app.enqueue import Enqueuer, written
 from rota.app.handle import FindCodec, JobHandle
 from rota.app.here import HERE
 from rota.app.middleware import Middleware
@@ -154,7 +154,9 @@ class Router:
         """
         if (template := self._template(call.task)) is None:
             return None
-        found = {self.of(template.key(args)) for args in encoded(call, self.max_args_bytes)}
+        found = {
+            self.of(template.key(args)) for args in written(call, self.max_args_bytes, call.jobs)
+        }
         if len(found) > 1:
             message = (
                 f"the jobs of this call lie on several shards ({', '.join(sorted(found))}), and no transaction "

@@ -29,6 +29,12 @@ HEALTH_EVERY = 10.0
 SHARE = 20.0
 """A look is followed by a pause that is so many times as long."""
 
+LIGHT = 100.0
+"""The same where that is no longer than `LONGEST_LIGHT` looks are apart: so an open page costs at most a hundredth of a core."""
+
+LONGEST_LIGHT = 3
+"""How many times as far apart looks may be for that."""
+
 PATIENCE = 1.0
 """Seconds that a look may take for someone to wait for it after each thing that is done."""
 
@@ -68,8 +74,10 @@ class Looks:
             if seen is None or not self._every:
                 return self._look()
             age = time.monotonic() - seen.snapshot.moment
-            pause = SHARE * seen.snapshot.took
-            if age < max(self._every, pause) and not self._outdated:
+            took = seen.snapshot.took
+            pause = SHARE * took
+            apart = max(self._every, pause, min(LIGHT * took, LONGEST_LIGHT * self._every))
+            if age < apart and not self._outdated:
                 return seen
             if pause <= self._every:
                 return self._look()

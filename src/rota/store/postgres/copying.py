@@ -13,10 +13,13 @@ BLOCK = 500
 _SPECIAL = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 
-def blocks(jobs: Sequence[JobId], middle: str, args: Sequence[str]) -> Iterator[str]:
-    """Rows of the id of each job, what all have, and its args."""
+def blocks(
+    jobs: Sequence[JobId], middle: str, args: Sequence[str], first: int = 0
+) -> Iterator[str]:
+    """Rows of the id of each job, what all have, and its args, which begin with the `first`."""
     for part in _parts(jobs):
-        rows = zip(jobs[part], _jsons(args[part]), strict=True)
+        texts = args[first + part.start : first + part.start + len(jobs[part])]
+        rows = zip(jobs[part], _jsons(texts), strict=True)
         yield "".join([f"{job}{middle}{text}\n" for job, text in rows])
 
 

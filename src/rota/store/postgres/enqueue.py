@@ -127,11 +127,11 @@ def _many(spec: JobSpec, args: Sequence[str]) -> Steps[Enqueued]:
     ids = Enqueued()
     copy = len(args) >= COPY_FROM and not spec.later and (yield from surroundings()).copy
     for start in range(0, len(args), CHUNK):
-        chunk = args[start : start + CHUNK]
-        if copy and len(chunk) >= COPY_FROM:
-            ids += yield from _copy(spec, chunk)
+        count = min(CHUNK, len(args) - start)
+        if copy and count >= COPY_FROM:
+            ids += yield from _copy(spec, args, start, count)
         else:
-            ids += yield from _insert(spec, chunk)
+            ids += yield from _insert(spec, args[start : start + count])
     return ids
 
 
@@ -167,18 +167,19 @@ def _insert(spec: JobSpec, args: Sequence[str]) -> Steps[list[JobId]]:
     return _ids(rows)
 
 
-def _copy(spec: JobSpec, args: Sequence[str]) -> Steps[list[JobId]]:
+def _copy(spec: JobSpec, args: Sequence[str], first: int, count: int) -> Steps[list[JobId]]:
     params = {
         "queue": spec.queue,
         "wake": spec.queue if spec.wake else None,
         "priority": spec.priority,
-        "count": len(args),
+        "count": count,
     }
     [(lane, segment, ids, _, *preset)] = yield from _in_lane(spec, Query(COPY_PREPARE, params))
     attempts, limit = spec.attempts(preset[0]), spec.time_limit(preset[1])
     same = middle((lane, segment, attempts, limit, spec.task, spec.headers))
-    jobs = taken(ids, len(args))
-    yield Copy(COPY_LOG, blocks(jobs, same, args))
+    jobs = taken(ids, count)
+    # Of args that are still to be written, each block is written while the server stores those before.
+    yield Copy(COPY_LOG, blocks(jobs, same, args, first))
     return jobs
 
 
