@@ -18,12 +18,10 @@ from rota.service.systemd import Systemd
 from rota.worker import Worker, health
 from rota.worker.claim import LONGER, Claimer
 from rota.worker.health import Phase
-from rota.worker.parts import Parts
-from rota.worker.station import Station
 from tests.cli.calling import make_tables
 from tests.fixtures.postgres import LOCKS
 from tests.fixtures.proxy import Proxy
-from tests.fixtures.workers import LONG, until, working
+from tests.fixtures.workers import LONG, parts_of, until, working
 from tests.service.managers import Manager, listening
 
 WATCHDOG = 0.1
@@ -122,14 +120,6 @@ def test_a_handler_that_blocks_the_loop(app: Rota, tmp_path: Path) -> None:
 
 STEPS = {"claimer": "_want", "settler": "_gather", "session": "_renew", "upkeep": "_squeeze"}
 """What each thread calls in its steps."""
-
-
-def parts_of(worker: Worker) -> Parts:
-    """The parts of a worker that runs."""
-    station = worker._station
-    assert isinstance(station, Station)
-    assert station._parts is not None
-    return station._parts
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
