@@ -49,6 +49,7 @@ FIELDS = (
     "part",
     "count",
     "lifespan",
+    "shard",
 )
 """The fields that a record of `Log` may have."""
 

@@ -302,7 +302,7 @@ def test_middleware_is_not_around_it(app: Rota, send: Send) -> None:
 def test_it_names_no_queue(app: Rota) -> None:
     """A worker without queues takes those of its users' tasks; an app without tasks has none."""
     assert NAME not in app.tasks
-    assert Worker(app)._config.queues == ("default",)
+    assert Worker(app)._configs[0].queues == ("default",)
     assert NAME in app.tasks
     with pytest.raises(ConfigError, match="this app has no tasks"):
         Worker(Rota(app.url))

@@ -274,6 +274,14 @@ def test_relay(where: str, redis_url: str) -> None:
     assert all(run["rate"] > 0 and run["in_order"] for run in runs.values())
 
 
+def test_shards(where: str) -> None:
+    """Each number of databases has its turn, and all of its jobs run."""
+    report = bench(where, "shards", "--jobs=1000", "--databases=1", "--databases=2", "--turns=1")
+    runs = report["figures"]["runs"]
+    assert list(runs) == ["1 database, turn 1", "2 databases, turn 1"]
+    assert all(run["rate"] > 0 and run["jobs"] == 1000 for run in runs.values())
+
+
 def test_limits(where: str) -> None:
     """The same jobs with limits and without, also under a held snapshot."""
     report = bench(

@@ -24,6 +24,7 @@ from rota.store.postgres.connection import PostgresConnection
 from rota.worker.claim import Claimer
 from rota.worker.leases import Leases
 from rota.worker.session import Session
+from rota.worker.slots import Slots
 from rota.worker.switchboard import Switchboard, on_loop
 from tests.fixtures.workers import (
     LONG,
@@ -473,6 +474,7 @@ def claiming(app: Rota, told: Callable[[Any], None]) -> Iterator[tuple[Claimer, 
         session=session,
         leases=leases,
         switchboard=switchboard,
+        share=Slots(config.concurrency).share(),
     )
     session.open()
     try:

@@ -20,6 +20,7 @@ from rota.worker.job_transactions import JobTransactions
 from rota.worker.leases import Leases
 from rota.worker.plain import PlainJobs
 from rota.worker.runners import Runners
+from rota.worker.slots import Slots
 from rota.worker.switchboard import Switchboard
 
 if TYPE_CHECKING:
@@ -165,7 +166,8 @@ async def test_batches_and_single_jobs_take_turns(app: Rota) -> None:
         effects=JobTransactions(Apps(app), Leases(), switchboard, notes),
     )  # fmt: skip
     alone = PlainJobs(app.tasks, homes, app.events, switchboard)
-    runners = Runners(1, calls, app.tasks.batch, app.events, switchboard, plain=alone)
+    share = Slots(1).share()
+    runners = Runners(share, calls, app.tasks.batch, app.events, switchboard, plain=alone)
     runners.deliver(SessionId(1), [*claimed("plain", 1, 3), *claimed("many", 4, 6)])
     await asyncio.wait_for(done.wait(), 20)
     calls.close()

@@ -21,7 +21,7 @@ from rota.worker.health import Phase
 from tests.cli.calling import make_tables
 from tests.fixtures.postgres import LOCKS
 from tests.fixtures.proxy import Proxy
-from tests.fixtures.workers import LONG, until, working
+from tests.fixtures.workers import LONG, parts_of, until, working
 from tests.service.managers import Manager, listening
 
 WATCHDOG = 0.1
@@ -142,12 +142,12 @@ def test_a_thread_that_has_ended(
     ):
         blocking.enqueue()
         assert began.wait(LONG)
-        assert worker._parts is not None
-        thread = getattr(worker._parts, f"_{part}").thread
+        parts = parts_of(worker)
+        thread = getattr(parts, f"_{part}").thread
         # What only a defect does: no exception of Rota's own ends a thread.
-        monkeypatch.setattr(type(getattr(worker._parts, f"_{part}")), STEPS[part], _end)
+        monkeypatch.setattr(type(getattr(parts, f"_{part}")), STEPS[part], _end)
         # The settler sleeps until there is something to write.
-        worker._parts._settler._news.set()
+        parts._settler._news.set()
         thread.join(LONG)
         assert worker.health().ended == (part,)
         assert status(endpoint.address, "/live") == 503
@@ -237,8 +237,7 @@ def test_a_session_beyond_its_time(app: Rota) -> None:
     app.task(name="job")(lambda: None)
     with working(app) as worker:
         until(lambda: worker.health().ready, "the worker to claim")
-        assert worker._parts is not None
-        session = worker._parts._session
+        session = parts_of(worker)._session
         session._deadline.set(time.monotonic())
         assert session.current is not None
         assert worker.health().session is None

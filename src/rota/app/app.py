@@ -1,7 +1,7 @@
 """The application object: one database, and the tasks whose jobs it keeps."""
 
 import functools
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
@@ -33,6 +33,7 @@ from rota.store.opening import default_url
 if TYPE_CHECKING:
     from rota.app.admin import Admin
     from rota.app.jobs import Jobs
+    from rota.app.shards import Shards
     from rota.dashboard.mounting import Dashboard
     from rota.relay.relay import Relay
     from rota.relay.target import Target
@@ -70,6 +71,8 @@ class Rota(DeclaresTasks):
 
     PROVIDED: Final = PROVIDED
 
+    _enqueuer: Enqueuer
+
     def __init__(
         self,
         url: str | None = None,
@@ -83,16 +86,9 @@ class Rota(DeclaresTasks):
         self.queues = Queues(seconds(retention, "retention"))
         self.middleware = Middleware()
         self.lifespan = Lifespans()
-        self.events = Events()
+        self.events = self._make_events()
         Log(self.events)
-        self._enqueuer = Enqueuer(
-            self.database,
-            self.queues,
-            self.middleware,
-            self.events,
-            max_args_bytes=max_args_bytes,
-            tasks=self.tasks,
-        )
+        self._enqueuer = self._make_enqueuer(max_args_bytes)
         self.cron = Crontab(self._enqueuer, self.tasks)
         APPS.add(self)
 
@@ -101,6 +97,56 @@ class Rota(DeclaresTasks):
 
     def _find_tasks(self) -> Tasks:
         return Tasks()
+
+    def _make_events(self) -> Events:
+        return Events()
+
+    def _make_enqueuer(self, max_args_bytes: int | None) -> Enqueuer:
+        return Enqueuer(
+            self.database,
+            self.queues,
+            self.middleware,
+            self.events,
+            max_args_bytes=max_args_bytes,
+            tasks=self.tasks,
+        )
+
+    @staticmethod
+    def shards(
+        urls: Mapping[str, str] | None = None,
+        /,
+        *,
+        key: str | None = None,
+        pinned: Mapping[str, str] | None = None,
+        retention: float | timedelta = DAY,
+        max_args_bytes: int | None = MAX_ARGS_BYTES,
+        connections: int | None = None,
+    ) -> "Shards":
+        """Several databases as one app: `Rota.shards({"eu": url, "us": other_url})`.
+
+        Args:
+            urls: The database of each shard, by the shard's name; else `ROTA_SHARDS` is read, where that is
+                `eu=postgresql://… us=postgresql://…`.
+            key: Which args say where a job lies, such as `"{tenant}"`, unless the caller says it; for the tasks
+                that have these parameters.
+            pinned: The shard of single keys, instead of the one that their hash would give them.
+            retention: As for `Rota`, likewise the others; for each shard.
+            max_args_bytes: As for `Rota`.
+            connections: As for `Rota`.
+
+        Raises:
+            ConfigError: A name, a URL or the key cannot be used.
+        """
+        from rota.app.shards import Shards  # here: most programs have one database
+
+        return Shards(
+            urls,
+            key=key,
+            pinned=pinned,
+            retention=retention,
+            max_args_bytes=max_args_bytes,
+            connections=connections,
+        )
 
     # Queues and tasks ------------------------------------------------------------------------
 
@@ -168,7 +214,7 @@ class Rota(DeclaresTasks):
 
     def job(self, job: int) -> JobHandle[Any]:
         """A handle on the job with that id. Nothing is looked up yet."""
-        return JobHandle(self.database, self.queues, JobId(job), self.tasks.codec)
+        return self._enqueuer.handle(JobId(job), self.tasks.codec)
 
     @functools.cached_property
     def jobs(self) -> "Jobs":

@@ -10,9 +10,10 @@ from datetime import timedelta
 from typing import Any, Generic, Protocol, TypeVar, get_args, get_origin, overload
 
 from rota.app.context import BatchContext
+from rota.app.enqueuing import Enqueuing
 from rota.app.executor import Executor
 from rota.app.introspection import result_annotation, without_outcomes
-from rota.app.task import Enqueuing, Task
+from rota.app.task import Task
 from rota.args import ArgsCodec
 from rota.errors import ConfigError
 from rota.model.backoff import RetryPolicy

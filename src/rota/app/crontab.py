@@ -296,7 +296,7 @@ class Crontab:
         if ran is None:
             raise _not_found(name)
         [(job, placing)] = self._enqueuer.announce(ran.spec, ran.stored).placed
-        return JobHandle(self._database, self._queues, job, self._tasks.codec, placing)
+        return self._enqueuer.handle(job, self._tasks.codec, placing)
 
     def _args(self, name: str, records: "list[CronRecord]", args: Args) -> dict[str, str | None]:
         """Other args for an entry that is there, and what follows from them."""
@@ -310,8 +310,10 @@ class Crontab:
     def _entry(
         self, name: str, expression: str, task: Task[..., Any, Any] | str, **options: Any
     ) -> "CronEntry":
-        known = self._tasks.find(task) if isinstance(task, str) else task
-        if known is task and not (isinstance(task, Task) and task.enqueuing is self._enqueuer):
+        if isinstance(task, str):
+            return declaring.built(name, expression, self._tasks.find(task), **options)
+        known = self._tasks.meant(task)
+        if not (isinstance(known, Task) and known.enqueuing is self._enqueuer):
             message = f"cron: a task of this app or its name is needed, not {task!r}"
             raise ConfigError(message)
         return declaring.built(name, expression, known, **options)

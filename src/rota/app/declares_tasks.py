@@ -7,7 +7,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from rota.app.batch import BatchDecorator, BatchTask, batching
 from rota.app.context import Context
-from rota.app.enqueue import Enqueuer
+from rota.app.enqueuing import Enqueuing
 from rota.app.executor import Executor
 from rota.app.handler import check_handler
 from rota.app.introspection import module_of
@@ -50,7 +50,7 @@ class DeclaresTasks:
     """
 
     tasks: Tasks
-    _enqueuer: Enqueuer
+    _enqueuer: Enqueuing
 
     # A handler that takes a Context first is enqueued without it.
     @overload

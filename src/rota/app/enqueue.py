@@ -7,19 +7,22 @@ any connection is touched. The async road differs in its last line.
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any, Self
 
 from rota.app.arguments import Alike, Arguments, of_many
+from rota.app.handle import FindCodec, JobHandle
 from rota.app.middleware import Middleware
 from rota.app.queues import Queues
 from rota.app.task import EnqueueCall
 from rota.app.tasks import Tasks
 from rota.app.writing import LEAST, Unwritten
+from rota.args import ResultCodec
 from rota.database.database import Database
 from rota.dispatch import Events
 from rota.errors import ArgsError
 from rota.events import JobsEnqueued
-from rota.model.enqueued import Enqueued
-from rota.model.job import JobSpec, Order
+from rota.model.enqueued import Enqueued, Placing
+from rota.model.job import JobId, JobSpec, Order
 
 
 class Enqueuer:
@@ -34,7 +37,9 @@ class Enqueuer:
         *,
         max_args_bytes: int | None,
         tasks: Tasks,
+        shard: str | None = None,
     ) -> None:
+        self.shard = shard
         self.database = database
         self.tasks = tasks
         self.queues = queues
@@ -59,6 +64,20 @@ class Enqueuer:
             return await self.middleware.aenqueue(_shown(call), self._astore)
         return await self._astore(call)
 
+    def home(self, call: EnqueueCall) -> Self:  # noqa: ARG002 - as `Enqueuing` has it
+        """What stores the jobs of this call: itself, since there is one database."""
+        return self
+
+    async def ahome(self, call: EnqueueCall) -> Self:  # noqa: ARG002 - as `home`
+        """`home` for async code."""
+        return self
+
+    def handle(
+        self, job: JobId, codec: ResultCodec | FindCodec, placing: Placing = Placing.CREATED
+    ) -> JobHandle[Any]:
+        """A handle on a job that is stored here."""
+        return JobHandle(self.database, self.queues, job, codec, placing, shard=self.shard)
+
     def announce(self, spec: JobSpec, stored: Enqueued) -> Enqueued:
         """Tell the subscribers which jobs are new; gives back what was stored."""
         if self._events.wanted(JobsEnqueued) and (new := stored.created):
@@ -82,8 +101,8 @@ class Enqueuer:
 
     def _args(self, call: EnqueueCall) -> Sequence[str]:
         if isinstance(call.jobs, Alike) and self._one_by_one(call):
-            return Unwritten(call.jobs, partial(self._written, call))
-        return self._written(call, call.jobs)
+            return Unwritten(call.jobs, partial(written, call, self.max_args_bytes))
+        return written(call, self.max_args_bytes, call.jobs)
 
     def _one_by_one(self, call: EnqueueCall) -> bool:
         """Whether args can be written while jobs are stored: where an error undoes no more than this call."""
@@ -96,24 +115,31 @@ class Enqueuer:
             and not database.confined
         )
 
-    def _written(self, call: EnqueueCall, jobs: Sequence[Arguments], first: int = 0) -> list[str]:
-        """The args of jobs as JSON texts; the first job has this number in the call."""
-        codec, limit = call.task.codec, self.max_args_bytes
-        if isinstance(jobs, Alike):
-            written = codec.encode_alike(jobs.rows, limit=limit)
-            if written is not None:
-                return written
-        args: list[str] = []
-        for number, (given, named) in enumerate(jobs, first):
-            try:
-                args.append(codec.encode(given, named, limit=limit))
-            except ArgsError as error:
-                if not call.many:
-                    raise
-                raise of_many(number, error) from None
-        return args
-
 
 def _shown(call: EnqueueCall) -> EnqueueCall:
     """The call as middleware gets it."""
     return replace(call, jobs=tuple(call.jobs))
+
+
+def written(
+    call: EnqueueCall, limit: int | None, jobs: Sequence[Arguments], first: int = 0
+) -> list[str]:
+    """The args of jobs of a call as JSON texts of up to `limit` bytes; the first job has this number in the call.
+
+    Raises:
+        ArgsError: Some do not fit the task.
+    """
+    codec = call.task.codec
+    if isinstance(jobs, Alike):
+        alike = codec.encode_alike(jobs.rows, limit=limit)
+        if alike is not None:
+            return alike
+    args: list[str] = []
+    for number, (given, named) in enumerate(jobs, first):
+        try:
+            args.append(codec.encode(given, named, limit=limit))
+        except ArgsError as error:
+            if not call.many:
+                raise
+            raise of_many(number, error) from None
+    return args

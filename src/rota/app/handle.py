@@ -26,10 +26,11 @@ FindCodec = Callable[[str], ResultCodec]
 class JobHandle(Generic[T]):
     """Looks at one job, waits for it, cancels it. Made by `enqueue`, or by `Rota.job`.
 
-    `placing` says what the enqueue did: with a unique key it may have met a job that was there.
+    `placing` says what the enqueue did: with a unique key it may have met a job that was there. Where several
+    databases are one app, `shard` is the name of the one that has the job; else it is `None`.
     """
 
-    __slots__ = ("_codec", "_database", "_queues", "id", "placing")
+    __slots__ = ("_codec", "_database", "_queues", "id", "placing", "shard")
 
     def __init__(
         self,
@@ -38,15 +39,23 @@ class JobHandle(Generic[T]):
         job: JobId,
         codec: ResultCodec | FindCodec,
         placing: Placing = Placing.CREATED,
+        *,
+        shard: str | None = None,
     ) -> None:
         self._database = database
         self._queues = queues
         self._codec = codec
         self.id = job
         self.placing = placing
+        self.shard = shard
 
     def __repr__(self) -> str:
-        return f"<JobHandle {self.id}>"
+        return f"<JobHandle {self.reference}>"
+
+    @property
+    def reference(self) -> str:
+        """What finds the job again, by the app's `job`: `123`, or `eu:123` where several databases are one app."""
+        return str(self.id) if self.shard is None else f"{self.shard}:{self.id}"
 
     @property
     def duplicate(self) -> bool:

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from enum import Enum
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rota.app.successor import successor, wants_result
 from rota.app.task import Task
@@ -28,6 +28,9 @@ from rota.model.job import ClaimedJob, Following, LeaseId, SessionId
 from rota.model.settlement import Settled, Settlement, completed
 from rota.store.execute import adrive, drive
 from rota.store.operation import Operation, with_apart
+
+if TYPE_CHECKING:
+    from rota.app.enqueuing import Enqueuing
 
 T = TypeVar("T")
 
@@ -306,11 +309,11 @@ class JobTransaction(TransactionBlock):
         return with_apart(settle, self._database.apart)
 
 
-def without_job(database: Database) -> Transact:
+def without_job(enqueuing: "Enqueuing") -> Transact:
     """For direct calls of a task: transactions that complete nothing."""
 
     def transact(_: ClaimedJob, conn: object, commit: bool) -> JobTransaction:  # noqa: FBT001
-        return JobTransaction(database, None, conn, commit=commit)
+        return JobTransaction(enqueuing.database, None, conn, commit=commit)
 
     return transact
 

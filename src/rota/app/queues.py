@@ -35,16 +35,19 @@ class Keeps(dict[str, Kept]):
     """How long the jobs of one task stay, by the queue they ran in.
 
     A dictionary, since a worker asks for every job; what is not in it yet is worked out once.
+
+    Attributes:
+        retention: What the task says.
     """
 
     def __init__(self, retention: float | None, settings: Callable[[str], QueueSettings]) -> None:
         super().__init__()
-        self._retention = retention
+        self.retention = retention
         self._settings = settings
 
     def retain(self, retention: float | None) -> None:
         """Keep jobs for so many seconds from now on, as if the task had said so."""
-        self._retention = retention
+        self.retention = retention
         self.clear()
 
     def renew(self, settings: Callable[[str], QueueSettings]) -> None:
@@ -53,7 +56,7 @@ class Keeps(dict[str, Kept]):
         self.clear()
 
     def __missing__(self, queue: str) -> Kept:
-        own, settings = self._retention, self._settings
+        own, settings = self.retention, self._settings
         holds = believed(QueueSettings(completed=own, cancelled=own), settings(queue))
         discarded = None if holds.discarded == FOREVER else holds.discarded
         self[queue] = kept = Kept(holds.completed or 0.0, holds.cancelled or 0.0, discarded)

@@ -16,7 +16,8 @@ from typing import Any
 
 import msgspec
 
-from rota.app.task import Enqueuing, Task
+from rota.app.enqueuing import Enqueuing
+from rota.app.task import Task
 from rota.errors import ArgsError, ConfigError, RotaError, SuccessorNotFound
 from rota.model.chosen import never
 from rota.model.finished import FinishedJob

@@ -11,27 +11,18 @@ import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Generic,
-    ParamSpec,
-    Protocol,
-    Self,
-    TypeVar,
-)
+from typing import Any, Generic, ParamSpec, Self, TypeVar
 
 from rota.app.arguments import Arguments, arguments_of_many
 from rota.app.context import Context
+from rota.app.enqueuing import Enqueuing
 from rota.app.executor import Executor
 from rota.app.handle import JobHandle
 from rota.app.hiding import check_keys, hidden_args
 from rota.app.in_time import checked
 from rota.app.introspection import result_annotation, without_outcomes
-from rota.app.queues import Queues
 from rota.args import ArgsCodec, ResultCodec
 from rota.args.provided import Need, not_given
-from rota.database.database import Database
 from rota.errors import ArgsError, ConfigError
 from rota.model.backoff import RetryPolicy
 from rota.model.enqueued import Enqueued, Placing
@@ -41,9 +32,6 @@ from rota.model.limit import Limit
 from rota.model.options import JobOptions
 from rota.model.redaction import redacting
 from rota.model.unique import Unique
-
-if TYPE_CHECKING:
-    from rota.app.middleware import Middleware
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -94,43 +82,6 @@ class EnqueueCall:
             more = {name: value for name, value in arguments.items() if name not in given}
             jobs.append((args, {**kwargs, **more}))
         return replace(self, jobs=tuple(jobs))
-
-
-class Enqueuing(Protocol):
-    """What tasks need of their app: where and how their jobs are stored."""
-
-    @property
-    def database(self) -> Database:
-        """Where the jobs are kept."""
-        ...
-
-    @property
-    def queues(self) -> Queues:
-        """What is declared for queues."""
-        ...
-
-    @property
-    def tasks(self) -> "Mapping[str, Task[..., Any, Any]]":
-        """The tasks of the app, by name."""
-        ...
-
-    @property
-    def max_args_bytes(self) -> int | None:
-        """The largest args a job may have, as JSON."""
-        ...
-
-    @property
-    def middleware(self) -> "Middleware":
-        """What is registered around enqueueing and runs."""
-        ...
-
-    def enqueue(self, call: EnqueueCall) -> Enqueued:
-        """Store the jobs of a call."""
-        ...
-
-    async def aenqueue(self, call: EnqueueCall) -> Enqueued:
-        """`enqueue` for async code."""
-        ...
 
 
 class Task(Generic[P, R, T]):
@@ -214,7 +165,7 @@ class Task(Generic[P, R, T]):
         """The context of a direct call."""
         from rota.app.job_transaction import without_job  # here: most programs never need it
 
-        return Context.alone(self.spec, without_job(self.enqueuing.database))
+        return Context.alone(self.spec, without_job(self.enqueuing))
 
     @property
     def needs(self) -> tuple[Need, ...]:
@@ -309,11 +260,15 @@ class Task(Generic[P, R, T]):
             StoreError: The database refused; nothing was stored.
             StoreUnavailable: The database cannot be reached.
         """
-        return self._handle(self.enqueuing.enqueue(self._call(args, kwargs)))
+        call = self._call(args, kwargs)
+        home = self.enqueuing.home(call)
+        return self._handle(home, home.enqueue(call))
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[T]:
         """`enqueue` for async code; `conn=` may be an async connection or session."""
-        return self._handle(await self.enqueuing.aenqueue(self._call(args, kwargs)))
+        call = self._call(args, kwargs)
+        home = await self.enqueuing.ahome(call)
+        return self._handle(home, await home.aenqueue(call))
 
     def enqueue_many(
         self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], *, conn: object = None
@@ -349,11 +304,10 @@ class Task(Generic[P, R, T]):
         conn = self.conn if conn is None else conn
         return EnqueueCall(self, arguments_of_many(jobs), conn, many=True)
 
-    def _handle(self, stored: Enqueued) -> JobHandle[T]:
+    def _handle(self, home: Enqueuing, stored: Enqueued) -> JobHandle[T]:
         [job] = stored
         placing = Placing.CREATED if stored.placings is None else stored.placings[0]
-        home = self.enqueuing
-        return JobHandle(home.database, home.queues, job, self.result_codec, placing)
+        return home.handle(job, self.result_codec, placing)
 
     def _successor(self, option: str, given: object) -> str | None:
         if given is None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rota.cli.options import url_option
+from rota.cli.each_shard import each_shard
+from rota.cli.options import urls_option
 from rota.terminal.advice import addressed
 from rota.terminal.output import harmless, json_option, on_terminal, say, say_json
 
@@ -28,8 +29,9 @@ COLOURS = {"critical": "red", "warning": "yellow", "note": "cyan", "ok": "green"
 @click.option(
     "--check", "thorough", is_flag=True, help="On SQLite also read the whole file for damage."
 )
-@url_option
+@urls_option
 @json_option
+@each_shard()
 def doctor(*, thorough: bool, url: str | None, as_json: bool) -> None:
     """Say what is wrong with the database, and what to do about it.
 

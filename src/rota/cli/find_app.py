@@ -7,15 +7,23 @@ from collections.abc import Sequence
 from traceback import extract_tb
 from types import ModuleType
 
+import click
+
 from rota import Rota
+from rota.app.shards import Shards
 from rota.errors import RotaError
+from rota.terminal.advice import SHARD
 from rota.terminal.exits import USAGE, Failure
 
 APP_VARIABLE = "ROTA_APP"
 """The environment variable that names the apps, where the command line does not."""
 
 
-def find_apps(targets: Sequence[str], own: Rota | None = None) -> list[Rota]:
+App = Rota | Shards
+"""An app with one database, or with several."""
+
+
+def find_apps(targets: Sequence[str], own: App | None = None) -> list[App]:
     """The apps that are named, after the one that the calling program has; else those that ROTA_APP names.
 
     Raises:
@@ -33,12 +41,27 @@ def find_apps(targets: Sequence[str], own: Rota | None = None) -> list[Rota]:
     return [_find_in_variable(name) for name in named]
 
 
-def find_the_app(target: str | None, own: Rota | None = None) -> Rota:
+def find_the_app(target: str | None, own: App | None = None) -> Rota:
     """The app that `--app` names, else that of the calling program, else the one that ROTA_APP names.
 
+    Of an app with several databases it is the shard that `--shard` names.
+
     Raises:
-        Failure: There is none, or ROTA_APP names several.
+        Failure: There is none, or ROTA_APP names several; or it is not said which shard.
     """
+    app = _find_the_app(target, own)
+    if isinstance(app, Rota):
+        return app
+    name = click.get_current_context().meta.get(SHARD)
+    if name is None or name not in app:
+        message = (
+            f"this app has several databases: say which by --shard, with one of {', '.join(app)}"
+        )
+        raise Failure(message, USAGE)
+    return app[name]
+
+
+def _find_the_app(target: str | None, own: App | None) -> App:
     if target is not None:
         return find_app(target)
     if own is not None:
@@ -56,7 +79,7 @@ def _in_variable() -> list[str]:
     return os.environ.get(APP_VARIABLE, "").split()
 
 
-def _find_in_variable(target: str) -> Rota:
+def _find_in_variable(target: str) -> App:
     try:
         return find_app(target)
     except Failure as failure:
@@ -64,7 +87,7 @@ def _find_in_variable(target: str) -> Rota:
         raise Failure(message, failure.exit_code) from failure
 
 
-def find_app(target: str) -> Rota:
+def find_app(target: str) -> App:
     """Import MODULE and take APP from it; without APP the module's only app.
 
     The current folder is searched first, as `python -m` does.
@@ -85,7 +108,7 @@ def find_app(target: str) -> Rota:
             message = f"{name} has no {path!r}{_list(module)}"
             raise Failure(message)
         found = getattr(found, part)
-    if not isinstance(found, Rota):
+    if not isinstance(found, App):
         kind = type(found).__name__
         message = f"{target} is a {kind}, not a rota.Rota{_list(module)}"
         raise Failure(message)
@@ -124,16 +147,16 @@ def _broken(name: str, error: Exception) -> Failure:
     )
 
 
-def _apps(module: ModuleType) -> dict[str, Rota]:
+def _apps(module: ModuleType) -> dict[str, App]:
     """The apps of a module, each by its first name."""
-    apps: dict[str, Rota] = {}
+    apps: dict[str, App] = {}
     for name, value in vars(module).items():
-        if isinstance(value, Rota) and all(value is not other for other in apps.values()):
+        if isinstance(value, App) and all(value is not other for other in apps.values()):
             apps[name] = value
     return apps
 
 
-def _only_app(module: ModuleType) -> Rota:
+def _only_app(module: ModuleType) -> App:
     apps = _apps(module)
     if len(apps) == 1:
         return next(iter(apps.values()))

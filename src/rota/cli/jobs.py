@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rota.cli.each_shard import each_shard
 from rota.cli.jobs_found import act_on_found, found_options, given
-from rota.cli.options import Name, ids_argument, url_option
+from rota.cli.options import Name, ids_argument, url_option, urls_option
 from rota.cli.watch import watch
 from rota.model.job import LARGEST_ID, JobId
 from rota.model.states import State
@@ -56,8 +57,9 @@ def jobs() -> None:
     type=click.IntRange(1, LARGEST_ID),
     help="Only jobs that are older than this one: the next page.",
 )
-@url_option
+@urls_option
 @json_option
+@each_shard()
 def list_(
     *,
     state: str | None,

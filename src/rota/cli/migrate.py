@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import click
 
-from rota.cli.options import url_option
+from rota.cli.each_shard import each_shard
+from rota.cli.options import urls_option
 from rota.terminal.output import harmless, json_option, say, say_json
 
 
@@ -12,8 +13,9 @@ from rota.terminal.output import harmless, json_option, say, say_json
 @click.option(
     "--dry-run", is_flag=True, help="Print the SQL, to be applied by hand; change nothing."
 )
-@url_option
+@urls_option
 @json_option
+@each_shard()
 def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
     """Bring the database's tables up to date.
 

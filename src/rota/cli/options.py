@@ -9,7 +9,7 @@ from rota.errors import ConfigError
 from rota.model import durations, sizes
 from rota.model.job import LARGEST_ID
 from rota.model.options import check_name
-from rota.terminal.advice import remember
+from rota.terminal.advice import SHARD, remember
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -87,14 +87,72 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic only in newer 
 
 
 def url_option(function: F) -> F:
-    """`--url`, for commands that work on a database."""
-    return click.option(
-        "--url",
-        metavar="URL",
-        callback=remember,
-        help="The database, such as postgresql:///shop or sqlite:///rota.db.  "
-        "[default: ROTA_DATABASE_URL, else sqlite:///rota.db]",
-    )(function)
+    """`--url` and `--shard`, for commands that work on a database."""
+    return _which_database(_the_one)(function)
+
+
+def urls_option(function: F) -> F:
+    """The same for commands that are done `each_shard`, where neither is given."""
+    return _which_database(_given)(function)
+
+
+def _which_database(callback: Callable[..., Any]) -> Callable[[F], F]:
+    def options(function: F) -> F:
+        url = click.option(
+            "--url",
+            metavar="URL",
+            callback=callback,
+            help="The database, such as postgresql:///shop or sqlite:///rota.db.  "
+            "[default: ROTA_DATABASE_URL, else sqlite:///rota.db]",
+        )
+        shard = click.option(
+            "--shard",
+            metavar="NAME",
+            callback=_remember_shard,
+            is_eager=True,
+            expose_value=False,
+            help="The database of that name, of those in ROTA_SHARDS.",
+        )
+        return url(shard(function))
+
+    return options
+
+
+def _remember_shard(context: click.Context, _: click.Parameter, name: str | None) -> None:
+    """Keep the given `--shard`."""
+    if name is not None:
+        context.meta[SHARD] = name
+
+
+def _given(context: click.Context, parameter: click.Parameter, url: str | None) -> str | None:
+    """The URL that `--url` or `--shard` names."""
+    name = context.meta.get(SHARD)
+    if name is None:
+        return remember(context, parameter, url)
+    if url is not None:
+        message = "--url and --shard both say which database; leave one of them out"
+        raise click.UsageError(message)
+    shards = _shards()
+    if name not in shards:
+        there = ", ".join(shards) or "none, since the variable is not set"
+        message = f"there is no shard {name!r}; ROTA_SHARDS names {there}"
+        raise click.UsageError(message)
+    return shards[name]
+
+
+def _the_one(context: click.Context, parameter: click.Parameter, url: str | None) -> str | None:
+    """The same, where one database is needed."""
+    found = _given(context, parameter, url)
+    if found is None and (shards := _shards()):
+        message = f"ROTA_SHARDS names several databases: say which by --shard, with one of {', '.join(shards)}"
+        raise click.UsageError(message)
+    return found
+
+
+def _shards() -> dict[str, str]:
+    from rota.store.shard_urls import from_environment
+
+    return from_environment()
 
 
 def ids_argument(*, required: bool = True) -> Callable[[F], F]:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rota.cli.options import Name, url_option
+from rota.cli.each_shard import each_shard
+from rota.cli.options import Name, url_option, urls_option
 from rota.cli.queue_clear import clear
 from rota.cli.queue_settings import set_, show, unset
 from rota.model.states import State
@@ -43,8 +44,9 @@ for command in (set_, unset, show, clear):
     help="Only queues with jobs in this state.",
 )
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many queues.")
-@url_option
+@urls_option
 @json_option
+@each_shard(queues=True)
 def list_(
     *, queue: str | None, state: str | None, limit: int | None, url: str | None, as_json: bool
 ) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rota.cli.options import Duration, url_option
+from rota.cli.each_shard import each_shard, shard_by_shard
+from rota.cli.options import Duration, urls_option
 from rota.terminal.output import harmless, json_option, on_terminal, say, say_json, table
 from rota.terminal.tables import Column, states
 
@@ -29,8 +30,9 @@ SHORTEST = 0.1
     help="How often to look: 1s, 0.5s, 2m.",
 )  # fmt: skip
 @click.option("--once", is_flag=True, help="Print it once, and exit.")
-@url_option
+@urls_option
 @json_option
+@each_shard(queues=True)
 def top(*, every: float, once: bool, url: str | None, as_json: bool) -> None:
     """Watch queues, rates, workers and the oldest transaction, live.
 
@@ -49,7 +51,7 @@ def top(*, every: float, once: bool, url: str | None, as_json: bool) -> None:
     """
     if every < SHORTEST:
         raise click.BadParameter(f"at least {SHORTEST} s are needed", param_hint="'--every'")
-    if as_json or once or not _live():
+    if as_json or once or shard_by_shard() or not _live():
         _print_once(url, every, as_json=as_json)
     else:
         _watch(url, every)

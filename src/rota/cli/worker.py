@@ -19,6 +19,7 @@ from rota.terminal.output import json_option, say_json
 
 if TYPE_CHECKING:
     from rota import Rota
+    from rota.app.shards import Shards
     from rota.dispatch import Events
     from rota.service.endpoint import Address
     from rota.service.notify import Notifier
@@ -92,6 +93,11 @@ logger = logging.getLogger("rota")
     help="Work on this database instead of the app's own.",
 )
 @click.option(
+    "--shard",
+    metavar="NAME",
+    help="Work on this one of an app's several databases.  [default: on all of them]",
+)
+@click.option(
     "--health",
     type=ListenOn(),
     metavar="HOST:PORT",
@@ -119,6 +125,7 @@ def worker(
     session_timeout: float,
     drain: bool,
     url: str | None,
+    shard: str | None,
     health: "Address | None",
     verbose: bool,
     tied: bool,
@@ -128,7 +135,8 @@ def worker(
 
     MODULE:APP names the app: for `rota = Rota()` in shop/tasks.py it is shop.tasks:rota; where
     the module has only one app, shop.tasks is enough. Several apps may be named that have one
-    database. The names may stand in the variable ROTA_APP instead, with a space between them.
+    database, or one that has several (Rota.shards). The names may stand in the variable ROTA_APP
+    instead, with a space between them.
 
     The first signal stops the worker in order: running jobs may finish, the others are given back.
     The second signal gives back everything and ends. With --json the log is JSON lines on stderr,
@@ -144,6 +152,7 @@ def worker(
     """  # fmt: skip
     from rota import Rota
     from rota.app.running import name_runs
+    from rota.app.shards import Shards
     from rota.cli import logs
     from rota.cli.find_app import find_apps
     from rota.config import WorkerConfig
@@ -151,6 +160,7 @@ def worker(
     from rota.service.notify import Notifier
     from rota.store.url import VARIABLE
     from rota.worker import Worker
+    from rota.worker.events_of_apps import EventsOfApps
 
     config = WorkerConfig(
         queues=queues,
@@ -172,27 +182,67 @@ def worker(
     if url is not None:
         # For child processes, too: they import the app anew.
         os.environ[VARIABLE] = url
-    apps = find_apps(targets, click.get_current_context().find_object(Rota))
+    found = find_apps(targets, click.get_current_context().find_object(Rota))
+    work = _work(found, url, shard)
+    several = isinstance(work, Shards)
+    apps = [*work.values()] if isinstance(work, Shards) else work
     counts: Counter[str] = Counter()
-    for app in apps:
-        if url is not None:
-            app.use(url)
-    running = Worker(apps, config, begin_child=logs.in_child(verbose=verbose, as_json=as_json))
+    running = Worker(work, config, begin_child=logs.in_child(verbose=verbose, as_json=as_json))
     for app in dict.fromkeys(apps):
         if as_json:
             name_runs(app)
         _listen(app, counts, verbose=verbose, counting=as_json)
-    # What concerns the worker as a whole is told to each app.
-    events = apps[0].events
+    # What concerns the worker as a whole is told to each app, but to each shard what concerns that.
+    every = {app.events: app.tasks for app in apps}
+    events = EventsOfApps(every) if several else apps[0].events
     if tied:
-        events.subscribe(WorkerStarted, lambda _: click.echo("ready"))
+        began = threading.Event()
+        events.subscribe(WorkerStarted, lambda _: _say_ready(began))
     with _told(running, events, notifier, health):
-        for app in apps:
+        for app in () if several else apps:
             app.database.ready()
         running.run()
     if as_json:
         say_json({"settled": dict(counts)})
     _leave_stuck_threads()
+
+
+def _work(
+    found: "list[Rota | Shards]", url: str | None, shard: str | None
+) -> "list[Rota] | Shards":
+    """What to work on: one or several apps on one database, or an app on all of its databases.
+
+    Raises:
+        Failure: The options do not fit the apps.
+    """
+    from rota import Rota
+    from rota.app.shards import Shards
+    from rota.terminal.exits import USAGE, Failure
+
+    several = [app for app in found if isinstance(app, Shards)]
+    if several and (len(found) > 1 or url is not None):
+        message = "an app with several databases runs alone, and on these (ROTA_SHARDS): leave --url and other apps out"
+        raise Failure(message, USAGE)
+    if shard is not None:
+        if not several or shard not in several[0]:
+            there = ", ".join(several[0]) if several else "none: this app has one database"
+            message = f"--shard: there is no shard {shard!r}; the shards are {there}"
+            raise Failure(message, USAGE)
+        return [several[0][shard]]
+    if several:
+        return several[0]
+    apps = [app for app in found if isinstance(app, Rota)]
+    for app in apps:
+        if url is not None:
+            app.use(url)
+    return apps
+
+
+def _say_ready(said: threading.Event) -> None:
+    """Say once that the worker claims, on the first of its databases."""
+    if not said.is_set():
+        said.set()
+        click.echo("ready")
 
 
 @contextlib.contextmanager

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rota.cli.options import url_option
+from rota.cli.each_shard import each_shard
+from rota.cli.options import urls_option
 from rota.terminal.output import brief, json_option, say_json, table
 from rota.terminal.tables import Column
 
@@ -41,8 +42,9 @@ def workers() -> None:
     show_default=True,
     help="At most so many jobs of each worker, those first that it has had the longest.",
 )
-@url_option
+@urls_option
 @json_option
+@each_shard()
 def list_(*, jobs: int, url: str | None, as_json: bool) -> None:
     """List the workers that have not stopped, with a line for each job that they hold.
 

@@ -14,7 +14,7 @@ from rota.database.adapters import Awaiting, Blocking
 from rota.database.own_transaction import Own, Threaded, to_its_end
 from rota.database.recognise import blocking_caller, caller
 from rota.database.through_django import alias_of
-from rota.database.transaction_block import OwnTransaction, TransactionBlock
+from rota.database.transaction_block import OwnTransaction, connection_of, is_own
 from rota.database.waiting import Waiting
 from rota.errors import ConfigError, SchemaMissing
 from rota.store import migrate
@@ -121,8 +121,8 @@ class Database:
         if self._confined is not None:
             return self._confined.run(operation, conn)
         if conn is not None:
-            found = blocking_caller(_connection(conn))
-            return self._join(found, operation, own=_own(conn))
+            found = blocking_caller(connection_of(conn))
+            return self._join(found, operation, own=is_own(conn))
         if not self._ready:
             self.ready()
         return self.store.run(operation)
@@ -131,11 +131,11 @@ class Database:
         """`run` for async code; `conn` may be async or not."""
         if self._confined is not None:
             return await self._confined.arun(operation, conn)
-        if conn is None or _own(conn):
+        if conn is None or is_own(conn):
             return await in_thread(self.run, operation, conn)
-        if (alias := alias_of(_connection(conn))) is not None:
+        if (alias := alias_of(connection_of(conn))) is not None:
             return await self._in_djangos_thread(operation, alias)
-        found = await caller(_connection(conn))
+        found = await caller(connection_of(conn))
         if isinstance(found, Blocking):
             return self._join(found, operation)
         self.check(found)
@@ -268,11 +268,3 @@ class Database:
         """Close all connections; using the object again opens new ones."""
         self.waiting.close()
         self.store.close()
-
-
-def _own(conn: object) -> bool:
-    return isinstance(conn, TransactionBlock) and conn.own
-
-
-def _connection(conn: object) -> object:
-    return conn.connection if isinstance(conn, TransactionBlock) else conn

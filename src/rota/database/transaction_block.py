@@ -109,3 +109,13 @@ class OwnTransaction(TransactionBlock):
         awaited, self._awaited = self._awaited, None
         if awaited is not None:
             await (awaited.commit() if error is None else awaited.rollback())
+
+
+def is_own(conn: object) -> bool:
+    """Whether what a caller has given is a block on a connection of Rota's own."""
+    return isinstance(conn, TransactionBlock) and conn.own
+
+
+def connection_of(conn: object) -> object:
+    """What a caller has given, or the connection of the block that it is."""
+    return conn.connection if isinstance(conn, TransactionBlock) else conn

@@ -17,8 +17,8 @@ from rota.relay.message import message
 from rota.relay.target import Target
 
 if TYPE_CHECKING:
+    from rota.app.enqueuing import Enqueuing
     from rota.app.handle import JobHandle
-    from rota.app.task import Enqueuing
 
 LARGEST = 10_000
 """Jobs that may be sent at once."""

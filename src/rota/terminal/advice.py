@@ -1,6 +1,6 @@
 """Commands that a command advises: they name the same database.
 
-A `--url` that was given to this command is added to them. A URL from the environment, or the
+A `--url` or `--shard` that was given to this command is added to them. A URL from the environment, or the
 default, they find by themselves.
 """
 
@@ -13,6 +13,9 @@ from rota.store.url import shown
 
 GIVEN = "rota.url"
 """The key of the given `--url` in click's context."""
+
+SHARD = "rota.shard"
+"""The key of the given `--shard`, or of the one that a command is at just now."""
 
 
 def remember(context: click.Context, parameter: click.Parameter, url: str | None) -> str | None:
@@ -33,7 +36,12 @@ def addressed(command: str) -> str:
     """A command of Rota's with the given `--url`; other commands stay as they are."""
     context = click.get_current_context(silent=True)
     url = context.meta.get(GIVEN) if context else None
-    if not url or not command.startswith("rota ") or " --url " in command:
+    shard = context.meta.get(SHARD) if context else None
+    if not command.startswith("rota ") or " --url " in command:
+        return command
+    if shard:
+        return f"{command} --shard {shard}"
+    if not url:
         return command
     return f"{command} --url {quote(shown(url))}"
 

@@ -5,7 +5,9 @@ writing direction round. `harmless` makes these visible.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -58,8 +60,26 @@ def say(line: str = "", **style: Any) -> None:
     click.echo(click.style(line, **style) if any(style.values()) else line)
 
 
+DOCUMENTS: ContextVar[list[Any] | None] = ContextVar("rota_documents", default=None)
+"""Where documents go that are not printed by themselves."""
+
+
+@contextmanager
+def collecting() -> Iterator[list[Any]]:
+    """Collect what `say_json` would print in the block."""
+    documents: list[Any] = []
+    token = DOCUMENTS.set(documents)
+    try:
+        yield documents
+    finally:
+        DOCUMENTS.reset(token)
+
+
 def say_json(value: object) -> None:
     """Print one JSON document."""
+    if (documents := DOCUMENTS.get()) is not None:
+        documents.append(msgspec.to_builtins(value))
+        return
     click.echo(formatted(msgspec.json.encode(value).decode()))
 
 

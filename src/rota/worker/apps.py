@@ -7,12 +7,15 @@ lifespans, and told to that app's subscribers.
 
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
 from rota.app.app import Rota
 from rota.app.batch import BatchTask
 from rota.app.bulk_job import NAME as BULK
 from rota.app.bulk_job import declare
+from rota.app.here import context_of
+from rota.app.shard import Shard
 from rota.app.task import Task
 from rota.dispatch import Events
 from rota.errors import ConfigError, CronEntryExists, TaskAlreadyRegistered
@@ -128,6 +131,12 @@ class Apps:
                     "works on one; run a worker for each, or give all of them the same by ROTA_DATABASE_URL or --url"
                 )
                 raise ConfigError(message)
+
+    @property
+    def context(self) -> Context:
+        """The context of what their handlers do: on a shard, if they are one's."""
+        first = self.first
+        return context_of(first.here) if isinstance(first, Shard) else Context()
 
     # Queues ----------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from rota.store.protocol import Store
 from rota.worker.leases import Leases
 from rota.worker.loop import Repeating, finish, hurried, repeat
 from rota.worker.session import Session
+from rota.worker.slots import Share
 from rota.worker.suspects import LOOK, Suspects
 from rota.worker.switchboard import Switchboard
 from rota.worker.turns import Turns
@@ -73,9 +74,12 @@ class Claimer:
         session: Session,
         leases: Leases,
         switchboard: Switchboard,
+        share: Share,
     ) -> None:
         self._store = store
         self._config = config
+        self._share = share
+        share.held = lambda: self.outstanding
         self._queues = list(config.queues)
         self._events = events
         self._session = session
@@ -208,6 +212,7 @@ class Claimer:
                 self._room.wait(self._config.poll)
             return
         began = time.monotonic()
+        self._share.asking(want)
         try:
             jobs = self._claim(session, want)
         except LeaseLost:
@@ -217,6 +222,8 @@ class Claimer:
             # The claim may have been written all the same; then its jobs would run nowhere.
             self._doubtful = True
             raise
+        finally:
+            self._share.asking(0)
         seconds = time.monotonic() - began
         self._took.append(seconds)
         self._tell(jobs, seconds)
@@ -343,13 +350,14 @@ class Claimer:
         # What is held for its queue's turn takes no place.
         held = 0 if self._turns is None else self._turns.held
         outstanding = self.outstanding - self._spare - held
-        half = self._config.concurrency + ahead // 2
+        slots = self._share.most
+        half = slots + ahead // 2
         # Of what is held for its queue's turn, no end of a job tells this thread.
         self._enough = half + self._spare if self._turns is None else self._claimed
         if ahead and outstanding > half:
             return 0
         most = half + self._spare + held
-        return min(most, self._config.concurrency + ahead - outstanding)
+        return min(most, slots + ahead - outstanding)
 
     def _prefetch_time(self) -> float:
         """Seconds of work to claim ahead."""

@@ -26,6 +26,7 @@ from rota.worker.queue_settings import Settings
 from rota.worker.runners import Runners
 from rota.worker.session import Session
 from rota.worker.settle import Settler
+from rota.worker.slots import Share
 from rota.worker.switchboard import Switchboard, on_loop
 from rota.worker.upkeep import Upkeep
 
@@ -42,6 +43,7 @@ class Parts:
         homes: What the handlers of each app are given, and what is around them.
         drain: Called in the claimer's thread when no job is left, neither here nor to claim.
         refuse: Called in any thread when the database refuses for good.
+        share: The slots that its jobs may have.
         begin_child: Called first of all in each child process.
     """
 
@@ -53,6 +55,7 @@ class Parts:
         drain: Callable[[], None],
         refuse: Callable[[RotaError], None],
         *,
+        share: Share,
         begin_child: Callable[[], object] | None = None,
     ) -> None:
         store, events, board = apps.first.database.store, apps.events, Switchboard()
@@ -90,6 +93,7 @@ class Parts:
             session=self._session,
             leases=leases,
             switchboard=board,
+            share=share,
         )
         self._forwarders = [
             Forwarder(relay, store, config, events, session=self._session, switchboard=board)
@@ -109,7 +113,7 @@ class Parts:
         )
         plain = PlainJobs(apps.tasks, homes, events, board)
         self._runners = Runners(
-            config.concurrency, self._calls, apps.batch, events, board, plain=plain
+            share, self._calls, apps.batch, events, board, plain=plain, context=apps.context
         )
         self._connect(board, drain, refuse)
 

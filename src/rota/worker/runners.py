@@ -22,6 +22,7 @@ from rota.model.states import Move
 from rota.worker.batches import Batch, Batches
 from rota.worker.call import Call, Calls, Stop
 from rota.worker.plain import Begun, PlainJobs
+from rota.worker.slots import Share
 from rota.worker.switchboard import Switchboard
 from rota.worker.turns import Turns
 
@@ -38,15 +39,19 @@ class Runners:
 
     def __init__(
         self,
-        concurrency: int,
+        share: Share,
         calls: Calls,
         batch_tasks: Mapping[str, BatchTask[Any, Any]],
         events: Events,
         switchboard: Switchboard,
         *,
         plain: PlainJobs,
+        context: Context | None = None,
     ) -> None:
-        self._concurrency = concurrency
+        self._share = share
+        share.start = self._start
+        # Handlers see nothing of whatever else is done on the loop.
+        self._context = Context() if context is None else context
         self._calls = calls
         self._plain = plain
         self._events = events
@@ -116,6 +121,7 @@ class Runners:
         self._due.clear()
         self._batches.drop()
         self._unwanted.clear()
+        self._share.forgo()
         if self._turns is not None:
             dropped += self._turns.drop(dropped)
         return dropped
@@ -145,13 +151,13 @@ class Runners:
     # Runners ---------------------------------------------------------------------------------
 
     def _start(self, context: Context | None = None) -> None:
-        """Start one more runner, in this context or the current one; when its turn comes, it starts the next.
+        """Start one more runner, in this context or a clean one; when its turn comes, it starts the next.
 
         One at a time: handlers that do not wait for anything never need a second one.
         """
         waiting = self._inbox or self._due
-        if waiting and self._next is None and len(self._runners) < self._concurrency:
-            context = copy_context() if context is None else context
+        if waiting and self._next is None and self._share.take():
+            context = self._context if context is None else context
             runner = self._next = self._loop.create_task(self._serve(), context=context.copy())
             self._runners.add(runner)
             runner.add_done_callback(self._retire, context=context)
@@ -160,6 +166,7 @@ class Runners:
         self._runners.discard(runner)
         if self._next is runner:
             self._next = None
+        self._share.give()
         if not runner.cancelled() and (error := runner.exception()) is not None:
             logger.error("a runner failed", exc_info=error)
         self._start()
@@ -189,8 +196,9 @@ class Runners:
                     # Its queue's turn is still to come.
                     continue
                 self._switchboard.free(1)
-            # A handler has left something behind: a variable, or a request to cancel its own task.
-            if copy_context() != clean or runner.cancelling():
+            # A handler has left something behind: a variable, or a request to cancel its own task. Or it is the turn
+            # of another database.
+            if copy_context() != clean or runner.cancelling() or self._share.yields:
                 return
             if time.monotonic() - turn > TURN:
                 await asyncio.sleep(0)

@@ -2,30 +2,36 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from rota.app.app import Rota
 from rota.app.executor import Executor
+from rota.app.lifespan import Lifespans
+from rota.app.shards import Shards
 from rota.app.successor import check_declared
 from rota.config import WorkerConfig
 from rota.errors import ConfigError, RotaError
+from rota.events import PausedLeft
 from rota.worker.apps import Apps
-from rota.worker.drain import left_over
+from rota.worker.drain import Draining
 from rota.worker.executors.process import check_findable
 from rota.worker.health import Health, Phase
 from rota.worker.homes import Homes
 from rota.worker.lifespans import Entered
-from rota.worker.parts import Parts
 from rota.worker.signals import on_signals
+from rota.worker.slots import Share, Slots
+from rota.worker.station import Station, unless
+from rota.worker.stations import Stations
 
 if TYPE_CHECKING:
     from rota.subscribers import AsyncSubscribers
 
 
 class Worker:
-    """Runs the jobs of an app's tasks, or of several apps' that have one database.
+    """Runs the jobs of an app's tasks, of several apps' that have one database, or of an app with several databases.
 
     Args:
         app: The app whose tasks it runs, or several.
@@ -41,33 +47,46 @@ class Worker:
 
     def __init__(
         self,
-        app: Rota | Iterable[Rota],
+        app: Rota | Iterable[Rota] | Shards,
         config: WorkerConfig | None = None,
         *,
         begin_child: Callable[[], object] | None = None,
     ) -> None:
         self._begin_child = begin_child
-        self._apps = Apps(app)
-        config = config or WorkerConfig()
-        tasks = self._apps.tasks.values()
-        queues = config.queues or tuple(sorted(self._apps.queues))
-        if not queues:
-            message = "this app has no tasks; import the modules that define them, or name queues"
-            raise ConfigError(message)
-        self._config = replace(config, queues=queues)
-        self._apps.relays(queues)
-        for task in tasks:
-            if task.executor is Executor.PROCESS:
-                check_findable(task)
-            if task.chained:
-                check_declared(task)
+        given = app.values() if isinstance(app, Shards) else (app,)
+        self._databases = [Apps(apps) for apps in given]
+        self._config = config or WorkerConfig()
+        self._configs = [self._checked(apps) for apps in self._databases]
+        self._draining = Draining(self._configs, self._databases, self._drained)
         self._stop: asyncio.Event | None = None
         self._abort: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._asked_to_stop = False
         self._refusals: list[RotaError] = []
-        self._parts: Parts | None = None
+        self._station: Station | Stations | None = None
         self._phase = Phase.STARTING
+
+    def _checked(self, apps: Apps) -> WorkerConfig:
+        """How it behaves on the database of these apps.
+
+        Raises:
+            ConfigError: There is nothing that it could run there, or a task declares a successor that is not there.
+        """
+        queues = self._config.queues or tuple(sorted(apps.queues))
+        if not queues:
+            message = "this app has no tasks; import the modules that define them, or name queues"
+            raise ConfigError(message)
+        apps.relays(queues)
+        for task in apps.tasks.values():
+            if task.executor is Executor.PROCESS:
+                check_findable(task)
+            if task.chained:
+                check_declared(task)
+        # Child processes are shared out: each of them belongs to one database.
+        children = max(1, self._config.children // len(self._databases))
+        shared = len(self._databases) > 1
+        processes = children if shared else self._config.processes
+        return replace(self._config, queues=queues, processes=processes)
 
     def run(self) -> None:
         """Run until SIGTERM or SIGINT, or until `stop`. Blocks.
@@ -114,8 +133,8 @@ class Worker:
 
     def health(self) -> Health:
         """How the worker is, at this moment; callable from any thread, whatever the event loop does."""
-        phase, parts = self._phase, self._parts
-        return parts.health(phase) if parts is not None else Health(phase)
+        phase, station = self._phase, self._station
+        return Health(phase) if station is None else station.health(phase)
 
     async def _serve(self, stop: asyncio.Event, abort: asyncio.Event) -> None:
         async with contextlib.AsyncExitStack() as stack:
@@ -124,49 +143,72 @@ class Worker:
             await self._live(stop, abort)
 
     def _subscribers(self) -> "list[AsyncSubscribers]":
-        every = [app.events.asynchronous for app in self._apps]
+        every = [app.events.asynchronous for app in self._every_app()]
         return [subscribers for subscribers in every if subscribers is not None]
 
     async def _live(self, stop: asyncio.Event, abort: asyncio.Event) -> None:
-        for app in self._apps:
+        for app in self._every_app():
             app.database.allow_transactions(self._config.concurrency)
-        await asyncio.to_thread(self._apps.ready)
-        lifespans = [Entered(app.lifespan.of_worker, app.events, self._end) for app in self._apps]
-        homes = Homes(
-            (app, entered.resources) for app, entered in zip(self._apps, lifespans, strict=True)
-        )
+        if len(self._databases) == 1:
+            await asyncio.to_thread(self._databases[0].ready)
+        # Several databases of one app have the same lifespans.
+        lifespans: dict[Lifespans, Entered] = {}
+        for app in self._every_app():
+            if app.lifespan not in lifespans:
+                one = Entered(app.lifespan.of_worker, app.events, self._end)
+                lifespans[app.lifespan] = one
+        entered = [*lifespans.values()]
         try:
-            if await _unless(stop, _enter(lifespans)):
-                await self._work(homes, stop, abort)
+            if await unless(stop, _enter(entered)):
+                await self._work(self._stations(lifespans), stop, abort)
         finally:
             for subscribers in self._subscribers():
                 # They may use what the lifespans have opened.
                 await subscribers.finish()
-            for entered in reversed(lifespans):
-                await entered.leave(abort)
+            for one in reversed(entered):
+                await one.leave(abort)
             self._phase = Phase.ENDED
         if self._refusals:
             raise self._refusals[0]
 
-    async def _work(self, homes: Homes, stop: asyncio.Event, abort: asyncio.Event) -> None:
-        homes.check()
-        parts = Parts(
-            self._apps,
-            self._config,
-            homes,
-            self._drain,
-            self._refuse,
-            begin_child=self._begin_child,
+    def _stations(self, lifespans: Mapping[Lifespans, Entered]) -> Station | Stations:
+        """What works on the databases.
+
+        Raises:
+            ConfigError: A handler needs a resource that no lifespan yields.
+        """
+        slots = Slots(self._config.concurrency)
+        makers = []
+        for apps, config in zip(self._databases, self._configs, strict=True):
+            homes = Homes((app, lifespans[app.lifespan].resources) for app in apps)
+            homes.check()
+            makers.append(partial(self._station_on, apps, config, homes, slots.share()))
+        return makers[0](self._refuse) if len(makers) == 1 else Stations(makers)
+
+    def _station_on(
+        self,
+        apps: Apps,
+        config: WorkerConfig,
+        homes: Homes,
+        share: Share,
+        refuse: Callable[[RotaError], None],
+    ) -> Station:
+        drain = partial(self._draining.look, apps)
+        return Station(
+            apps, config, homes, share, drain=drain, refuse=refuse, begin_child=self._begin_child
         )
-        if not await _unless(stop, parts.prepare()):
-            return
-        await parts.start()
-        self._parts, self._phase = parts, Phase.RUNNING
+
+    async def _work(
+        self, station: Station | Stations, stop: asyncio.Event, abort: asyncio.Event
+    ) -> None:
+        self._station = station
         try:
-            await stop.wait()
+            if await station.begin(stop):
+                self._phase = Phase.RUNNING
+                await stop.wait()
         finally:
             self._phase = Phase.STOPPING
-            await parts.stop(abort)
+            await station.end(abort)
 
     def _refuse(self, error: RotaError) -> None:
         """The database refuses for good: end with this error. Called in any thread."""
@@ -178,36 +220,19 @@ class Worker:
         self._refusals.append(error)
         self.stop()
 
-    def _drain(self) -> None:
-        """No job is left here: stop, unless jobs of these queues wait or run elsewhere."""
-        left = left_over(self._apps.first.database, self._config.queues)
-        if left is None or self._asked_to_stop:
+    def _drained(self, left: Iterable[tuple[Apps, PausedLeft]]) -> None:
+        """No job is left but these in paused queues: stop. Called in any thread."""
+        if self._asked_to_stop:
             return
-        for paused in left:
-            self._apps.events.emit(paused)
+        for apps, paused in left:
+            apps.events.emit(paused)
         self.stop()
+
+    def _every_app(self) -> list[Rota]:
+        return [app for apps in self._databases for app in apps]
 
 
 async def _enter(lifespans: Iterable[Entered]) -> None:
     """Enter those of one app after those of another."""
     for entered in lifespans:
         await entered.enter()
-
-
-async def _unless(stop: asyncio.Event, first: Coroutine[Any, Any, None]) -> bool:
-    """Do what has to be done first, or give it up when the worker is told to stop; whether it is done.
-
-    Raises:
-        Exception: What it raises.
-    """
-    doing, stopping = asyncio.ensure_future(first), asyncio.ensure_future(stop.wait())
-    try:
-        # What does not wait at all is done, even if the worker is to stop.
-        await asyncio.wait((doing, stopping), return_when=asyncio.FIRST_COMPLETED)
-        if doing.done():
-            doing.result()
-        return doing.done()
-    finally:
-        doing.cancel()
-        stopping.cancel()
-        await asyncio.wait((doing,))

@@ -3,7 +3,7 @@
 import click
 
 from rota.cli.bench.long import hold, soak
-from rota.cli.bench.rates import bulk, counts, drain, enqueue, limits, relay, scale
+from rota.cli.bench.rates import bulk, counts, drain, enqueue, limits, relay, scale, shards
 from rota.cli.bench.times import dashboard, delayed, idle, latency, retries, trickle
 
 
@@ -36,6 +36,7 @@ for command in (
     counts,
     limits,
     relay,
+    shards,
     dashboard,
 ):
     bench.add_command(command)

@@ -268,3 +268,28 @@ def relay(*, jobs: int, keys: int, batches: tuple[int, ...], **where: Unpack[Whe
             scratch, jobs=jobs, keys=keys, batches=batches, progress=progress
         ),
     )  # fmt: skip
+
+
+@click.command()
+@click.option("--jobs", type=click.IntRange(min=1000), default=200_000, show_default=True,
+              help="Jobs in sum.")  # fmt: skip
+@click.option("--databases", "counts", type=click.IntRange(1, 64), multiple=True,
+              default=(1, 4), help="How many databases.  [default: 1 and 4]")  # fmt: skip
+@click.option("--turns", type=click.IntRange(min=1), default=4, show_default=True,
+              help="How often each is measured.")  # fmt: skip
+@options
+def shards(*, jobs: int, counts: tuple[int, ...], turns: int, **where: Unpack[Where]) -> None:
+    """Jobs per second from several databases by one worker, beside those from one.
+
+    \b
+    Example:
+      rota bench shards --private
+    """
+    from rota.measure.bench.shards import shards as run
+
+    measure(
+        "shards", where,
+        lambda scratch, progress: run(
+            scratch, jobs=jobs, counts=counts, turns=turns, progress=progress
+        ),
+    )  # fmt: skip

@@ -16,7 +16,7 @@ from asgiref.sync import sync_to_async
 from django.utils import timezone
 
 from rota.app.context import Context
-from rota.app.task import Enqueuing
+from rota.app.enqueuing import Enqueuing
 from rota.app.task import Task as AppTask
 from rota.args import ArgsCodec
 from rota.contrib.django.results import BEGUN, running_result, worker_id

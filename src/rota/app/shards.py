@@ -1,0 +1,284 @@
+"""Several databases as one app: tasks are declared once, and each job lies on one shard.
+
+rota = Rota.shards({"eu": "postgresql://eu/shop", "us": "postgresql://us/shop"}, key="{tenant}")
+
+@rota.task
+def invoice(tenant: str, number: int) -> None: ...
+
+invoice.enqueue("acme", 1)                # on the shard of "acme"
+invoice.enqueue("acme", 2, conn=session)  # where that session's transaction is
+
+Each shard is a `Rota` with an engine of its own, and what Rota promises holds for each: limits, unique keys, order
+and fairness know nothing of other shards.
+"""
+
+import logging
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Self, TypeVar, overload
+
+from rota.app.declares_tasks import DeclaresTasks
+from rota.app.handle import JobHandle
+from rota.app.here import HERE, NAMING, Here, at
+from rota.app.lifespan import Lifespans
+from rota.app.middleware import Crossing, Middleware
+from rota.app.queues import Queues
+from rota.app.routing import Router
+from rota.app.shard import Shard
+from rota.app.task import Task
+from rota.app.tasks import Tasks
+from rota.database.transaction_block import OwnTransaction
+from rota.errors import ConfigError, JobNotFound
+from rota.events import Event
+from rota.model.durations import seconds
+from rota.model.job import LARGEST_ID
+from rota.model.queue_settings import Retention
+from rota.store.shard_urls import checked, from_environment
+
+E = TypeVar("E", bound=Event)
+A = TypeVar("A", None, Coroutine[Any, Any, None])
+F = TypeVar("F", bound=Callable[..., Any])
+
+CROSSING = "rota.shard"
+"""The name by which child processes know on which shard their job lies."""
+
+
+class Shards(DeclaresTasks, Mapping[str, Shard]):
+    """Several databases as one app: a mapping from the names of shards to the `Rota` of each. Made by `Rota.shards`.
+
+    Attributes:
+        lifespan: Registers what surrounds each worker's run, as `Rota.lifespan` does.
+        middleware: What is registered around enqueues and runs, on all shards.
+    """
+
+    _enqueuer: Router
+
+    def __init__(
+        self,
+        urls: Mapping[str, str] | None = None,
+        *,
+        key: str | None,
+        pinned: Mapping[str, str] | None,
+        retention: float | timedelta,
+        max_args_bytes: int | None,
+        connections: int | None,
+    ) -> None:
+        urls = checked(from_environment() if urls is None else urls)
+        self.middleware = Middleware()
+        self.middleware.cross(CROSSING, Crossing(_send, self._receive))
+        self.lifespan = Lifespans()
+        self._shards = {
+            name: Shard(
+                Here(self, name),
+                url,
+                self.middleware,
+                self.lifespan,
+                retention=retention,
+                max_args_bytes=max_args_bytes,
+                connections=connections,
+            )
+            for name, url in urls.items()
+        }
+        self.tasks = TasksOfAll(self._shards)
+        self._enqueuer = Router(
+            self._shards,
+            Queues(seconds(retention, "retention")),
+            self.tasks,
+            self.middleware,
+            max_args_bytes=max_args_bytes,
+            key=key,
+            pinned={key: self._named(name) for key, name in (pinned or {}).items()},
+        )
+        logging.getLogger("rota").addFilter(NAMING)
+
+    # The shards ------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> Shard:
+        return self._shards[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._shards)
+
+    def __len__(self) -> int:
+        return len(self._shards)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __repr__(self) -> str:
+        return f"<Shards {', '.join(self)}>"
+
+    def of(self, key: str) -> str:
+        """The name of the shard on which the jobs of a key lie: where it is pinned, else what its hash says.
+
+        The hash is the same in each process and each version of Rota. A shard that is added takes its share of
+        the keys from the others, and no other key changes its shard.
+        """
+        return self._enqueuer.of(key)
+
+    @property
+    def here(self) -> str:
+        """The name of the shard that one is on: by `on`, in a handler, in a subscriber.
+
+        Raises:
+            ConfigError: On none.
+        """
+        return self._enqueuer.here.name
+
+    # Both a name and a kind of event, as on a `Rota`: what is declared for one database can be declared for several.
+    @overload
+    def on(self, name: str, /) -> AbstractContextManager[Shard]: ...
+    @overload
+    def on(self, kind: type[E], /) -> Callable[[Callable[[E], A]], Callable[[E], A]]: ...
+    def on(self, what: Any, /) -> Any:
+        """`with rota.on("eu"):` puts jobs there; `@rota.on(JobSettled)` subscribes to what happens on all shards.
+
+        Within the block jobs lie on that shard, unless their `conn=` leads to another one. `here` says to a
+        subscriber which shard it is told of.
+
+        Raises:
+            ConfigError: There is no shard of that name.
+        """
+        if isinstance(what, str):
+            return self._on(self._named(what))
+
+        def subscribe(handler: Any) -> Any:
+            for shard in self._shards.values():
+                shard.events.subscribe(what, handler)
+            return handler
+
+        return subscribe
+
+    @contextmanager
+    def _on(self, name: str) -> Iterator[Shard]:
+        token = self._enqueuer.on.set(name)
+        try:
+            yield self._shards[name]
+        finally:
+            self._enqueuer.on.reset(token)
+
+    # What is declared for all ----------------------------------------------------------------
+
+    def queue(
+        self,
+        name: str,
+        /,
+        *,
+        retention: Retention | None = None,
+        max_attempts: int | None = None,
+        timeout: float | timedelta | None = None,
+        concurrency: int | None = None,
+    ) -> None:
+        """Declare what holds for a queue's jobs on each shard, as `Rota.queue` does for one database.
+
+        Raises:
+            ConfigError: A value cannot be used, or the queue was declared before.
+        """
+        for queues in (self._enqueuer.queues, *(shard.queues for shard in self._shards.values())):
+            queues.declare(name, retention, max_attempts, timeout, concurrency)
+
+    def around_enqueue(self, function: F) -> F:
+        """Register middleware around enqueueing, as `Rota.around_enqueue` does. The shard is chosen before it.
+
+        Raises:
+            ConfigError: It does not take a call and `call_next`.
+        """
+        return self.middleware.around_enqueue(function)
+
+    def around_run(self, function: F) -> F:
+        """Register middleware around running jobs, as `Rota.around_run` does.
+
+        Raises:
+            ConfigError: It does not take a context and `call_next`.
+        """
+        return self.middleware.around_run(function)
+
+    def find_task(self, name: str) -> Task[..., Any, Any]:
+        """The task of that name.
+
+        Raises:
+            TaskNotFound: There is none in this process.
+        """
+        return self.tasks.find(name)
+
+    # Jobs ------------------------------------------------------------------------------------
+
+    def job(self, reference: str) -> JobHandle[Any]:
+        """A handle on the job that `reference` names: `eu:123`, as a handle's own `reference` has it.
+
+        Raises:
+            ConfigError: There is no shard of that name.
+            JobNotFound: It is no reference.
+        """
+        name, colon, job = str(reference).rpartition(":")
+        if not (colon and job.isascii() and job.isdigit() and int(job) <= LARGEST_ID):
+            message = f"{reference!r} is no job of several databases; it is written eu:123, as JobHandle.reference has it"
+            raise JobNotFound(message)
+        return self._shards[self._named(name)].job(int(job))
+
+    def transaction(self) -> OwnTransaction:
+        """A transaction of Rota's own on the shard that one is on, for `with` and `async with`.
+
+        Raises:
+            ConfigError: On none.
+        """
+        return self._enqueuer.here.transaction()
+
+    # The app itself --------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Close all connections to all shards; using the object again opens new ones."""
+        for shard in self._shards.values():
+            shard.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _named(self, name: str) -> str:
+        if name not in self._shards:
+            message = f"there is no shard {name!r}; the shards are {', '.join(self)}"
+            raise ConfigError(message)
+        return name
+
+    def _receive(self, sent: Mapping[str, str], call: Callable[[], Any]) -> Any:
+        """Call a handler in a child process, on its job's shard."""
+        if not sent:
+            return call()
+        with at(Here(self, sent["shard"])):
+            return call()
+
+
+class TasksOfAll(Tasks):
+    """The tasks that are declared for all shards."""
+
+    def __init__(self, shards: Mapping[str, Shard]) -> None:
+        super().__init__()
+        self._shards = shards
+
+    def register(self, task: Task[..., Any, Any]) -> None:
+        """Add a task here, and to each shard.
+
+        Raises:
+            TaskAlreadyRegistered: There is a task of that name already.
+        """
+        super().register(task)
+        for shard in self._shards.values():
+            shard.adopt(task)
+
+
+def _send() -> Mapping[str, str]:
+    here = HERE.get()
+    return {} if here is None else {"shard": here.shard}

@@ -1,0 +1,345 @@
+"""One worker for several databases: shared slots, fair turns, and one that is away keeps none from the others."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rota import PROVIDED, ConfigError, Context, Rota, State, StoreUnavailable, WorkerConfig
+from rota.app.shards import Shards
+from rota.events import (
+    JobCompleted,
+    PausedLeft,
+    StoreLost,
+    StoreRecovered,
+    WorkerStarted,
+)
+from rota.service.endpoint import Address, Endpoint
+from rota.worker import Worker
+from rota.worker.health import Phase
+from tests.fixtures.workers import LONG, until
+
+if TYPE_CHECKING:
+    from rota.measure.servers.postgres import PostgresServer
+
+NAMES = ("eu", "us")
+AWAY = "postgresql://nobody@127.0.0.1:1/nothing"
+
+
+@pytest.fixture
+def rota(tmp_path: Path) -> Iterator[Shards]:
+    """Two files."""
+    with Rota.shards({name: f"sqlite:///{tmp_path}/{name}.db" for name in NAMES}) as rota:
+        yield rota
+
+
+def drained(rota: Shards, **config: Any) -> None:
+    """Run a worker of all shards until nothing is left to do."""
+    worker = Worker(rota, WorkerConfig(drain=True, **{"poll": 0.05, **config}))
+    asyncio.run(asyncio.wait_for(worker.arun(signals=False), LONG))
+
+
+@contextmanager
+def working(rota: Shards, **config: Any) -> Iterator[Worker]:
+    """A worker of all shards in a thread, from its first begin on one of them to its end."""
+    started, failures = threading.Event(), list[BaseException]()
+    worker = Worker(rota, WorkerConfig(**{"poll": 0.05, **config}))
+    rota.on(WorkerStarted)(lambda _: started.set())
+
+    def run() -> None:
+        try:
+            asyncio.run(worker.arun(signals=False))
+        except BaseException as error:  # noqa: BLE001 - raised again in the test
+            failures.append(error)
+            started.set()
+
+    thread = threading.Thread(target=run, name="worker")
+    thread.start()
+    try:
+        assert started.wait(LONG), "the worker did not start"
+        yield worker
+    finally:
+        worker.stop()
+        thread.join(LONG)
+        assert not thread.is_alive(), "the worker did not stop"
+        for error in failures:
+            raise error
+
+
+def enqueue(rota: Shards, task: Any, count: int = 1) -> None:
+    """Enqueue so many jobs on each shard."""
+    for name in rota:
+        with rota.on(name):
+            task.enqueue_many([()] * count)
+
+
+# What runs where ----------------------------------------------------------------------------------
+
+
+def test_one_worker_runs_all(rota: Shards) -> None:
+    """Each job is settled on its own shard, and its handler and the subscribers know which one that is."""
+    ran: list[str] = []
+    heard: list[tuple[str, int]] = []
+
+    @rota.task(name="here")
+    async def here() -> None:
+        ran.append(rota.here)
+
+    @rota.task(name="in_thread")
+    def in_thread() -> None:
+        ran.append(f"thread {rota.here}")
+
+    @rota.on(JobCompleted)
+    def hear(event: JobCompleted) -> None:
+        heard.append((rota.here, event.job.id))
+
+    enqueue(rota, here, 2)
+    enqueue(rota, in_thread)
+    drained(rota)
+    assert sorted(ran) == ["eu", "eu", "thread eu", "thread us", "us", "us"]
+    assert sorted(heard) == [(name, job) for name in NAMES for job in (1, 2, 3)]
+    for shard in rota.values():
+        assert shard.jobs.count(state=State.COMPLETED) == 3
+
+
+def test_jobs_of_a_handler_lie_beside_it(tmp_path: Path) -> None:
+    """What a handler enqueues lies on its job's shard, unless a key, `on` or `conn` says otherwise."""
+    urls = {name: f"sqlite:///{tmp_path}/{name}.db" for name in NAMES}
+    with Rota.shards(urls, key="{tenant}", pinned={"acme": "eu"}) as rota:
+
+        @rota.task(name="left", queue="left")
+        def left(number: int = 0) -> None:
+            del number
+
+        @rota.task(name="keyed", queue="left")
+        def keyed(tenant: str) -> None:
+            del tenant
+
+        @rota.task(name="first")
+        def first(ctx: Context) -> None:
+            assert left.enqueue().shard == "us"
+            assert keyed.enqueue("acme").shard == "eu"
+            with rota.on("eu"):
+                assert left.enqueue().shard == "eu"
+            with ctx.transaction() as tx:
+                assert left.using(conn=tx).enqueue().shard == "us"
+
+        with rota.on("us"):
+            handle = first.enqueue()
+        drained(rota, queues=("default",))
+        assert handle.status is State.COMPLETED
+        assert [shard.jobs.count(queue="left") for shard in rota.values()] == [2, 2]
+
+
+def test_successors_stay(rota: Shards) -> None:
+    """A successor lies on the shard of the job that it follows."""
+    ran: list[str] = []
+
+    @rota.task(name="second")
+    def second() -> None:
+        ran.append(rota.here)
+
+    @rota.task(name="first", on_success="second")
+    def first() -> None: ...
+
+    with rota.on("us"):
+        first.enqueue()
+    drained(rota)
+    assert ran == ["us"]
+
+
+def test_child_processes_know_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler in a child process knows its job's shard, and its jobs lie there."""
+    urls = {name: f"sqlite:///{tmp_path}/{name}.db" for name in NAMES}
+    monkeypatch.setenv("ROTA_SHARDS", " ".join(f"{name}={url}" for name, url in urls.items()))
+    from tests.worker.sharded import left, rota, there
+
+    with rota:
+        with rota.on("us"):
+            handle = there.enqueue()
+        drained(rota, queues=("default",))
+        assert handle.result(0) == "us"
+        assert rota["us"].jobs.count(task=left) == 1
+
+
+def test_lifespans_and_middleware_of_all(rota: Shards) -> None:
+    """Lifespans surround the worker once, and what they yield and middleware are there on each shard."""
+    said: list[str] = []
+
+    @rota.lifespan(name="engine")
+    async def engine() -> AsyncIterator[str]:
+        said.append("enter")
+        yield "an engine"
+        said.append("leave")
+
+    @rota.around_run
+    async def around(ctx: Context, call_next: Callable[[], Any]) -> Any:
+        said.append(f"{rota.here} {ctx.task}")
+        return await call_next()
+
+    @rota.task(name="equipped")
+    async def equipped(engine: str = PROVIDED) -> None:
+        assert engine == "an engine"
+
+    enqueue(rota, equipped)
+    drained(rota)
+    assert (said[0], sorted(said[1:-1]), said[-1]) == (
+        "enter",
+        ["eu equipped", "us equipped"],
+        "leave",
+    )
+    assert all(shard.jobs.count(state=State.COMPLETED) == 1 for shard in rota.values())
+
+
+def test_draining_follows_jobs_across(rota: Shards) -> None:
+    """A worker that drains ends only when no shard has a job, also where jobs enqueue some on the other one."""
+    left_in: list[str] = []
+    other = {"eu": "us", "us": "eu"}
+
+    @rota.task(name="hop")
+    async def hop(more: int) -> None:
+        if more:
+            with rota.on(other[rota.here]):
+                await hop.aenqueue(more - 1)
+
+    @rota.task(name="paused", queue="paused")
+    def paused() -> None: ...
+
+    @rota.on(PausedLeft)
+    def hear(event: PausedLeft) -> None:
+        left_in.append(f"{rota.here} {event.count}")
+
+    rota["us"].queue("paused").pause()
+    with rota.on("us"):
+        paused.enqueue()
+        hop.enqueue(7)
+    drained(rota)
+    assert [shard.jobs.count(state=State.COMPLETED) for shard in rota.values()] == [4, 4]
+    assert left_in == ["us 1"]
+
+
+def test_several_apps_are_not_several_databases(rota: Shards) -> None:
+    """A worker is told of an app with several databases alone, not among others."""
+    with pytest.raises(ConfigError, match="a Shards"):
+        Worker([rota])  # type: ignore[list-item]
+
+
+def test_no_more_at_once_than_there_are_slots(rota: Shards) -> None:
+    """The slots are the worker's: all shards together run no more at once."""
+    running, most = 0, 0
+
+    @rota.task(name="busy")
+    async def busy() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.002)
+        running -= 1
+
+    enqueue(rota, busy, 30)
+    drained(rota, concurrency=3)
+    assert most == 3
+
+
+# Shards that are away -----------------------------------------------------------------------------
+
+
+def test_one_is_away_at_the_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The others are worked on, the worker is ready, and what is wrong is said, with the shard's name."""
+    caplog.set_level(logging.WARNING, logger="rota")
+    with Rota.shards({"away": AWAY, "here": f"sqlite:///{tmp_path}/rota.db"}) as rota:
+        done, lost = threading.Event(), list[str]()
+
+        @rota.task(name="job")
+        async def job() -> None:
+            done.set()
+
+        @rota.on(StoreLost)
+        def hear(event: StoreLost) -> None:
+            assert isinstance(event.error, StoreUnavailable)
+            lost.append(rota.here)
+
+        with rota.on("here"):
+            job.enqueue()
+        with (
+            working(rota) as worker,
+            Endpoint(Address("127.0.0.1", 0), worker.health),
+        ):
+            assert done.wait(LONG)
+            until(lambda: lost, "the word of the shard that is away")
+            assert worker.health().ready
+            assert worker.health().phase is Phase.RUNNING
+        assert set(lost) == {"away"}
+        assert any(line.startswith("shard away: worker: ") for line in caplog.messages)
+
+
+def test_none_can_be_used() -> None:
+    """A worker for which no shard is there ends, as that of one database does."""
+    with Rota.shards({"eu": AWAY, "us": AWAY.replace("nothing", "none")}) as rota:
+
+        @rota.task(name="job")
+        def job() -> None: ...
+
+        with pytest.raises(StoreUnavailable):
+            drained(rota)
+
+
+def test_tables_that_come_later(postgres_url: str, tmp_path: Path) -> None:
+    """A shard whose tables are missing keeps no other one waiting, and is worked on once it has them."""
+    with Rota.shards({"new": postgres_url, "old": f"sqlite:///{tmp_path}/rota.db"}) as rota:
+        ran: list[str] = []
+        lost, recovered = threading.Event(), list[str]()
+
+        @rota.task(name="job")
+        async def job() -> None:
+            ran.append(rota.here)
+
+        rota.on(StoreLost)(lambda _: lost.set())
+        rota.on(StoreRecovered)(lambda _: recovered.append(rota.here))
+        with rota.on("old"):
+            job.enqueue()
+        with working(rota):
+            until(lambda: ran == ["old"], "the job of the shard that has its tables")
+            assert lost.wait(LONG)
+            rota["new"].admin.migrate()
+            with rota.on("new"):
+                job.enqueue()
+            until(lambda: ran == ["old", "new"], "the job of the other one")
+        assert recovered == ["new"]
+
+
+def test_a_server_that_is_stopped_and_started(
+    postgres_server: "PostgresServer", tmp_path: Path
+) -> None:
+    """While the server of one shard is down the jobs of the other one run, and then its own, each once."""
+    urls = {"down": postgres_server.url, "up": f"sqlite:///{tmp_path}/rota.db"}
+    with Rota.shards(urls) as rota:
+        ran: list[str] = []
+
+        @rota.task(name="job")
+        async def job(number: int) -> None:
+            ran.append(f"{rota.here} {number}")
+
+        def put(name: str, number: int) -> None:
+            with rota.on(name):
+                job.enqueue(number)
+            until(lambda: f"{name} {number}" in ran, "the job")
+
+        rota["down"].admin.migrate()
+        with working(rota) as worker:
+            put("up", 1)
+            put("down", 1)
+            with postgres_server.down():
+                put("up", 2)
+                put("up", 3)
+                assert worker.health().ready
+            put("down", 2)
+            put("up", 4)
+        assert len(ran) == len(set(ran)) == 6
+        assert rota["down"].jobs.count(state=State.COMPLETED) == 2
+        assert rota["up"].jobs.count(state=State.COMPLETED) == 4
