@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import ActionChains, Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -194,8 +195,8 @@ class Chromium:
         return self._driver.execute_async_script(script, *given)
 
     def until(self, look: Callable[[], T], what: str) -> T:
-        """Look again until the answer counts as true."""
-        wait = WebDriverWait(self._driver, LONG, poll_frequency=0.05)
+        """Look again until the answer counts as true; between two pages there may be nothing to look at."""
+        wait = WebDriverWait(self._driver, LONG, 0.05, ignored_exceptions=[WebDriverException])
         return wait.until(lambda _: look(), f"waited for {what}")
 
     def until_seen(self, words: str, selector: str = "body") -> None:
