@@ -28,7 +28,7 @@ def each_shard(*, queues: bool = False) -> Callable[[F], F]:
     and the command goes on with the next one; it ends with the worst exit code of all.
 
     Args:
-        queues: Whether it lists queues, which are added up then.
+        queues: Whether it lists queues, which are added up then: it collects its document, too, where it prints a table.
     """
 
     def decorate(function: F) -> F:
@@ -58,15 +58,12 @@ def _on_each(
         context.meta[SHARD] = name
         if not as_json:
             say(f"shard {name}", bold=True)
-            worst = max(worst, _end(name, functools.partial(function, url=url, as_json=False)))
+        with collecting() as said:
+            end = _end(name, functools.partial(function, url=url, as_json=as_json))
+        worst = max(worst, end)
+        documents[name] = said[0] if said else None
+        if not as_json:
             say()
-        if as_json or queues:
-            with collecting() as said:
-                end = _end(
-                    name, functools.partial(function, url=url, as_json=True), quiet=not as_json
-                )
-            worst = max(worst, end)
-            documents[name] = said[0] if said else None
     if as_json:
         say_json(
             {"shards": documents} | ({"sum": {"queues": added_up(documents)}} if queues else {})
@@ -88,7 +85,7 @@ def shard_by_shard() -> bool:
     return bool(click.get_current_context().meta.get(EACH))
 
 
-def _end(name: str, function: Callable[[], None], *, quiet: bool = False) -> int:
+def _end(name: str, function: Callable[[], None]) -> int:
     """The exit code of what a command does on one shard."""
     try:
         function()
@@ -100,8 +97,7 @@ def _end(name: str, function: Callable[[], None], *, quiet: bool = False) -> int
         code, message = error.exit_code, error.message
     else:
         return 0
-    if not quiet:
-        complain(f"shard {name}: {message}")
+    complain(f"shard {name}: {message}")
     return code
 
 

@@ -11,7 +11,7 @@ from rota.cli.queue_clear import clear
 from rota.cli.queue_settings import set_, show, unset
 from rota.model.states import State
 from rota.terminal.exits import Failure
-from rota.terminal.output import harmless, json_option, say, say_json, table
+from rota.terminal.output import collect, harmless, json_option, say, say_json, table
 from rota.terminal.tables import Column, states
 
 if TYPE_CHECKING:
@@ -66,17 +66,18 @@ def list_(
     if state is not None:
         records = [record for record in records if record.counts.get(State(state))]
     records = records[:limit]
+    listed = [
+        {
+            "name": record.name,
+            "paused": record.paused,
+            "jobs": {state.value: record.counts.get(state, 0) for state in State},
+        }
+        for record in records
+    ]
     if as_json:
-        listed = [
-            {
-                "name": record.name,
-                "paused": record.paused,
-                "jobs": {state.value: record.counts.get(state, 0) for state in State},
-            }
-            for record in records
-        ]
         say_json({"queues": listed})
     else:
+        collect({"queues": listed})
         _say_table(records, known)
     if queue is not None and queue not in known:
         raise Failure(missing(queue, known))

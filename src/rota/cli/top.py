@@ -10,7 +10,7 @@ import click
 
 from rota.cli.each_shard import each_shard, shard_by_shard
 from rota.cli.options import Duration, urls_option
-from rota.terminal.output import harmless, json_option, on_terminal, say, say_json, table
+from rota.terminal.output import collect, harmless, json_option, on_terminal, say, say_json, table
 from rota.terminal.tables import Column, states
 
 if TYPE_CHECKING:
@@ -113,10 +113,13 @@ def _print_once(url: str | None, every: float, *, as_json: bool) -> None:
         threading.Event().wait(every)
         snapshot = looked(rota, product)
     rows = queue_rows(snapshot, history)
+    address = shown(url or default_url())
+    document = _document(address, every, snapshot, rows)
     if as_json:
-        say_json(_document(shown(url or default_url()), every, snapshot, rows))
+        say_json(document)
     else:
-        _say(shown(url or default_url()), snapshot, rows)
+        collect(document)
+        _say(address, snapshot, rows)
 
 
 def _document(

@@ -66,7 +66,7 @@ DOCUMENTS: ContextVar[list[Any] | None] = ContextVar("rota_documents", default=N
 
 @contextmanager
 def collecting() -> Iterator[list[Any]]:
-    """Collect what `say_json` would print in the block."""
+    """Collect in the block what `say_json` would print, and what `collect` is given."""
     documents: list[Any] = []
     token = DOCUMENTS.set(documents)
     try:
@@ -75,12 +75,19 @@ def collecting() -> Iterator[list[Any]]:
         DOCUMENTS.reset(token)
 
 
+def collect(value: object) -> bool:
+    """Keep a document where such are collected; whether they are."""
+    documents = DOCUMENTS.get()
+    if documents is None:
+        return False
+    documents.append(msgspec.to_builtins(value))
+    return True
+
+
 def say_json(value: object) -> None:
-    """Print one JSON document."""
-    if (documents := DOCUMENTS.get()) is not None:
-        documents.append(msgspec.to_builtins(value))
-        return
-    click.echo(formatted(msgspec.json.encode(value).decode()))
+    """Print one JSON document, or keep it where such are collected."""
+    if not collect(value):
+        click.echo(formatted(msgspec.json.encode(value).decode()))
 
 
 def formatted(text: str) -> str:
