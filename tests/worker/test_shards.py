@@ -4,7 +4,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,11 @@ from rota.events import (
     PausedLeft,
     StoreLost,
     StoreRecovered,
-    WorkerStarted,
 )
 from rota.service.endpoint import Address, Endpoint
 from rota.worker import Worker
 from rota.worker.health import Phase
+from tests.fixtures import workers
 from tests.fixtures.workers import LONG, until
 
 if TYPE_CHECKING:
@@ -44,31 +44,9 @@ def drained(rota: Shards, **config: Any) -> None:
     asyncio.run(asyncio.wait_for(worker.arun(signals=False), LONG))
 
 
-@contextmanager
-def working(rota: Shards, **config: Any) -> Iterator[Worker]:
-    """A worker of all shards in a thread, from its first begin on one of them to its end."""
-    started, failures = threading.Event(), list[BaseException]()
-    worker = Worker(rota, WorkerConfig(**{"poll": 0.05, **config}))
-    rota.on(WorkerStarted)(lambda _: started.set())
-
-    def run() -> None:
-        try:
-            asyncio.run(worker.arun(signals=False))
-        except BaseException as error:  # noqa: BLE001 - raised again in the test
-            failures.append(error)
-            started.set()
-
-    thread = threading.Thread(target=run, name="worker")
-    thread.start()
-    try:
-        assert started.wait(LONG), "the worker did not start"
-        yield worker
-    finally:
-        worker.stop()
-        thread.join(LONG)
-        assert not thread.is_alive(), "the worker did not stop"
-        for error in failures:
-            raise error
+def working(rota: Shards, **config: Any) -> AbstractContextManager[Worker]:
+    """A worker of all shards in a thread, which looks often."""
+    return workers.working(rota, **{"poll": 0.05, **config})
 
 
 def enqueue(rota: Shards, task: Any, count: int = 1) -> None:

@@ -15,7 +15,6 @@ from rota.app.lifespan import Lifespans
 from rota.app.middleware import Middleware
 from rota.app.queue_handle import QueueHandle
 from rota.app.queues import Queues
-from rota.app.task import Task
 from rota.app.tasks import Tasks
 from rota.args import MAX_ARGS_BYTES
 from rota.args.provided import PROVIDED
@@ -43,7 +42,6 @@ R = TypeVar("R")
 T = TypeVar("T")
 E = TypeVar("E", bound=Event)
 A = TypeVar("A", None, Coroutine[Any, Any, None])
-F = TypeVar("F", bound=Callable[..., Any])
 
 APPS: "WeakSet[Rota]" = WeakSet()
 """Those of this process: a test's transaction is the database of all of them that it can be."""
@@ -181,14 +179,6 @@ class Rota(DeclaresTasks):
             self.queues.declare(name, retention, max_attempts, timeout, concurrency)
         return handle
 
-    def find_task(self, name: str) -> Task[..., Any, Any]:
-        """The task of that name.
-
-        Raises:
-            TaskNotFound: There is none in this process.
-        """
-        return self.tasks.find(name)
-
     def relay(
         self, name: str, /, *, to: "Target", batch: int = 1000, retention: float | timedelta = 0
     ) -> "Relay":
@@ -300,29 +290,6 @@ class Rota(DeclaresTasks):
             return handler
 
         return subscribe
-
-    def around_enqueue(self, function: F) -> F:
-        """Register middleware around enqueueing: `@rota.around_enqueue`.
-
-        It gets an `EnqueueCall` and `call_next`, and returns what that gives, or raises. A `def` is
-        around `enqueue` and `enqueue_many`, an `async def` around their async twins.
-
-        Raises:
-            ConfigError: It does not take these two.
-        """
-        return self.middleware.around_enqueue(function)
-
-    def around_run(self, function: F) -> F:
-        """Register middleware around running jobs: `@rota.around_run`.
-
-        It gets the job's `Context` (or `BatchContext`) and `call_next`; what it returns or raises
-        is the job's result or outcome. An `async def` is around every handler, a `def` around
-        those in threads only, in the handler's thread.
-
-        Raises:
-            ConfigError: It does not take these two.
-        """
-        return self.middleware.around_run(function)
 
     def close(self) -> None:
         """Close all connections; using the object again opens new ones.

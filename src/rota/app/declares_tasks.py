@@ -11,6 +11,7 @@ from rota.app.enqueuing import Enqueuing
 from rota.app.executor import Executor
 from rota.app.handler import check_handler
 from rota.app.introspection import module_of
+from rota.app.middleware import Middleware
 from rota.app.task import Task
 from rota.app.tasks import Tasks
 from rota.model.backoff import Backoff, RetryPolicy, check_policy
@@ -23,6 +24,7 @@ from rota.model.unique import Unique
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class TaskDecorator(Protocol):
@@ -43,13 +45,15 @@ class TaskDecorator(Protocol):
 
 
 class DeclaresTasks:
-    """The part of an app that its decorator `task` is.
+    """The part of an app that is the same for one database and for several: its tasks, and what is around them.
 
     Attributes:
         tasks: Those that were declared.
+        middleware: What is registered around enqueues and runs.
     """
 
     tasks: Tasks
+    middleware: Middleware
     _enqueuer: Enqueuing
 
     # A handler that takes a Context first is enqueued without it.
@@ -228,6 +232,37 @@ class DeclaresTasks:
             return task
 
         return register if function is None else register(function)
+
+    def find_task(self, name: str) -> Task[..., Any, Any]:
+        """The task of that name.
+
+        Raises:
+            TaskNotFound: There is none in this process.
+        """
+        return self.tasks.find(name)
+
+    def around_enqueue(self, function: F) -> F:
+        """Register middleware around enqueueing: `@rota.around_enqueue`.
+
+        It gets an `EnqueueCall` and `call_next`, and returns what that gives, or raises. A `def` is
+        around `enqueue` and `enqueue_many`, an `async def` around their async twins.
+
+        Raises:
+            ConfigError: It does not take these two.
+        """
+        return self.middleware.around_enqueue(function)
+
+    def around_run(self, function: F) -> F:
+        """Register middleware around running jobs: `@rota.around_run`.
+
+        It gets the job's `Context` (or `BatchContext`) and `call_next`; what it returns or raises
+        is the job's result or outcome. An `async def` is around every handler, a `def` around
+        those in threads only, in the handler's thread.
+
+        Raises:
+            ConfigError: It does not take these two.
+        """
+        return self.middleware.around_run(function)
 
     def _successor(self, option: str, given: object) -> str | None:
         if given is None:

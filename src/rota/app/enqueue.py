@@ -26,7 +26,11 @@ from rota.model.job import JobId, JobSpec, Order
 
 
 class Enqueuer:
-    """Stores the jobs of an app's tasks, through its middleware."""
+    """Stores the jobs of an app's tasks, through its middleware.
+
+    Attributes:
+        shard: The name of the database, where several are one app.
+    """
 
     def __init__(
         self,
@@ -37,15 +41,14 @@ class Enqueuer:
         *,
         max_args_bytes: int | None,
         tasks: Tasks,
-        shard: str | None = None,
     ) -> None:
-        self.shard = shard
         self.database = database
         self.tasks = tasks
         self.queues = queues
         self.max_args_bytes = max_args_bytes
         self.middleware = middleware
         self._events = events
+        self.shard: str | None = None
 
     def enqueue(self, call: EnqueueCall) -> Enqueued:
         """Store the jobs of a call.
@@ -100,11 +103,11 @@ class Enqueuer:
         return Order(self.queues.fill(task.spec).at_enqueue(), args, keys)
 
     def _args(self, call: EnqueueCall) -> Sequence[str]:
-        if isinstance(call.jobs, Alike) and self._one_by_one(call):
+        if isinstance(call.jobs, Alike) and self._while_stored(call):
             return Unwritten(call.jobs, partial(written, call, self.max_args_bytes))
         return written(call, self.max_args_bytes, call.jobs)
 
-    def _one_by_one(self, call: EnqueueCall) -> bool:
+    def _while_stored(self, call: EnqueueCall) -> bool:
         """Whether args can be written while jobs are stored: where an error undoes no more than this call."""
         database = self.database
         return (

@@ -39,7 +39,6 @@ from rota.store.shard_urls import checked, from_environment
 
 E = TypeVar("E", bound=Event)
 A = TypeVar("A", None, Coroutine[Any, Any, None])
-F = TypeVar("F", bound=Callable[..., Any])
 
 CROSSING = "rota.shard"
 """The name by which child processes know on which shard their job lies."""
@@ -50,7 +49,7 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
 
     Attributes:
         lifespan: Registers what surrounds each worker's run, as `Rota.lifespan` does.
-        middleware: What is registered around enqueues and runs, on all shards.
+        middleware: What is registered around enqueues, after their shard is chosen, and around runs; on all shards.
     """
 
     _enqueuer: Router
@@ -181,30 +180,6 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
         """
         for queues in (self._enqueuer.queues, *(shard.queues for shard in self._shards.values())):
             queues.declare(name, retention, max_attempts, timeout, concurrency)
-
-    def around_enqueue(self, function: F) -> F:
-        """Register middleware around enqueueing, as `Rota.around_enqueue` does. The shard is chosen before it.
-
-        Raises:
-            ConfigError: It does not take a call and `call_next`.
-        """
-        return self.middleware.around_enqueue(function)
-
-    def around_run(self, function: F) -> F:
-        """Register middleware around running jobs, as `Rota.around_run` does.
-
-        Raises:
-            ConfigError: It does not take a context and `call_next`.
-        """
-        return self.middleware.around_run(function)
-
-    def find_task(self, name: str) -> Task[..., Any, Any]:
-        """The task of that name.
-
-        Raises:
-            TaskNotFound: There is none in this process.
-        """
-        return self.tasks.find(name)
 
     # Jobs ------------------------------------------------------------------------------------
 

@@ -30,10 +30,10 @@ SHARE = 20.0
 """A look is followed by a pause that is so many times as long."""
 
 LIGHT = 100.0
-"""The same where that is no longer than `LONGEST_LIGHT` looks are apart: so an open page costs at most a hundredth of a core."""
+"""For looks of milliseconds the pause is so many times as long instead: an open page costs a hundredth of a core."""
 
 LONGEST_LIGHT = 3
-"""How many times as far apart looks may be for that."""
+"""That longer pause ends after so many times the usual one."""
 
 PATIENCE = 1.0
 """Seconds that a look may take for someone to wait for it after each thing that is done."""

@@ -13,7 +13,7 @@ from rota.model.states import State
 from rota.worker.apps import Apps
 
 RECENTLY = 3
-"""In as many `poll` each database of several must have been found empty, before all of them are looked at at once."""
+"""Each database of several must have been found empty within so many `poll`s, before all of them are looked at together."""
 
 ROUNDS = 2
 """A job may have moved on to a database that was looked at before it: so often all are looked at."""

@@ -1,4 +1,4 @@
-"""A station: what a worker does with one database, from its begin to its end."""
+"""A station: what a worker does with one database, from start to end."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -14,7 +14,7 @@ from rota.worker.slots import Share
 
 
 class Station:
-    """Its parts, put together anew for each begin.
+    """Its parts, put together anew for each start.
 
     Args:
         apps: The apps of the database.

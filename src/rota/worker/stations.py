@@ -26,7 +26,7 @@ Refuse = Callable[[RotaError], None]
 
 
 class Stations:
-    """Those of one worker; used as an `Station` is.
+    """Those of one worker; used as a `Station` is.
 
     Args:
         makers: Make the station of each database, which is told where to say that it refuses.
