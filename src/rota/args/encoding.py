@@ -1,7 +1,7 @@
 """The codecs: binding and writing when a job is enqueued, reading when it runs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -14,12 +14,14 @@ from rota.args.provided import Need
 from rota.args.text import args_decoder, changed, reader, written
 from rota.errors import ArgsError
 
+T = TypeVar("T")
+
 MAX_ARGS_BYTES: Final = 1_000_000
 """The default limit of a job's args as JSON: a queue is no store for files."""
 
-_OLDER = (
-    "; an older version of the task may have stored it: keep old parameters, with defaults, "
-    "until their jobs are done"
+_OTHER = (
+    "; another version of the task may have stored it: keep old parameters, with defaults, "
+    "until their jobs are done, and deploy workers before the code that enqueues"
 )
 
 
@@ -35,7 +37,7 @@ class ArgsCodec:
     """
 
     __slots__ = (
-        "_alike", "_by_name", "_decode", "_direct", "_extra", "_lead", "_names", "_plain", "_positional",
+        "_alike", "_by_name", "_declared", "_decode", "_direct", "_extra", "_lead", "_names", "_plain", "_positional",
         "_positional_only", "_required", "_rest", "_shapes", "_subject", "context_parameter", "more",
         "needs", "secrets",
     )  # fmt: skip
@@ -83,6 +85,7 @@ class ArgsCodec:
         self._required = tuple(each.name for each in parameters if each.required)
         self._rest = variadic.get(signature.VAR_POSITIONAL)
         self._extra = variadic.get(signature.VAR_KEYWORD)
+        self._declared = {each.name: each.declared for each in parameters}
         self._shapes = {each.name: each.shape for each in parameters}
         self._plain = {each.name: each.shape.plain for each in parameters}
         decoder = args_decoder(parameters)
@@ -112,7 +115,32 @@ class ArgsCodec:
         Raises:
             ArgsError: The args do not fit the signature, would arrive changed, or are too large.
         """
+        return self._write(self._bind(args, kwargs), limit, self._read)
+
+    def encode_around(
+        self,
+        args: tuple[object, ...],
+        kwargs: Mapping[str, object],
+        kind: type[T],
+        *,
+        limit: int | None = MAX_ARGS_BYTES,
+    ) -> tuple[str, dict[str, T]]:
+        """What `encode` writes but for args of this kind, which stand for what comes later; and these, by parameter.
+
+        Raises:
+            ArgsError: As of `encode`.
+        """
         given = self._bind(args, kwargs)
+        later = {name: value for name, value in given.items() if isinstance(value, kind)}
+        now = {name: value for name, value in given.items() if name not in later}
+        return self._write(now, limit, self._read_some if later else self._read), later
+
+    def _write(
+        self,
+        given: dict[str, object],
+        limit: int | None,
+        read: Callable[[bytes], dict[str, object]],
+    ) -> str:
         data = written(given, self._find)
         if isinstance(data, Fault):
             raise ArgsError(data.told(self._subject))
@@ -120,7 +148,7 @@ class ArgsCodec:
             kind = type(value)
             # The hot path: scalars that the annotation names need no round trip.
             if kind not in self._plain[name] or strict.REASONS[kind](value) is not None:
-                found = changed(data, given, self._read, self._find)
+                found = changed(data, given, read, self._find)
                 if found is not None:
                     raise ArgsError(found.told(self._subject))
                 break
@@ -161,6 +189,10 @@ class ArgsCodec:
         """How a parameter is annotated."""
         return self._shapes[name].annotation
 
+    def given_as(self, name: str) -> object:
+        """How a parameter is annotated in the code, `*args` and `**kwargs` apart."""
+        return self._declared.get(name, Any)
+
     @property
     def names(self) -> tuple[str, ...]:
         """The parameters that are args, in the order of declaration."""
@@ -192,7 +224,7 @@ class ArgsCodec:
             if self._rest or self._extra or self._positional_only:
                 self._spread(positional, named)
             return positional, named
-        raise ArgsError(found.told(self._subject) + _OLDER)
+        raise ArgsError(found.told(self._subject) + _OTHER)
 
     def _bind(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
         given: dict[str, object] = dict(zip(self._positional, args))  # noqa: B905 - hot
@@ -247,6 +279,11 @@ class ArgsCodec:
     def _read(self, text: bytes) -> dict[str, object]:
         return dict(zip(self._names, msgspec.structs.astuple(self._decode(text)), strict=True))
 
+    def _read_some(self, text: bytes) -> dict[str, object]:
+        """Read args of which some are still to come."""
+        raw = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        return {name: reader(self._shapes[name].annotation)(value) for name, value in raw.items()}
+
     def _find(self, given: dict[str, object], arrived: dict[str, object]) -> Fault | None:
         for name, value in given.items():
             found = self._shapes[name].comparison.fault(value, arrived[name])
@@ -273,7 +310,7 @@ class ArgsCodec:
             named.update(extra)  # type: ignore[call-overload]
 
     def _refuse(self, reason: str) -> NoReturn:
-        raise ArgsError(f"{self._subject}: {reason}{_OLDER}")
+        raise ArgsError(f"{self._subject}: {reason}{_OTHER}")
 
 
 class ResultCodec:
@@ -322,5 +359,5 @@ class ResultCodec:
         except Exception as error:  # noqa: BLE001 - as in ArgsCodec.decode
             found = fault.of_reading(error)
         raise ArgsError(
-            f"{found.told(self._subject)}; an older version of the task may have stored it"
+            f"{found.told(self._subject)}; another version of the task may have stored it"
         )

@@ -73,3 +73,13 @@ def not_given(
         for name, each in signature.parameters.items()
         if is_provided(each) and passed.get(name, PROVIDED) is PROVIDED
     ]
+
+
+class InPages:
+    """What parameters are annotated with that get results page by page: nothing of it is stored."""
+
+
+def in_pages(annotation: object) -> bool:
+    """Whether a parameter is annotated so."""
+    kind = typing.get_origin(annotation) or annotation
+    return isinstance(kind, type) and issubclass(kind, InPages)

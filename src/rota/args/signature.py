@@ -13,7 +13,7 @@ import msgspec
 from msgspec import inspect as shapes
 
 from rota.args import models, strict
-from rota.args.provided import Need, is_provided, kinds_of
+from rota.args.provided import Need, in_pages, is_provided, kinds_of
 from rota.args.secret import is_secret
 from rota.errors import ArgsError
 
@@ -58,6 +58,8 @@ class Parameter:
     required: bool
     shape: Shape
     secret: bool = False
+    declared: object = Any
+    """How it is annotated, whatever msgspec makes of that."""
 
     @property
     def positional(self) -> bool:
@@ -144,8 +146,8 @@ def element(read: Signature, task: str) -> Signature:
         names = ", ".join(f"`{each.name}`" for each in read.parameters) or "none"
         raise ArgsError(
             f"task {task!r} has batch=, so its handler needs one parameter annotated with a list, "
-            "such as `docs: list[Doc]`, and beside it a BatchContext and resources at most; "
-            f"its parameters are {names}"
+            "such as `docs: list[Doc]`, and besides that at most a BatchContext and "
+            f"resources; its parameters are {names}"
         )
     inner = next(iter(typing.get_args(annotation)), Any)
     shape = shape_of(inner, f"the elements of `{only.name}` of task {task!r}")
@@ -166,7 +168,7 @@ def shape_of(annotation: object, subject: str) -> Shape:
         # Some unions pass the inspection and are only refused here.
         msgspec.json.Decoder(annotation)
     except Exception as error:  # an annotation is the user's code: metaclasses, properties, names
-        raise ArgsError(f"{subject} has an annotation that cannot be served: {error}") from error
+        raise ArgsError(f"{subject} has an annotation that cannot be used: {error}") from error
     exact = False
     names: set[str] = set()
     nodes = list(_nodes(root, set()))
@@ -203,17 +205,20 @@ def needed(each: Declared, annotation: object, subject: str) -> Need:
         ArgsError: It cannot be passed by name.
     """
     if each.kind is Declared.POSITIONAL_ONLY:
-        raise ArgsError(f"{subject} is a resource, which is passed by name; declare it so")
+        raise ArgsError(
+            f"{subject} is a resource, which is passed by name; it cannot be positional-only"
+        )
     return Need(each.name, kinds_of(annotation))
 
 
 def _parameter(each: Declared, annotation: object, subject: str, *, by_name: bool) -> Parameter:
-    shape = shape_of(_element(each, annotation), subject)
+    # Of what comes page by page nothing is stored.
+    shape = shape_of(Any if in_pages(annotation) else _element(each, annotation), subject)
     variadic = each.kind in (VAR_POSITIONAL, VAR_KEYWORD)
     required = each.default is Declared.empty and not variadic
     # Behind a resource there are no positions, which type checkers would count otherwise.
     kind = Declared.KEYWORD_ONLY if by_name and not variadic else each.kind
-    return Parameter(each.name, kind, required, shape, is_secret(annotation))
+    return Parameter(each.name, kind, required, shape, is_secret(annotation), annotation)
 
 
 def _element(each: Declared, annotation: object) -> object:
@@ -271,7 +276,9 @@ def _check_context(each: Declared, found: Declared | None, subject: str) -> None
     if found is not None:
         raise ArgsError(f"{subject} is a second context beside `{found.name}`; keep one")
     if each.kind not in (Declared.POSITIONAL_OR_KEYWORD, Declared.KEYWORD_ONLY):
-        raise ArgsError(f"{subject} is a context, which is passed by name; declare it so")
+        raise ArgsError(
+            f"{subject} is a context, which is passed by name; declare it as an ordinary or keyword-only parameter"
+        )
 
 
 def _check_keys(key: shapes.Type, subject: str) -> None:

@@ -43,7 +43,7 @@ def _text(value: str) -> str | None:
             value.encode()
         except UnicodeEncodeError:
             return (
-                "holds a lone surrogate, which is no valid text; if it is a file name, "
+                "holds a lone surrogate, which is not valid text; if it is a file name, "
                 "pass os.fsencode(name) as bytes"
             )
     return None
@@ -176,7 +176,9 @@ class Comparison:
                 return Fault(f"has a key that {fault.reason}", step)
             twin = arrived.get(key, _MISSING)
             if twin is _MISSING:
-                return Fault("is not kept by the annotation; leave it out, or declare it", step)
+                return Fault(
+                    "would be dropped by the annotation; leave it out, or declare it", step
+                )
             if fault := self.fault(value, twin, depth + 1):
                 return fault.below(step)
         return None if len(given) == len(arrived) else Fault(_UNEQUAL)

@@ -11,7 +11,7 @@ from rota.model.job import MAX_ATTEMPTS
 
 
 class Missed(StrEnum):
-    """What becomes of due times at which no worker was there."""
+    """What becomes of due times when no worker was running."""
 
     SKIP = "skip"
     """Nothing."""
@@ -27,7 +27,7 @@ class CronEntry:
 
     Args:
         name: The entry's own name.
-        expression: Five fields, six with seconds in front, or a word such as `@daily`.
+        expression: Five fields, six with seconds first, or a word such as `@daily`.
         task: The name of the task.
         timezone: The zone whose wall clock the expression means.
         missed: What becomes of missed runs.
@@ -95,5 +95,5 @@ def check_missed(missed: str) -> Missed:
     try:
         return Missed(missed)
     except ValueError:
-        message = f"missed: one of {', '.join(Missed)} is needed, not {missed!r}"
+        message = f"missed: must be one of {', '.join(Missed)}, not {missed!r}"
         raise ConfigError(message) from None

@@ -97,10 +97,10 @@ def due_moments(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[da
 
 def _fields(expression: str) -> list[str]:
     if not isinstance(expression, str):
-        message = f"expression: text is needed, not {type(expression).__name__}"
+        message = f"expression: must be a str, not {type(expression).__name__}"
         raise ConfigError(message)
     if len(expression) > LONGEST_EXPRESSION:
-        message = f"expression: at most {LONGEST_EXPRESSION} characters are possible"
+        message = f"expression: must be at most {LONGEST_EXPRESSION} characters long"
         raise ConfigError(message)
     text = expression.strip()
     if text.startswith("@"):
@@ -111,8 +111,8 @@ def _fields(expression: str) -> list[str]:
     fields = text.split()
     if len(fields) not in {5, 6}:
         message = (
-            f"expression: five fields are needed (minute, hour, day, month, weekday), or six with "
-            f"seconds in front, not {expression!r}"
+            f"expression: must have five fields (minute, hour, day, month, weekday), or six with "
+            f"seconds first, not {expression!r}"
         )
         raise ConfigError(message)
     return fields
@@ -125,7 +125,7 @@ def _walls(expression: str, start: datetime) -> Iterator[datetime]:
     except (CronSimError, AssertionError) as error:
         # "Bad day-of-month"; cronsim also says so of a 30th of February.
         said = str(error) or "it cannot be read"
-        message = f"expression: {expression!r} is not possible: {said[:1].lower()}{said[1:]}"
+        message = f"expression: {expression!r} is not valid: {said[:1].lower()}{said[1:]}"
         raise ConfigError(message) from error
 
 
@@ -136,7 +136,7 @@ def time_zone(timezone: str) -> ZoneInfo:
         ConfigError: It is not known on this machine.
     """
     if not isinstance(timezone, str):
-        message = f"timezone: text is needed, not {type(timezone).__name__}"
+        message = f"timezone: must be a str, not {type(timezone).__name__}"
         raise ConfigError(message)
     found = _found(timezone)
     if isinstance(found, str):

@@ -278,9 +278,9 @@ def translated(error: Exception) -> RotaError:
     said = (str(original).strip().splitlines() or [type(original).__name__])[0]
     if code in {"42P01", "3F000", "42703"} or "no such table" in said:
         return SchemaMissing(
-            f"the database of this connection has no Rota tables, or not those this Rota needs "
-            f"({said}); connect to that of Rota's own URL, or run `rota migrate`, or upgrade Rota here if "
-            "a newer one did so"
+            f"the database of this connection has no Rota tables, or not the version that this Rota needs "
+            f"({said}); connect to the database of Rota's own URL, run `rota migrate`, or upgrade Rota here "
+            "if a newer one has migrated it"
         )
     if (misused := _misused(error, said)) is not None:
         return misused
@@ -299,14 +299,14 @@ def _misused(error: Exception, said: str) -> RotaError | None:
     if any(words in said for words in CLOSED):
         return StoreError(
             f"the caller's connection refuses: {said.rstrip('.')}. Its transaction is over: enqueue before "
-            "its end, inside of its block"
+            "it ends, inside its block"
         )
     if kind == "AsyncContextNotStarted":
         return ConfigError("conn is not open yet: use `async with … as conn:`, and pass conn")
     if kind == "UnboundExecutionError":
         return ConfigError(
-            "conn is a session without an engine; make it with one, or, where it has several, pass that one's "
-            "connection: session.connection(bind_arguments={'mapper': …})"
+            "conn is a session without an engine; bind it to one, or, if it has several, pass the connection of "
+            "the right one: session.connection(bind_arguments={'mapper': …})"
         )
     return None
 

@@ -28,8 +28,8 @@ class Atomic:
 
         if self._commit and in_transaction(self.connection):
             message = (
-                "conn is in a transaction of Django already, which Rota cannot end; leave atomic() to "
-                "ctx.transaction(conn=...), or say commit=False inside of it"
+                "conn is already in a transaction of Django, which Rota cannot end; let "
+                "ctx.transaction(conn=...) begin it, or pass commit=False inside atomic()"
             )
             raise ConfigError(message)
         if self._commit:

@@ -14,7 +14,8 @@ from typing import Any, Protocol, TypeVar
 from rota.database.adapters import Awaiting, Blocking
 from rota.database.atomic import Atomic
 from rota.database.recognise import blocking_caller, caller, family
-from rota.database.through_django import alias_of
+from rota.database.through_django import alias_of, in_transaction
+from rota.database.through_django import connection_of as djangos
 from rota.errors import ConfigError, TransactionEnded
 from rota.store.operation import Operation
 
@@ -181,8 +182,8 @@ class Asyncpg:
         """
         if self.connection.is_in_transaction() and self._commit:
             message = (
-                "conn is in a transaction already, which Rota cannot end; leave its begin and its "
-                "end to ctx.transaction(conn=...), or say commit=False and commit it yourself"
+                "conn is already in a transaction, which Rota cannot end; let "
+                "ctx.transaction(conn=...) begin and end it, or pass commit=False and commit it yourself"
             )
             raise ConfigError(message)
         if self._commit:
@@ -276,8 +277,8 @@ def refuse_djangos(connection: Any) -> None:
     """
     if alias_of(connection) is not None:
         message = (
-            "conn is a connection of Django, whose transactions async code does not have; write a def, "
-            "which runs in a thread"
+            "conn is a connection of Django, which has no transactions in async code; write a def, which "
+            "runs in a thread"
         )
         raise ConfigError(message)
 
@@ -344,6 +345,40 @@ def alone(driver: Any) -> bool:
             )
         case _:
             return getattr(driver, "autocommit", None) is True
+
+
+def require(connection: Any) -> None:
+    """Refuse a caller's blocking connection on which each statement is a transaction of its own.
+
+    Raises:
+        ConfigError: It is one.
+    """
+    if alias_of(connection) is None:
+        lonely = alone(driver(connection))
+    else:
+        lonely = not in_transaction(djangos(connection))
+    _refuse_alone(lonely=lonely)
+
+
+async def arequire(connection: Any) -> None:
+    """`require` for async code, and for any connection."""
+    if alias_of(connection) is not None:
+        from asgiref.sync import sync_to_async
+
+        await sync_to_async(require, thread_sensitive=True)(alias_of(connection))
+    elif family(connection)[0] == "asyncpg":
+        _refuse_alone(lonely=not connection.is_in_transaction())
+    else:
+        _refuse_alone(lonely=alone(await adriver(connection)))
+
+
+def _refuse_alone(*, lonely: bool) -> None:
+    if lonely:
+        message = (
+            "conn is in autocommit mode, where a part of the flow could be stored without the rest: begin a transaction "
+            "on it first, or leave conn= out"
+        )
+        raise ConfigError(message)
 
 
 def _refuse_autocommit(driver: Any) -> None:

@@ -147,6 +147,28 @@ class Database:
         except SchemaMissing as error:
             raise self._missing_there(error) from error
 
+    def require_transaction(self, conn: object) -> None:
+        """Refuse a caller's connection on which each statement is a transaction of its own.
+
+        Raises:
+            ConfigError: It is one.
+        """
+        if conn is None or is_own(conn) or self._confined is not None:
+            return
+        from rota.database.callers_transaction import require  # here, as in `joined`
+
+        blocking_caller(connection_of(conn))
+        require(connection_of(conn))
+
+    async def arequire_transaction(self, conn: object) -> None:
+        """`require_transaction` for async code."""
+        if conn is None or is_own(conn) or self._confined is not None:
+            return
+        from rota.database.callers_transaction import arequire  # here, as in `joined`
+
+        await caller(connection_of(conn))
+        await arequire(connection_of(conn))
+
     async def _in_djangos_thread(self, operation: Operation[T], alias: str) -> T:
         """Run an operation where async code's connections of Django are: in the thread of its ORM."""
         from asgiref.sync import sync_to_async

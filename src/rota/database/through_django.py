@@ -5,6 +5,7 @@ is imported by the caller, and here only after that.
 """
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -52,9 +53,9 @@ class ThroughDjango(Blocking):
 def alias_of(connection: object) -> str | None:
     """The alias of Django's connection, of its proxy, or as text; `None` for anything else.
 
-    Text is an alias in programs that use Django alone.
+    Text is an alias in programs that use Django alone; others may have imported it, as libraries do.
     """
-    if isinstance(connection, str) and "django.db" in sys.modules:
+    if isinstance(connection, str) and _in_use():
         return connection
     if _is(connection, "ConnectionProxy") or _is(connection, "BaseDatabaseWrapper"):
         return str(connection.alias)  # type: ignore[attr-defined]
@@ -115,6 +116,14 @@ def connection_of(connection: object) -> Any:
 def in_transaction(connection: Any) -> bool:
     """Whether the statements of one of Django's connections are part of a larger transaction."""
     return bool(connection.in_atomic_block or not connection.get_autocommit())
+
+
+def _in_use() -> bool:
+    if "django.db" not in sys.modules:
+        return False
+    from django.conf import ENVIRONMENT_VARIABLE, settings
+
+    return settings.configured or ENVIRONMENT_VARIABLE in os.environ
 
 
 def _is(connection: object, name: str) -> bool:

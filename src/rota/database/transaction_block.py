@@ -5,7 +5,6 @@ with rota.transaction() as tx:
     send_receipt.using(conn=tx).enqueue(42)
 """
 
-from abc import ABC, abstractmethod
 from functools import partial
 from inspect import isawaitable
 from types import TracebackType
@@ -20,8 +19,11 @@ if TYPE_CHECKING:
     from rota.database.callers_transaction import AwaitedJoined, Joined
 
 
-class TransactionBlock(ABC):
+class TransactionBlock:
     """The `with` (or `async with`) block of a transaction, which `conn=` takes as well."""
+
+    _joined: "Joined | None" = None
+    _awaited: "AwaitedJoined | None" = None
 
     @property
     def own(self) -> bool:
@@ -29,9 +31,13 @@ class TransactionBlock(ABC):
         return True
 
     @property
-    @abstractmethod
     def connection(self) -> Any:
-        """The connection in use, for the user's own statements."""
+        """The connection given, or the driver's (psycopg or sqlite3), for the user's own statements.
+
+        Raises:
+            ConfigError: The block has not begun or has ended.
+        """
+        return self._open.connection
 
     def execute(self, sql: str, params: Any = ()) -> Any:
         """Run a statement in the transaction, in the driver's own style; gives its cursor."""
@@ -45,9 +51,12 @@ class TransactionBlock(ABC):
         return await found if isawaitable(found) else found
 
     @property
-    @abstractmethod
     def _open(self) -> "Joined | AwaitedJoined":
-        """The transaction, while the block lasts."""
+        joined = self._joined or self._awaited
+        if joined is None:
+            message = "this transaction is not open; use it in its `with` block"
+            raise ConfigError(message)
+        return joined
 
 
 class OwnTransaction(TransactionBlock):
@@ -58,25 +67,6 @@ class OwnTransaction(TransactionBlock):
     ) -> None:
         self._begin = begin
         self._abegin = abegin
-        self._joined: Joined | None = None
-        self._awaited: AwaitedJoined | None = None
-
-    @property
-    def connection(self) -> Any:
-        """The driver's connection (psycopg or sqlite3), for the user's own statements.
-
-        Raises:
-            ConfigError: The block has not begun or has ended.
-        """
-        return self._open.connection
-
-    @property
-    def _open(self) -> "Joined | AwaitedJoined":
-        joined = self._joined or self._awaited
-        if joined is None:
-            message = "this transaction is not open; use it in its `with` block"
-            raise ConfigError(message)
-        return joined
 
     def __enter__(self) -> Self:
         joined = self._begin()

@@ -11,12 +11,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from rota.doctor.finding import Severity
 from rota.doctor.tables import stuck
-from rota.doctor.work import alive
 from rota.metrics.seen import Seen
 from rota.model.job import QueueRecord
 from rota.model.patterns import meaning
 from rota.model.states import State
 from rota.store.health import PostgresFacts
+from rota.store.serving import alive
+from rota.top.aside import Answer
 
 MOST_QUEUES = 1000
 """Queues that have series of their own."""
@@ -33,6 +34,23 @@ def families(seen: Seen) -> Iterator[Metric]:
     yield from _cron(seen)
     yield from _doctor(seen)
     yield _gauge("rota_look_seconds", "How long this look at the database took.", seen.took)
+
+
+def of_shards(answers: Mapping[str, Answer[Seen]]) -> Iterator[Metric]:
+    """All metrics of the shards that answer, with the label `shard`; and which of them do."""
+    found: dict[str, Metric] = {}
+    for shard, answer in answers.items():
+        for family in () if answer.value is None else families(answer.value):
+            known = found.setdefault(
+                family.name, Metric(family.name, family.documentation, family.type)
+            )
+            known.samples += [
+                sample._replace(labels={"shard": shard, **sample.labels})
+                for sample in family.samples
+            ]
+    yield from found.values()
+    up = {shard: float(answer.value is not None) for shard, answer in answers.items()}
+    yield _each("rota_shard_up", "Whether the shard answers.", "shard", up)
 
 
 def label(queues: Iterable[str]) -> Callable[[str], str]:
@@ -56,8 +74,8 @@ def _queues(seen: Seen) -> Iterator[Metric]:
     yield family
     yield _each("rota_queue_paused", "Whether the queue is paused.", "queue", paused)
     own = [queue for queue in queues if named(queue.name) == queue.name]
-    yield _total("rota_jobs_appended", "Times that jobs became available.", own, appended)
-    yield _total("rota_jobs_claimed", "Times that jobs were claimed.", own, claimed)
+    yield _total("rota_jobs_appended", "How many times jobs became available.", own, appended)
+    yield _total("rota_jobs_claimed", "How many times jobs were claimed.", own, claimed)
 
 
 def appended(queue: QueueRecord) -> int:

@@ -1,7 +1,7 @@
 """The page that Prometheus reads, and a WSGI application that serves it at `/metrics`."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from prometheus_client.core import Metric
@@ -9,8 +9,9 @@ from prometheus_client.exposition import choose_encoder
 
 from rota.database.database import Database
 from rota.errors import RotaError
-from rota.metrics.families import families
-from rota.metrics.seen import Seen, Sight
+from rota.metrics.families import families, of_shards
+from rota.metrics.seen import Sight
+from rota.top.aside import Question, answers
 
 logger = logging.getLogger("rota")
 
@@ -18,15 +19,21 @@ PATH = "/metrics"
 
 
 class Metrics:
-    """The metrics of a database; also a WSGI application.
+    """The metrics of a database, or of several; also a WSGI application.
 
     Args:
-        database: Its database.
+        database: The database; of several, each with its shard's name.
         every: Seconds after which it is looked at again.
     """
 
-    def __init__(self, database: Database, every: float = 1.0) -> None:
-        self._sight = Sight(database, every)
+    def __init__(self, database: Database | Mapping[str, Database], every: float = 1.0) -> None:
+        self._look: Callable[[], Iterable[Metric]]
+        if isinstance(database, Database):
+            sight = Sight(database, every)
+            self._look = lambda: families(sight.now())
+        else:
+            questions = {name: Question(Sight(each, every).now) for name, each in database.items()}
+            self._look = lambda: of_shards(answers(questions))
 
     def text(self, accept: str = "") -> tuple[bytes, str]:
         """The page in the form that is asked for, and its content type.
@@ -35,7 +42,7 @@ class Metrics:
             StoreUnavailable: The database cannot be reached.
         """
         write, kind = choose_encoder(accept)
-        return write(_Collected(self._sight.now())), kind
+        return write(_Collected(self._look())), kind
 
     def samples(self) -> list[dict[str, Any]]:
         """The same as plain data.
@@ -45,7 +52,7 @@ class Metrics:
         """
         return [
             {"name": sample.name, "labels": sample.labels, "value": sample.value}
-            for family in families(self._sight.now())
+            for family in self._look()
             for sample in family.samples
         ]
 
@@ -71,9 +78,9 @@ class Metrics:
 class _Collected:
     """What was seen, as a registry of the Prometheus client's is read."""
 
-    def __init__(self, seen: Seen) -> None:
-        self._seen = seen
+    def __init__(self, found: Iterable[Metric]) -> None:
+        self._found = found
 
     def collect(self) -> Iterable[Metric]:
         """All metrics."""
-        return families(self._seen)
+        return self._found

@@ -34,10 +34,10 @@ class Deed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord:
-    """A deed as the audit has it.
+    """A deed in the audit.
 
     Attributes:
-        changed: Of a deed that a job carries out: so far.
+        changed: How many jobs were changed; so far, if a job carries out the deed.
     """
 
     id: int

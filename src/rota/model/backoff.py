@@ -35,10 +35,10 @@ class Backoff:
         seconds(self.first, "Backoff(first=…)")
         seconds(self.cap, "Backoff(cap=…)")
         if self.factor < 1:
-            message = f"Backoff(factor=…): 1 or more is needed, not {self.factor}"
+            message = f"Backoff(factor=…): must be 1 or more, not {self.factor}"
             raise ConfigError(message)
         if not 0 <= self.jitter <= 1:
-            message = f"Backoff(jitter=…): between 0 and 1, not {self.jitter}"
+            message = f"Backoff(jitter=…): must be between 0 and 1, not {self.jitter}"
             raise ConfigError(message)
         if self.attempts is not None:
             check_attempts(self.attempts, "Backoff(attempts=…)")
@@ -73,7 +73,7 @@ def check_attempts(attempts: int, what: str) -> int:
         or not isinstance(attempts, int)
         or not 1 <= attempts <= MOST_ATTEMPTS
     ):
-        message = f"{what}: between 1 and {MOST_ATTEMPTS} attempts are possible, not {attempts!r}"
+        message = f"{what}: must be between 1 and {MOST_ATTEMPTS} attempts, not {attempts!r}"
         raise ConfigError(message)
     return attempts
 
@@ -87,6 +87,6 @@ def check_policy(policy: RetryPolicy | None) -> RetryPolicy:
     if policy is None:
         return Backoff()
     if not (isinstance(policy, Backoff) or callable(policy)):
-        message = f"retry: a Backoff or a function is needed, not {type(policy).__name__}"
+        message = f"retry: must be a Backoff or a function, not {type(policy).__name__}"
         raise ConfigError(message)
     return policy

@@ -71,14 +71,14 @@ def _classes(given: object, what: str) -> tuple[type[BaseException], ...]:
     for one in named:
         if not (isinstance(one, type) and issubclass(one, BaseException)):
             message = (
-                f"{what}: a class of exceptions or a tuple of them is needed, such as "
+                f"{what}: must be an exception class or a tuple of them, such as "
                 f"{what}=(TimeoutError, ConnectionError), not {one!r}"
             )
             raise ConfigError(message)
         if issubclass(one, Outcome):
-            message = f"{what}: {one.__name__} is an outcome, which says itself what follows"
+            message = f"{what}: {one.__name__} is an outcome, which itself says what follows"
             raise ConfigError(message)
     if not named:
-        message = f"{what}: name one class of exceptions at least, or leave {what}= out"
+        message = f"{what}: name at least one exception class, or leave {what}= out"
         raise ConfigError(message)
     return named

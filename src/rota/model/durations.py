@@ -25,12 +25,10 @@ def seconds(value: float | timedelta, what: str) -> float:
     if isinstance(value, timedelta):
         value = value.total_seconds()
     if isinstance(value, bool) or not isinstance(value, int | float):
-        message = (
-            f"{what}: a number of seconds or a timedelta is needed, not {type(value).__name__}"
-        )
+        message = f"{what}: must be a number of seconds or a timedelta, not {type(value).__name__}"
         raise ConfigError(message)
     if not math.isfinite(value) or not 0 <= value <= LONGEST:
-        message = f"{what}: between 0 and {LONGEST:.0f} seconds are possible, not {value}"
+        message = f"{what}: must be between 0 and {LONGEST:.0f} seconds, not {value}"
         raise ConfigError(message)
     return float(value)
 
@@ -44,11 +42,11 @@ def parse(text: str, what: str) -> float:
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhd]?)\s*", text)
     if match is None:
-        message = f"{what}: a duration such as 90s, 10m, 2h or 1d is needed, not {text!r}"
+        message = f"{what}: must be a duration such as 90s, 10m, 2h or 1d, not {text!r}"
         raise ConfigError(message)
     number = float(match[1])
     if number and not match[2]:
-        message = f"{what}: {match[1]} what? Write {match[1]}s, {match[1]}m or {match[1]}h"
+        message = f"{what}: {match[1]} has no unit; write {match[1]}s, {match[1]}m or {match[1]}h"
         raise ConfigError(message)
     return seconds(number * UNITS[match[2]], what)
 
@@ -70,7 +68,7 @@ def aware(value: datetime, what: str) -> datetime:
         ConfigError: It is naive, or not a datetime.
     """
     if not isinstance(value, datetime):
-        message = f"{what}: a datetime is needed, not {type(value).__name__}"
+        message = f"{what}: must be a datetime, not {type(value).__name__}"
         raise ConfigError(message)
     if value.utcoffset() is None:
         message = (
@@ -88,6 +86,6 @@ def moment(value: datetime, what: str) -> datetime:
         ConfigError: It is naive, not a datetime, or more than a century ahead.
     """
     if (aware(value, what) - datetime.now(UTC)).total_seconds() > LONGEST:
-        message = f"{what}: at most a century from now is possible, not {value}"
+        message = f"{what}: must be at most a century from now, not {value}"
         raise ConfigError(message)
     return max(value, EARLIEST)

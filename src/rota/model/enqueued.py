@@ -26,10 +26,10 @@ class Placed(NamedTuple):
 
 
 class Enqueued(list[JobId]):
-    """The ids that `enqueue_many` gives, in the order asked for.
+    """The ids that `enqueue_many` returns, in the order of its jobs.
 
-    Where the key of a unique job was taken, the id is that of the job that has it. `created`, `replaced` and `skipped`
-    are the ids of each kind; an id may be in several of them if a key was given several times.
+    If the key of a unique job was taken, the id is that of the job that has it. `created`, `replaced` and `skipped` are
+    the ids of each kind; an id may be in several of them if its key was given more than once.
     """
 
     __slots__ = ("placings",)
@@ -70,7 +70,7 @@ class Enqueued(list[JobId]):
 
     @property
     def skipped(self) -> list[JobId]:
-        """The ids of jobs that were there and stayed as they are."""
+        """The ids of existing jobs that stayed as they were."""
         return self._placed(Placing.SKIPPED)
 
     def _placed(self, wanted: Placing) -> list[JobId]:

@@ -5,6 +5,7 @@ They are stored as a JSON object, or null, beside the args. Names that begin wit
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from typing import NewType
 
 import msgspec
 
@@ -32,6 +33,12 @@ BAGGAGE = "baggage"
 MADE_BY = "rota.cron"
 """The name of the cron entry that has made the job."""
 
+NODE = "rota.node"
+"""The id of the node of a flow that the job belongs to."""
+
+NodeId = NewType("NodeId", int)
+"""Identifies a node, among those of all flows."""
+
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -43,12 +50,12 @@ def check_headers(headers: object) -> dict[str, str]:
         ConfigError: It is no mapping from names to texts, has names of Rota's own, or is too large.
     """
     if not isinstance(headers, Mapping):
-        message = f"headers: a mapping from names to texts is needed, not {type(headers).__name__}"
+        message = f"headers: must be a mapping from names to texts, not {type(headers).__name__}"
         raise ConfigError(message)
     for name, text in headers.items():
         if not isinstance(name, str) or not name or name.startswith(OWN):
             message = (
-                f"headers: a name is a text that does not begin with {OWN!r}, not {name!r}; Rota's "
+                f"headers: a name must be a text that does not begin with {OWN!r}, not {name!r}; Rota's "
                 "own headers have names that do"
             )
             raise ConfigError(message)
@@ -66,7 +73,7 @@ def check_headers(headers: object) -> dict[str, str]:
         raise ConfigError(message) from error
     if size > LARGEST:
         message = (
-            f"headers: {size} bytes as JSON, the limit is {LARGEST}; they are for marks such as a trace, "
+            f"headers: {size} bytes as JSON, the limit is {LARGEST}; they are for marks such as a trace: "
             "what the task works on belongs in its args"
         )
         raise ConfigError(message)
@@ -107,7 +114,7 @@ def check_expires(expires: object) -> float | datetime:
         return moment(expires, "expires")
     found = seconds(expires, "expires")  # type: ignore[arg-type]  # which checks it
     if not found:
-        message = "expires: more than 0 seconds are needed; leave it out for no limit"
+        message = "expires: must be more than 0 seconds; leave it out for no limit"
         raise ConfigError(message)
     return found
 
@@ -132,6 +139,20 @@ def decoded(stored: str | None) -> dict[str, str]:
 def of_users(stored: str | None) -> dict[str, str]:
     """Those of the headers that are not Rota's own."""
     return {name: text for name, text in decoded(stored).items() if not name.startswith(OWN)}
+
+
+def node_of(stored: str | None) -> NodeId | None:
+    """The node of a flow that a job with these headers belongs to."""
+    if stored is None or NODE not in stored:
+        return None
+    node = decoded(stored).get(NODE)
+    return None if node is None else NodeId(int(node))
+
+
+def only_node(stored: str) -> NodeId | None:
+    """The node, if these headers say nothing else."""
+    found = decoded(stored)
+    return NodeId(int(found[NODE])) if found.keys() == {NODE} else None
 
 
 def expired(stored: str, now: float) -> bool:

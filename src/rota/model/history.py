@@ -61,15 +61,15 @@ class HistoryPoint:
     """What happened from `at` on, for `seconds`.
 
     Attributes:
-        at: When it begins; the next point need not begin at its end: in between no worker was there to look.
-        seconds: How long the numbers took to come about: longer than a point lasts where minutes before are
-            missing. 0: what came before is not known.
-        appended: Jobs that became available: new ones, and those that came back.
+        at: When it begins. There are gaps between points where there was no worker.
+        seconds: How much time the numbers cover: more than the point's own if minutes before it are missing;
+            0 if that is not known.
+        appended: Jobs that became available: new jobs, and jobs that came back.
         claimed: Jobs that workers took.
         completed: Jobs that ended well.
         discarded: Jobs that were given up.
-        available: How many jobs were available at the end of a minute, at the most.
-        oldest: How many seconds ago the job that was next had been enqueued, at the most; `None` where none waited.
+        available: The highest number of available jobs at the end of a minute.
+        oldest: The longest time, in seconds, since the next job had been enqueued; `None` if none waited.
     """
 
     at: datetime
@@ -82,7 +82,7 @@ class HistoryPoint:
     oldest: float | None
 
     def per_minute(self, jobs: int) -> float | None:
-        """How many of these jobs a minute; `None` where it is not known how long they took to come about."""
+        """How many of these jobs a minute; `None` if it is not known how much time they cover."""
         return jobs * MINUTE / self.seconds if self.seconds else None
 
 
@@ -98,7 +98,7 @@ def whole_minutes(seconds: float) -> int:
         ConfigError: It is not a number of whole minutes, or longer than what is kept.
     """
     if seconds % MINUTE or not MINUTE <= seconds <= KEPT * MINUTE:
-        message = f"step: whole minutes are needed, up to seven days, not {written(seconds)}"
+        message = f"step: must be whole minutes, up to seven days, not {written(seconds)}"
         raise ConfigError(message)
     return int(seconds // MINUTE)
 

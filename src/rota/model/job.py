@@ -181,7 +181,7 @@ class LogLine:
     """A line that a handler has written with `Context.log`.
 
     `level` is debug, info, warning or error, or `dropped` where Rota says how many lines are not
-    kept. `number` is which line of its run it is, from 1; `lease` tells runs apart.
+    kept. `number` counts the lines of a run, from 1; `lease` tells runs apart.
     """
 
     at: datetime
@@ -198,7 +198,7 @@ class JobRecord:
 
     `attempt` is the number of attempts begun so far. `scheduled_at` is set while the job waits for
     its time, `finished_at` once it has finished; `worker` names its worker while it is running.
-    `progress` and `log` are what its handler told; lists of jobs leave them out.
+    `progress` and `log` are what its handler reported; lists of jobs leave them out.
     `iteration` counts the rounds that ended with `Again`, the last of them at `last_run`. `headers` are the
     names and texts that travel with it.
     """
@@ -299,9 +299,9 @@ class Reach(NamedTuple):
 class QueueRecord:
     """A queue, whether it is paused, and how many of its jobs are in each state.
 
-    `appended` is how often a job of the queue ever became available, `claimed` how often one was
-    claimed. Both only grow, so the difference of two looks is a rate; where there are thousands of
-    queues, those of an idle one begin again at 0.
+    `appended` is how many times jobs of the queue became available, `claimed` how many times they
+    were claimed. Both only grow, so the difference between two looks is a rate; with thousands of
+    queues, those of an idle queue begin again at 0.
     """
 
     name: str
@@ -363,36 +363,6 @@ class Rescue(msgspec.Struct, frozen=True):
     discarded: tuple[JobId, ...]
     blamed: JobId | None = None
     following: tuple[Following, ...] = ()
-
-
-class Look(NamedTuple):
-    """What there is to do, as a worker without work sees it.
-
-    `available`: its queues have jobs to claim. `due`: in how many seconds jobs are to be staged,
-    `None` if none waits for its time. `silent`: a session may have to be rescued. `untidy`: there
-    is housekeeping that cannot wait for long. `cron`: in how many seconds the next cron entry is
-    due, `None` if there is none or the look left cron out; `cron_later`: the next one that is not
-    due already. `clock`: the database's, in seconds; `None` where a rescue does not depend on it.
-    `unwatched`: producers wake no worker of its queues. `unrecorded`: the minute that is over is not in the
-    history.
-    """
-
-    available: bool
-    due: float | None
-    silent: bool
-    untidy: bool
-    cron: float | None = None
-    cron_later: float | None = None
-    clock: float | None = None
-    unwatched: bool = False
-    unrecorded: bool = False
-
-
-class Staging(msgspec.Struct, frozen=True):
-    """How many due jobs became available, and in how many seconds the next one is due."""
-
-    staged: int
-    next_due: float | None
 
 
 def possible(job: object) -> bool:

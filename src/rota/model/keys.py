@@ -60,10 +60,10 @@ class KeyTemplate:
         exact: bool = False,
     ) -> None:
         if not isinstance(text, str) or not text.strip():
-            message = f"{what}: a key such as 'tenant:{{tenant}}' is needed, not {text!r}"
+            message = f"{what}: must be a key such as 'tenant:{{tenant}}', not {text!r}"
             raise ConfigError(message)
         if not storable(text):
-            message = f"{what}: {text!r} has a NUL or a lone surrogate in it, {_UNSTORABLE}"
+            message = f"{what}: {text!r} contains a NUL or a lone surrogate, {_UNSTORABLE}"
             raise ConfigError(message)
         self.text = text
         self.what = what
@@ -75,7 +75,7 @@ class KeyTemplate:
             if name not in single:
                 known = ", ".join(single) or "none"
                 message = (
-                    f"{what}: {text!r} names {name!r}, which is no argument of the task "
+                    f"{what}: {text!r} names {name!r}, which is not an argument of the task "
                     f"(its arguments: {known})"
                 )
                 raise ConfigError(message)
@@ -152,12 +152,12 @@ class KeyTemplate:
         if not 0 < len(key) <= LONGEST_KEY:
             message = (
                 f"{self.what}: the key made of {self.text!r} has {len(key)} characters; "
-                f"1 to {LONGEST_KEY} are possible"
+                f"it must have 1 to {LONGEST_KEY}"
             )
             raise ArgsError(message)
         if not storable(key):
             message = (
-                f"{self.what}: the key {key!r} has a NUL or a lone surrogate in it, {_UNSTORABLE}"
+                f"{self.what}: the key {key!r} contains a NUL or a lone surrogate, {_UNSTORABLE}"
             )
             raise ArgsError(message)
         return key

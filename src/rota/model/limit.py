@@ -10,7 +10,7 @@ MOST = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How many jobs of a key may run, and how often they may start; exact, over all workers.
+    """How many jobs of a key may run, and how often they may start; exact, across all workers.
 
     Args:
         key: A template such as `"tenant:{tenant}"`. Tasks whose keys come out the same share the
@@ -46,12 +46,12 @@ class Limit:
             whole = isinstance(number, int) and not isinstance(number, bool)
             if not whole or not 1 <= number <= MOST:
                 message = (
-                    f"Limit({name}=…): a whole number from 1 to {MOST} is needed, not {number!r}; "
+                    f"Limit({name}=…): must be a whole number from 1 to {MOST}, not {number!r}; "
                     "to let nothing run, pause the queue"
                 )
                 raise ConfigError(message)
         if len(given.keys() - {"running"}) > 1:
-            message = "Limit: one rate is possible, per_second, per_minute or per_hour"
+            message = "Limit: give only one rate: per_second, per_minute or per_hour"
             raise ConfigError(message)
 
     @property

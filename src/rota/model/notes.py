@@ -114,7 +114,7 @@ class RunNotes:
         """Note how far the run is; see `Context.progress`."""
         check_fraction(fraction)
         if not isinstance(message, str):
-            problem = f"progress: the message is a text, not {type(message).__name__}"
+            problem = f"progress: the message must be a text, not {type(message).__name__}"
             raise ConfigError(problem)
         if (notes := self._notes) is None:
             return
@@ -201,7 +201,7 @@ def check_fraction(fraction: object) -> None:
         or not 0 <= fraction <= 1
     ):
         problem = (
-            f"progress: a number from 0 to 1 is needed, not {fraction!r}; "
+            f"progress: must be a number from 0 to 1, not {fraction!r}; "
             "for a count write done / total"
         )
         raise ConfigError(problem)

@@ -68,7 +68,7 @@ class JobOptions:
             check_attempts(self.max_attempts, "max_attempts")
         self._check_times()
         if self.timeout is not None and seconds(self.timeout, "timeout") == 0:
-            message = "timeout: more than 0 seconds are needed; leave it out for no limit"
+            message = "timeout: must be more than 0 seconds; leave it out for no limit"
             raise ConfigError(message)
         for name in (self.on_success, self.on_failure):
             if name is not None:
@@ -84,12 +84,12 @@ class JobOptions:
             ("fair", self.fair, str),
         ):
             if value is not None and not isinstance(value, kind):
-                message = f"{name}: a {kind.__name__} is needed, not {type(value).__name__}"
+                message = f"{name}: must be a {kind.__name__}, not {type(value).__name__}"
                 raise ConfigError(message)
 
     def _check_times(self) -> None:
         if self.delay is not None and self.at is not None:
-            message = "delay and at exclude each other; give one of them"
+            message = "delay and at cannot be combined; give one of them"
             raise ConfigError(message)
         if self.delay is not None:
             seconds(self.delay, "delay")
@@ -113,8 +113,8 @@ class JobOptions:
             there = sorted(known.union(beside))
             meant = get_close_matches(unknown[0], there, 1)
             message = (
-                f"unknown option {', '.join(unknown)}; {f'is {meant[0]} meant? ' if meant else ''}"
-                f"there are {', '.join(there)}"
+                f"unknown option {', '.join(unknown)}; {f'did you mean {meant[0]}? ' if meant else ''}"
+                f"the options are {', '.join(there)}"
             )
             raise ConfigError(message)
         # The later of two `.using()` decides when the job starts.
@@ -157,7 +157,9 @@ class JobOptions:
 def _check_priority(priority: int) -> None:
     whole = isinstance(priority, int) and not isinstance(priority, bool)
     if not whole or not LOWEST <= priority <= HIGHEST:
-        message = f"priority: a whole number between {LOWEST} and {HIGHEST}, not {priority!r}"
+        message = (
+            f"priority: must be a whole number between {LOWEST} and {HIGHEST}, not {priority!r}"
+        )
         raise ConfigError(message)
 
 
@@ -171,7 +173,7 @@ def check_name(name: str, what: str) -> str:
     printable = isinstance(name, str) and name.isprintable() and name == name.strip()
     if not printable or not 0 < len(name) <= LONGEST_NAME:
         message = (
-            f"{what}: a name of 1 to {LONGEST_NAME} printable characters is needed, without blanks "
+            f"{what}: must be a name of 1 to {LONGEST_NAME} printable characters, without spaces "
             f"around it, not {name!r}"
         )
         raise ConfigError(message)

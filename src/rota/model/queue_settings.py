@@ -35,13 +35,13 @@ Retention = float | timedelta | Mapping[str, float | timedelta]
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """What one layer says about one queue; `None` where nothing is said.
+    """The settings of a queue in one layer; `None` where nothing is set.
 
     Args:
         completed: Seconds that completed jobs stay readable; 0 leaves no row behind.
         cancelled: The same for cancelled jobs.
-        discarded: The same for discarded jobs; `FOREVER` is possible.
-        max_attempts: How often a job is tried before it is discarded.
+        discarded: The same for discarded jobs; `FOREVER` is allowed.
+        max_attempts: How many times a job is tried before it is discarded.
         timeout: Seconds one attempt may take.
         concurrency: How many of its jobs one worker process runs at once.
 
@@ -63,7 +63,7 @@ class QueueSettings:
         if self.max_attempts is not None:
             check_attempts(self.max_attempts, "max_attempts")
         if self.timeout is not None and seconds(self.timeout, "timeout") == 0:
-            message = "timeout: more than 0 seconds are needed; leave it out for no limit"
+            message = "timeout: must be more than 0 seconds; leave it out for no limit"
             raise ConfigError(message)
         if self.concurrency is not None:
             check_concurrency(self.concurrency)
@@ -78,7 +78,7 @@ class QueueSettings:
         }
 
     def using(self, changes: Mapping[str, Any]) -> "QueueSettings":
-        """The same with some of them changed.
+        """A copy with some of them changed.
 
         Raises:
             ConfigError: A value is outside its range.
@@ -137,7 +137,7 @@ def check_kept(name: str, what: str) -> State:
     """
     if name not in FINISHED:
         states = ", ".join(sorted(FINISHED))
-        message = f"{what}: jobs are kept when they are {states}, not when they are {name!r}"
+        message = f"{what}: only {states} jobs are kept, not {name!r}"
         raise ConfigError(message)
     return State(name)
 
@@ -151,7 +151,7 @@ def check_concurrency(count: int) -> int:
     whole = isinstance(count, int) and not isinstance(count, bool)
     if not whole or not 1 <= count <= MOST_AT_ONCE:
         message = (
-            f"concurrency: a whole number between 1 and {MOST_AT_ONCE}, not {count!r}; "
+            f"concurrency: must be a whole number between 1 and {MOST_AT_ONCE}, not {count!r}; "
             "`rota queues pause` lets none run"
         )
         raise ConfigError(message)

@@ -8,16 +8,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from traceback import format_exception
 from types import TracebackType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from rota.errors import RotaError
 from rota.model.backoff import Backoff, RetryPolicy
 from rota.model.durations import seconds
+from rota.model.headers import NodeId, node_of
 from rota.model.job import ClaimedJob, Following, JobId, LeaseId, Order
 from rota.model.states import Move
 from rota.outcome import Again, Discard, Retry, Snooze
+
+if TYPE_CHECKING:
+    from rota.model.flow import Graft
+    from rota.model.memory import Pause
 
 TRACEBACK_LIMIT = 8_000
 """Characters of a traceback that are kept: its end, where the cause stands."""
@@ -31,7 +36,10 @@ class Settlement(NamedTuple):
     is deleted or retried, and others leave no row. `result` and `error` are JSON text.
     `unique_key` is the job's; `at` is when it comes round again, else after `delay`. `unknown`: the job
     is released since the worker does not know its task; from then on it is for those alone that do.
-    `successor` is enqueued in the same transaction, if the settlement is written.
+    `successor` is enqueued in the same transaction, if the settlement is written. `pauses` are what a job
+    that snoozes sleeps or waits for; a round that ends forgets what it `remembers`, which is also said of unique jobs.
+    `node` is what the job belongs to in a flow, `given` its result as JSON text, if others are given it, and `graft` what
+    its run has added to the flow.
     """
 
     job: JobId
@@ -45,25 +53,42 @@ class Settlement(NamedTuple):
     at: datetime | None = None
     unknown: bool = False
     successor: Order | None = None
+    pauses: "tuple[Pause, ...]" = ()
+    remembers: bool = False
+    node: NodeId | None = None
+    given: str | None = None
+    graft: "Graft | None" = None
 
 
 class Completions(NamedTuple):
     """Jobs of one lease that have completed alike: without results, unique keys and successors.
 
-    That is how most jobs end, so many of them are told of at once. `keep` is that of a settlement.
+    That is how most jobs end, so many of them are told of at once. `keep` and `node` are those of a settlement.
     """
 
     lease: LeaseId
     keep: float | None
     jobs: Sequence[JobId]
+    node: NodeId | None = None
 
 
 class Settled(list[JobId]):
-    """The ids of a batch that were refused; and the successors that were enqueued with the others."""
+    """The ids of a batch that were refused.
 
-    def __init__(self, refused: Iterable[JobId] = (), following: Sequence[Following] = ()) -> None:
+    Attributes:
+        following: The successors that were enqueued with the others.
+        decided: The nodes of flows of which nothing is left to be decided.
+    """
+
+    def __init__(
+        self,
+        refused: Iterable[JobId] = (),
+        following: Sequence[Following] = (),
+        decided: Sequence[NodeId] = (),
+    ) -> None:
         super().__init__(refused)
         self.following = tuple(following)
+        self.decided = frozenset(decided)
 
 
 class RemoteError(Exception):
@@ -77,32 +102,42 @@ class RemoteError(Exception):
 
 
 class ChildDied(RotaError, RemoteError):
-    """The child process ended in the middle of a job: what a retry policy gets then."""
+    """The child process ended in the middle of a job; passed to retry policies."""
 
     def __init__(self, code: int | None) -> None:
         how = f"signal {-code}" if code is not None and code < 0 else f"exit status {code}"
         super().__init__("rota.ChildDied", f"the child process ended with {how} during this job")
 
 
+class NodeLost(RotaError, RemoteError):
+    """The node of a cluster that ran a job was lost; passed to retry policies."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__("rota.NodeLost", what)
+
+
 def completed(job: ClaimedJob, keep: float | None, result: str | None = None) -> Settlement:
     """The handler returned."""
-    return Settlement(job.id, job.lease, Move.COMPLETE, 0.0, keep, result, None, job.unique_key)
+    return Settlement(
+        job.id, job.lease, Move.COMPLETE, 0.0, keep, result, None, job.unique_key,
+        node=node_of(job.headers),
+    )  # fmt: skip
 
 
 def separate(completions: Iterable[Completions]) -> Iterator[Settlement]:
     """A settlement for each of these jobs."""
-    for lease, keep, jobs in completions:
+    for lease, keep, jobs, node in completions:
         for job in jobs:
-            yield Settlement(job, lease, Move.COMPLETE, keep=keep)
+            yield Settlement(job, lease, Move.COMPLETE, keep=keep, node=node)
 
 
 def together(
     settlements: Iterable[Settlement], completions: Iterable[Completions]
 ) -> tuple[list[Settlement], list[Completions]]:
     """The same, with all jobs that have completed alike in one place: the others' settlements, and these."""
-    alike: dict[tuple[LeaseId, float | None], list[JobId]] = {}
-    for lease, keep, jobs in completions:
-        alike.setdefault((lease, keep), []).extend(jobs)
+    alike: dict[tuple[LeaseId, float | None, NodeId | None], list[JobId]] = {}
+    for lease, keep, jobs, node in completions:
+        alike.setdefault((lease, keep, node), []).extend(jobs)
     others = []
     for settlement in settlements:
         if (
@@ -110,21 +145,36 @@ def together(
             and settlement.result is None
             and settlement.unique_key is None
             and settlement.successor is None
+            and settlement.given is None
+            and settlement.graft is None
         ):
-            alike.setdefault((settlement.lease, settlement.keep), []).append(settlement.job)
+            kind = settlement.lease, settlement.keep, settlement.node
+            alike.setdefault(kind, []).append(settlement.job)
         else:
             others.append(settlement)
-    return others, [Completions(lease, keep, jobs) for (lease, keep), jobs in alike.items()]
+    return others, [
+        Completions(lease, keep, jobs, node) for (lease, keep, node), jobs in alike.items()
+    ]
 
 
 def cancelled(job: ClaimedJob, keep: float | None) -> Settlement:
     """The job has stopped on request."""
-    return Settlement(job.id, job.lease, Move.CANCEL, 0.0, keep, unique_key=job.unique_key)
+    return Settlement(
+        job.id,
+        job.lease,
+        Move.CANCEL,
+        0.0,
+        keep,
+        unique_key=job.unique_key,
+        node=node_of(job.headers),
+    )
 
 
 def released(job: ClaimedJob, delay: float = 0.0) -> Settlement:
     """The job did not run here and goes back for other workers. No attempt is spent."""
-    return Settlement(job.id, job.lease, Move.RELEASE, delay, unique_key=job.unique_key)
+    return Settlement(
+        job.id, job.lease, Move.RELEASE, delay, unique_key=job.unique_key, node=node_of(job.headers)
+    )
 
 
 def passed_on(job: ClaimedJob) -> Settlement:
@@ -147,12 +197,14 @@ def decide(
     match raised:
         case Snooze():
             return Settlement(
-                job.id, job.lease, Move.SNOOZE, raised.after, unique_key=job.unique_key
-            )
+                job.id, job.lease, Move.SNOOZE, raised.after, unique_key=job.unique_key,
+                node=node_of(job.headers),
+            )  # fmt: skip
         case Again(after=after, at=at):
             return Settlement(
-                job.id, job.lease, Move.AGAIN, after or 0.0, unique_key=job.unique_key, at=at
-            )
+                job.id, job.lease, Move.AGAIN, after or 0.0, unique_key=job.unique_key, at=at,
+                node=node_of(job.headers),
+            )  # fmt: skip
         case Discard():
             return _discard(job, raised, keep, now)
         case _ if job.attempt >= job.max_attempts:
@@ -169,7 +221,10 @@ def decide(
     if wait is None:
         return _discard(job, raised, keep, now)
     error = error_text(job.attempt, raised, now=now)
-    return Settlement(job.id, job.lease, Move.RETRY, wait, error=error, unique_key=job.unique_key)
+    return Settlement(
+        job.id, job.lease, Move.RETRY, wait, error=error, unique_key=job.unique_key,
+        node=node_of(job.headers),
+    )  # fmt: skip
 
 
 def _wait(policy: RetryPolicy, attempt: int, raised: BaseException) -> float | None:
@@ -184,8 +239,9 @@ def _discard(
 ) -> Settlement:
     error = error_text(job.attempt, raised, now=now)
     return Settlement(
-        job.id, job.lease, Move.DISCARD, keep=keep, error=error, unique_key=job.unique_key
-    )
+        job.id, job.lease, Move.DISCARD, keep=keep, error=error, unique_key=job.unique_key,
+        node=node_of(job.headers),
+    )  # fmt: skip
 
 
 def error_text(attempt: int, raised: BaseException, *, now: datetime) -> str:

@@ -18,10 +18,10 @@ def parse(text: str, what: str) -> int:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text, re.IGNORECASE)
     unit = match and match[2].lower()
     if match is not None and not unit:
-        message = f"{what}: {match[1]} what? Write {match[1]}MB or {match[1]}GB"
+        message = f"{what}: {match[1]} has no unit; write {match[1]}MB or {match[1]}GB"
         raise ConfigError(message)
     if match is None or unit not in UNITS or not float(match[1]):
-        message = f"{what}: an amount such as 500MB or 2GB is needed (kB, MB, GB), not {text!r}"
+        message = f"{what}: must be an amount such as 500MB or 2GB (kB, MB, GB), not {text!r}"
         raise ConfigError(message)
     return int(float(match[1]) * UNITS[unit])
 

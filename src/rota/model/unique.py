@@ -39,7 +39,7 @@ class Unique:
         cap: With `debounce`, how many seconds after the first enqueue the job starts at the latest.
 
     Raises:
-        ConfigError: A value is not possible, or two exclude each other.
+        ConfigError: A value is not allowed, or two cannot be combined.
     """
 
     by: tuple[str, ...] = ()
@@ -51,25 +51,25 @@ class Unique:
 
     def __post_init__(self) -> None:
         if not _names(self.by):
-            message = f"Unique(by=…): a tuple of argument names is needed, not {self.by!r}"
+            message = f"Unique(by=…): must be a tuple of argument names, not {self.by!r}"
             raise ConfigError(message)
         if self.by and self.key is not None:
-            message = "Unique: by and key exclude each other; give one of them"
+            message = "Unique: by and key cannot be combined; give one of them"
             raise ConfigError(message)
         if not _names(self.while_) or set(self.while_) not in ({"waiting"}, set(STATES)):
             message = (
-                "Unique(while_=…): ('waiting',) or ('waiting', 'running') is possible, "
+                "Unique(while_=…): must be ('waiting',) or ('waiting', 'running'), "
                 f"not {self.while_!r}"
             )
             raise ConfigError(message)
         if self.on_conflict not in tuple(OnConflict):
             kinds = ", ".join(OnConflict)
-            message = f"Unique(on_conflict=…): one of {kinds}, not {self.on_conflict!r}"
+            message = f"Unique(on_conflict=…): must be one of {kinds}, not {self.on_conflict!r}"
             raise ConfigError(message)
         for name in ("period", "cap"):
             value = getattr(self, name)
             if value is not None and seconds(value, f"Unique({name}=…)") == 0:
-                message = f"Unique({name}=…): more than 0 seconds are needed"
+                message = f"Unique({name}=…): must be more than 0 seconds"
                 raise ConfigError(message)
         if self.cap is not None and self.on_conflict != OnConflict.DEBOUNCE:
             message = "Unique(cap=…) is for on_conflict='debounce' alone"

@@ -10,7 +10,7 @@ from rota.model.job import JobId
 class HeldJob:
     """A job that a worker holds: it runs, or is about to.
 
-    `since` is when the worker claimed it; `None` on SQLite, which does not note that.
+    `since` is when the worker claimed it; `None` on SQLite, which does not record that.
     """
 
     id: JobId
@@ -33,7 +33,7 @@ class WorkerRecord:
         silent: Seconds since its last sign of life.
         timeout: After how many such seconds other workers take its jobs over.
         held: How many jobs it holds.
-        jobs: Some of these, those first that it has had the longest.
+        jobs: Some of these, those held longest first.
     """
 
     id: int

@@ -70,10 +70,12 @@ class Wake(NamedTuple):
     """What woke a worker: a job of `queue`, as far as that is told.
 
     `mine` says whether this worker is to claim; otherwise it has been told beside the one that is.
+    `timed`: there may be a job with an early time, too.
     """
 
     queue: str = ""
     mine: bool = True
+    timed: bool = True
 
 
 class Waker(Protocol):

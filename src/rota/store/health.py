@@ -17,6 +17,12 @@ Unseen = Mapping[str, str]
 MOST_JOBS = 1000
 """Up to how many jobs of a task in a queue are counted."""
 
+EVERY = 2**62
+"""The same where all of them are."""
+
+OPEN, STOPPING = 60.0, 600.0
+"""Seconds for which a node of a flow is open, or a flow is being cancelled, before that is looked into."""
+
 
 @dataclass(frozen=True, slots=True)
 class LaneFacts:
@@ -92,6 +98,44 @@ class RescueFacts:
     job: JobId
 
 
+class TransferFacts(NamedTuple):
+    """Transfers that no mover has finished: how many, for how many seconds the first one waits, and its job."""
+
+    transfers: int
+    oldest: float
+    job: JobId
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """A node of a running flow that was released some time ago and has not ended.
+
+    Attributes:
+        seconds: Since it was released.
+        left: How many of its jobs have not said that they ended.
+        passed_by: Whether all have, and workers have looked since then without deciding that it has ended.
+        gone: Whether some have not, and none of its jobs is there any more.
+    """
+
+    flow: int
+    flow_name: str
+    node: str
+    task: str
+    queue: str
+    seconds: float
+    left: int
+    passed_by: bool = False
+    gone: bool = False
+
+
+class StopFacts(NamedTuple):
+    """A flow that has been cancelled for so many seconds and has not ended."""
+
+    flow: int
+    name: str
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True)
 class WorkFacts:
     """What every store knows: its version, its queues, its workers.
@@ -104,6 +148,9 @@ class WorkFacts:
         passed_on: Jobs of tasks that some worker did not know.
         keys: How many keys of limits and fair shares each queue has in use: with jobs that wait, on
             PostgreSQL also with those that run or have just ended.
+        nodes: Nodes of flows that have not ended for `OPEN` seconds, the oldest first, up to a bound.
+        stops: Flows that do not stop.
+        transfers: Of jobs that are on their way to another database; None if there are none.
     """
 
     schema: int
@@ -115,6 +162,9 @@ class WorkFacts:
     passed_on: tuple[TaskFacts, ...] = ()
     keys: tuple[tuple[str, int], ...] = ()
     oldest_code: int = 0
+    nodes: tuple[NodeFacts, ...] = ()
+    stops: tuple[StopFacts, ...] = ()
+    transfers: TransferFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)

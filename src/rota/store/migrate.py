@@ -76,8 +76,8 @@ def version_of(store: Store, connection: Connection) -> int:
     newest = max(store.migrations())
     if version > newest and (oldest := connection.run(store.oldest_code())) > newest:
         message = (
-            f"the database's Rota tables are of version {version} and need a Rota that knows version "
-            f"{oldest}, this Rota knows {newest}; upgrade Rota on this machine"
+            f"the database's Rota tables have version {version} and need a Rota that knows version "
+            f"{oldest}, but this Rota knows {newest}; upgrade Rota on this machine"
         )
         raise SchemaTooNew(message)
     return version
@@ -93,8 +93,8 @@ def steps(store: Store, version: int) -> Mapping[int, str]:
     waiting = store.migrations(version)
     if 0 < version < newest and version + 1 not in waiting:
         message = (
-            f"the database has Rota's schema version {version}, and this Rota can only migrate "
-            f"from {min(waiting, default=newest + 1) - 1} on; run `rota migrate` of an older Rota first"
+            f"the database has Rota's schema version {version}, but this Rota can only migrate "
+            f"from version {min(waiting, default=newest + 1) - 1} on; run `rota migrate` of an older Rota first"
         )
         raise SchemaOutdated(message)
     return waiting
@@ -144,8 +144,8 @@ def _way(store: Store, there: int, to: int | None) -> Mapping[int, str]:
         return {version: sql for version, sql in waiting.items() if to is None or version <= to}
     known = ", ".join(map(str, waiting)) or "none"
     message = (
-        f"migrate(to={to!r}): no step leads there from version {there} of the tables; the versions "
-        f"that this Rota can bring them to are: {known}"
+        f"migrate(to={to!r}): no migration leads there from version {there}; this Rota can bring the "
+        f"tables to: {known}"
     )
     raise ConfigError(message)
 
@@ -186,9 +186,9 @@ def check(store: Store, connection: Connection) -> None:
 
 
 def _in_use(version: int, there: int, patience: float) -> str:
-    state = f"are of version {there} still" if there else "are not made yet"
+    state = f"still have version {there}" if there else "are not created yet"
     return (
-        f"Rota's tables {state}: what version {version} changes was in use by others for "
+        f"Rota's tables {state}: what version {version} changes was in use by other sessions for "
         f"{patience:g} seconds; end the long transactions that `rota doctor` lists, or wait for them, "
         "and run `rota migrate` again"
     )

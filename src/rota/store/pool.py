@@ -216,7 +216,7 @@ class Pool(Generic[C]):
             raise
         if (given := self._withdraw(wait)) is None:
             message = (
-                f"all connections of this app ({self._most} at the most) were in use for "
+                f"all {self._most} connections of this app were in use for "
                 f"{PATIENCE:g} seconds; keep transactions shorter, do not begin one within another, or "
                 f"allow more: Rota(url, connections={2 * self._most})"
             )
@@ -239,7 +239,7 @@ def check_connections(connections: int) -> int:
     """
     if isinstance(connections, bool) or not isinstance(connections, int) or connections < LEAST:
         message = (
-            f"connections: a whole number of at least {LEAST}, not {connections!r}; they are opened "
+            f"connections: must be a whole number of at least {LEAST}, not {connections!r}; they are opened "
             "as they are needed"
         )
         raise ConfigError(message)

@@ -21,8 +21,10 @@ def from_environment() -> dict[str, str]:
     for each in os.environ.get(VARIABLE, "").split():
         name, equals, url = each.partition("=")
         if not equals or name in urls:
-            why = "twice the same name" if equals else "no NAME=URL"
-            message = f"{VARIABLE}: {shown(each)!r} is {why}; it reads eu=postgresql://… us=postgresql://…"
+            why = "a repeated name" if equals else "not NAME=URL"
+            message = (
+                f"{VARIABLE}: {shown(each)!r} is {why}; write eu=postgresql://… us=postgresql://…"
+            )
             raise ConfigError(message)
         urls[name] = url
     return urls
@@ -41,9 +43,9 @@ def checked(urls: Mapping[str, str]) -> dict[str, str]:
         raise ConfigError(message)
     for name in urls:
         if not re.fullmatch(r"[A-Za-z0-9_.-]{1,50}", str(name)):
-            message = f"shard {name!r}: a name has letters, digits, dots, underlines and hyphens, up to 50"
+            message = f"shard {name!r}: a name consists of up to 50 letters, digits, dots, underscores and hyphens"
             raise ConfigError(message)
     if len(set(urls.values())) < len(urls):
-        message = "two shards have one URL; give each a database of its own"
+        message = "two shards have the same URL; give each a database of its own"
         raise ConfigError(message)
     return dict(urls)

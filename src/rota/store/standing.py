@@ -1,4 +1,4 @@
-"""Where a job stands that does not run: facts alone, of which `rota.dashboard.why` makes reasons."""
+"""Where a job stands that does not run: facts alone, of which `rota.doctor.why` makes reasons."""
 
 from dataclasses import dataclass, replace
 

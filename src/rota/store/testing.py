@@ -110,6 +110,14 @@ class Testing(Protocol):
         """
         ...
 
+    def decide(self) -> Operation[bool]:
+        """Decide what follows of jobs of flows that were cancelled, deleted or replaced; whether others may run because of it."""
+        ...
+
+    def deliver(self, job: JobId) -> Operation[None]:
+        """Let a job become due that waits for a signal which is there."""
+        ...
+
     def travel(self, jobs: Sequence[JobId], seconds: float) -> Operation[None]:
         """Let everything that is known of these jobs have happened so much earlier."""
         ...

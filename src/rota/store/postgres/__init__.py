@@ -4,5 +4,5 @@ The modules follow a job: `enqueue`, `stage`, `claim`, `settle`, `job_transactio
 and `wake` serve the workers, `ended` the processes that wait for jobs; `control`, `clear`, `jobs`,
 `queues` and `queue_settings` serve people, `notes` has what handlers tell, `counters` counts.
 `health`, `live`, `probe` and `supervise` look at the server. The statements are in `sql/`, the
-tables in `migrations/`, the model in docs/engine.md.
+tables in `migrations/`, the model in docs/how/engine.md.
 """

@@ -1,6 +1,6 @@
 """Claiming: the cursor of a lane moves on, and what it passed is leased.
 
-The model is in docs/engine.md. The cursor is `(xid, id, holes)`: every row of the lane at or before
+The model is in docs/how/engine.md. The cursor is `(xid, id, holes)`: every row of the lane at or before
 `(xid, id)` has been handed out, except rows of the transactions in `holes`, which were still
 running when the cursor passed them. Sequences and transaction ids are handed out in one order and
 committed in another; without the holes a job whose transaction commits late would be lost.

@@ -99,6 +99,9 @@ def clear_slot(ring: str, slot: int) -> Steps[bool]:
                 yield rings.LEASE_COPY_FORWARD()
                 yield rings.LEASE_DELETE[slot]()
             return not left
+        case "memory":
+            [(behind,)] = yield rings.MEMORY_COPY_FORWARD()
+            return not behind
         case "tally":
             yield SQUEEZE(age=0.0)
             [(counted,)] = yield TALLY_COUNTED(slot=slot)

@@ -13,7 +13,7 @@ from rota.store.operation import Begin, Rows, Steps, operation
 from rota.store.postgres.jobs import GET
 from rota.store.postgres.lanes import ENSURE_QUEUE
 from rota.store.postgres.listener import tell_if_waited
-from rota.store.postgres.settle_write import keys_end
+from rota.store.postgres.settle_write import came_back, cancelled_by_hand, keys_end
 from rota.store.postgres.statements import sql
 
 CANCEL_TIMER = sql("control/cancel_timer")
@@ -24,10 +24,14 @@ AVAILABLE_CANCEL = sql("control/available_cancel")
 AVAILABLE_DELETE = sql("control/available_delete")
 RETRY_TIMER = sql("control/retry_timer")
 RETRY_FINISHED = sql("control/retry_finished")
+TOUCH = sql("flows/touch")
+RUNS_AGAIN = sql("flows/runs_again")
 DELETE_TIMER = sql("control/delete_timer")
 DELETE_FINISHED = sql("control/delete_finished")
 NOTE_BACK = sql("notes/note_back")
 NOTE_DELETE = sql("notes/note_delete")
+MEMORY_BACK = sql("memory/memory_back")
+MEMORY_DELETE = sql("memory/memory_delete")
 KEY_LOCK = sql("control/key_lock")
 KEY_AVAILABLE = sql("control/key_available")
 QUEUE_PAUSE = sql("queues/queue_pause")
@@ -102,18 +106,37 @@ def lock_lanes(jobs: Sequence[JobId]) -> Steps[list[int]]:
 
 
 @operation(Begin.DURABLE)
-def retry(jobs: Sequence[JobId], *, only: State | None = None) -> Steps[list[JobId]]:
+def retry(
+    jobs: Sequence[JobId], *, only: State | None = None, alone: bool = False
+) -> Steps[list[JobId]]:
     """Make finished and waiting jobs available now, with all their attempts."""
+    back = yield from retry_steps(jobs, only, alone=alone)
+    if back:
+        yield WAKE()
+    return back
+
+
+def retry_steps(
+    jobs: Sequence[JobId], only: State | None = None, *, alone: bool
+) -> Steps[list[JobId]]:
+    """The steps of `retry`, for flows too."""
     params = {"jobs": list(jobs), "only": only and only.value}
     yield KEY_LOCK(jobs=list(jobs))
+    # Before anything is read of the nodes that these jobs count for. No node ends, and no flow is retried, from here on.
+    touched = [node for (node,) in (yield TOUCH(jobs=list(jobs)))]
+    kept: list[int] = []
+    if touched and not alone:
+        kept = [node for (node,) in (yield RUNS_AGAIN(nodes=touched))]
     waited = yield RETRY_TIMER(**params)
     if unique := [(job, key) for job, key in waited if key is not None]:
         yield KEY_AVAILABLE(jobs=[job for job, _ in unique], keys=[key for _, key in unique])
-    rows = [*waited, *(yield RETRY_FINISHED(**params))]
-    if rows:
-        yield NOTE_BACK(jobs=[row[0] for row in rows])
-        yield WAKE()
-    return [JobId(row[0]) for row in rows]
+    finished = yield RETRY_FINISHED(**params, touched=touched, kept=kept)
+    yield from came_back((state, node) for _, node, state in finished if node is not None)
+    back = [JobId(row[0]) for row in (*waited, *finished)]
+    if back:
+        yield NOTE_BACK(jobs=back)
+        yield MEMORY_BACK(jobs=back)
+    return back
 
 
 @operation(Begin.DURABLE)
@@ -130,18 +153,23 @@ def delete(jobs: Sequence[JobId], *, only: State | None = None) -> Steps[list[Jo
     gone = [JobId(row[0]) for row in [*waiting, *finished]]
     if gone:
         yield NOTE_DELETE(jobs=gone)
+        yield MEMORY_DELETE(jobs=gone)
         yield from tell_if_waited(gone)
     return gone
 
 
 def free(rows: Rows) -> Steps[None]:
-    """Free the unique keys of removed jobs, given as rows of an id, and a key or null."""
-    yield from keys_end([(JobId(job), key) for job, key in rows if key is not None])
+    """Free the unique keys of jobs that were removed or cancelled, and tell the nodes of flows.
+
+    Given as rows of an id, a key or null, and a node or null.
+    """
+    yield from keys_end([(JobId(job), key) for job, key, _ in rows if key is not None])
+    yield from cancelled_by_hand(node for _, _, node in rows)
 
 
 @operation(Begin.DURABLE)
 def pause(queue: str) -> Steps[bool]:
-    """Stop claims from a queue; false if it was paused already."""
+    """Stop claims from a queue; false if it was already paused."""
     yield ENSURE_QUEUE(queue=queue)
     return bool((yield QUEUE_PAUSE(queue=queue, paused=True)))
 

@@ -177,7 +177,7 @@ def _place(
         wanted = found.others(wanted)
         yield from _meet(spec, unique, wanted, found, lasting=lasting)
         wanted = found.others(wanted)
-    message = f"the key {wanted.unique_keys[0]!r} is taken and freed again all the time; try again"
+    message = f"the key {wanted.unique_keys[0]!r} keeps being taken and freed; try again"
     raise StoreUnavailable(message)
 
 
@@ -226,15 +226,19 @@ def _replace(
     spec: JobSpec, unique: Unique, wanted: Wanted
 ) -> Steps[tuple[Sequence[str], Sequence[JobId]]]:
     """Give the jobs of these keys that have not started new args; which these are."""
-    if not wanted.jobs:
-        return (), ()
-    params = {**_options(spec), **_lists(wanted)}
-    if spec.later:
-        times = {"delay": spec.delay, "at": spec.at, "cap": unique.cap_seconds}
-        [(keys, jobs, _)] = yield KEYED_REPLACE_LATER(**params, **times)
-    else:
-        [(keys, jobs, _)] = yield KEYED_REPLACE_NOW(**params)
-    return keys, jobs
+    replaced = Found()
+    while wanted.jobs:
+        params = {**_options(spec), **_lists(wanted)}
+        if spec.later:
+            times = {"delay": spec.delay, "at": spec.at, "cap": unique.cap_seconds}
+            [(keys, jobs, changed, _)] = yield KEYED_REPLACE_LATER(**params, **times)
+        else:
+            [(keys, jobs, changed, _)] = yield KEYED_REPLACE_NOW(**params)
+        replaced.add(keys, jobs, Placing.REPLACED)
+        if not changed:
+            break
+        wanted = replaced.others(wanted)
+    return list(replaced.jobs), list(replaced.jobs.values())
 
 
 def _undo(spec: JobSpec, found: Found) -> Steps[None]:

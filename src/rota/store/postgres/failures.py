@@ -37,8 +37,8 @@ def translate(error: psycopg.Error, url: str) -> RotaError:  # noqa: C901, PLR09
     match error:
         case pg.UndefinedTable() | pg.InvalidSchemaName() | pg.UndefinedColumn():
             return SchemaMissing(
-                f"{shown(url)} has no Rota tables, or not those this Rota needs ({said}); "
-                f"run `{migrating(url)}`, or upgrade Rota here if a newer one did so"
+                f"{shown(url)} has no Rota tables, or not the version that this Rota needs ({said}); "
+                f"run `{migrating(url)}`, or upgrade Rota here if a newer one has migrated it"
             )
         case psycopg.Error(sqlstate="RT002"):  # of step.sql
             return SchemaIncomplete(said)

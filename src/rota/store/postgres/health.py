@@ -11,19 +11,26 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from rota.errors import RotaError, SchemaIncomplete
+from rota.model.transfer import NEVER
+from rota.model.transfer import TASK as TRANSFER
 from rota.store.health import (
     MOST_JOBS,
+    OPEN,
+    STOPPING,
     Facts,
     HolderFacts,
     LaneFacts,
     MissingRights,
+    NodeFacts,
     PostgresFacts,
     ReplicationFacts,
     RescueFacts,
     ServerFacts,
     SessionFacts,
+    StopFacts,
     TableFacts,
     TaskFacts,
+    TransferFacts,
     WaitFacts,
     WorkFacts,
 )
@@ -34,7 +41,10 @@ from rota.store.postgres.statements import sql
 T = TypeVar("T")
 
 LIMITS = sql("health/health_limits")
+TRANSFERS = sql("health/health_transfers")
 KEYS = sql("health/health_keys")
+FLOWS = sql("health/health_flows")
+STOPS = sql("health/health_stops")
 SERVER = sql("health/health_server")
 SETTINGS = sql("health/health_settings")
 HOLDERS = sql("health/health_holders")
@@ -125,6 +135,9 @@ def _work(unseen: dict[str, str]) -> Steps[WorkFacts]:
     rescued = yield from _part(unseen, "rescued", _rows(RESCUED))
     passed_on = yield from _part(unseen, "tasks", _rows(PASSED_ON, most=MOST_JOBS))
     keys = yield from _part(unseen, "keys", _rows(KEYS))
+    nodes = yield from _part(unseen, "flows", _rows(FLOWS, least=OPEN))
+    stops = yield from _part(unseen, "flows", _rows(STOPS, least=STOPPING))
+    transfers = yield from _part(unseen, "transfers", _rows(TRANSFERS, never=NEVER, task=TRANSFER))
     late = next((seconds for (seconds,) in overdue if seconds is not None), None)
     return WorkFacts(
         schema=found,
@@ -132,13 +145,13 @@ def _work(unseen: dict[str, str]) -> Steps[WorkFacts]:
         lanes=tuple(LaneFacts(*row) for row in lanes),
         sessions=tuple(session(row) for row in sessions),
         rescued=tuple(RescueFacts(*row) for row in rescued),
-        passed_on=tuple(
-            TaskFacts(queue, task, jobs, oldest, tuple(knowing))
-            for queue, task, jobs, oldest, knowing in passed_on
-        ),
+        passed_on=tuple(passed(row) for row in passed_on),
         overdue=late if late is not None and late > 0 else None,
         keys=tuple((queue, count) for queue, count in keys),
         oldest_code=oldest,
+        nodes=tuple(NodeFacts(*row) for row in nodes),
+        stops=tuple(StopFacts(*row) for row in stops),
+        transfers=next((TransferFacts(*row) for row in transfers), None),
     )
 
 
@@ -146,6 +159,12 @@ def session(row: Sequence[Any]) -> SessionFacts:
     """A row of `health_sessions.sql`."""
     number, worker, queues, *rest = row
     return SessionFacts(number, worker, tuple(queues), *rest)
+
+
+def passed(row: Sequence[Any]) -> TaskFacts:
+    """A row of `health_passed_on.sql`."""
+    queue, task, jobs, oldest, knowing = row
+    return TaskFacts(queue, task, jobs, oldest, tuple(knowing))
 
 
 def holder(row: Sequence[Any]) -> HolderFacts:

@@ -13,6 +13,7 @@ from rota.store.postgres.statements import sql
 
 SINGLE_OUT = sql("settle/single_out")
 LEASE_FREE = sql("settle/lease_free")
+LEASE_OF = sql("settle/lease_of")
 TAG = sql("settle/tag")
 
 
@@ -21,6 +22,13 @@ def single_out(session: SessionId, job: JobId, lease: LeaseId) -> Steps[LeaseId 
     """Give a job a lease of its own; see `rota.store.protocol.Store.single_out`."""
     # A crash of the server may undo it; then it undoes what the handler's transaction did, too.
     rows = yield SINGLE_OUT(session=session, job=job, lease=lease)
+    return LeaseId(rows[0][0]) if rows else None
+
+
+@operation(Begin.NOTHING)
+def lease_of(session: SessionId, job: JobId) -> Steps[LeaseId | None]:
+    """The lease of a job; see `rota.store.protocol.Store.lease_of`."""
+    rows = yield LEASE_OF(session=session, job=job)
     return LeaseId(rows[0][0]) if rows else None
 
 

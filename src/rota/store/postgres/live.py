@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from rota.model.job import SessionId
 from rota.model.limit_record import LimitRecord
-from rota.store.health import HeldFacts, HorizonFacts, LaneFacts, SessionFacts
+from rota.store.health import EVERY, HeldFacts, HorizonFacts, LaneFacts, SessionFacts, TaskFacts
 from rota.store.operation import Begin, Steps, operation
-from rota.store.postgres.health import HOLDERS, LANES, SESSIONS, holder, session
+from rota.store.postgres.health import HOLDERS, LANES, PASSED_ON, SESSIONS, holder, passed, session
 from rota.store.postgres.statements import sql
 
 HIDDEN = sql("health/transactions_hidden")
@@ -45,6 +45,12 @@ def lanes() -> Steps[list[LaneFacts]]:
 def workers() -> Steps[list[SessionFacts]]:
     """The sessions that are open."""
     return [session(row) for row in (yield SESSIONS())]
+
+
+@operation(Begin.READING)
+def passed_on() -> Steps[list[TaskFacts]]:
+    """The jobs that were passed on."""
+    return [passed(row) for row in (yield PASSED_ON(most=EVERY))]
 
 
 @operation(Begin.READING)

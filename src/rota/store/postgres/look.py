@@ -10,7 +10,7 @@ patterns which queues there are.
 
 from collections.abc import Collection, Sequence
 
-from rota.model.job import Look
+from rota.model.look import Look
 from rota.store.operation import Begin, Operation, Stepped, Steps
 from rota.store.postgres import rings
 from rota.store.postgres.idle import in_use

@@ -10,7 +10,7 @@ segment: they are copied forward and keep their place in log order. If the lock 
 50 ms, the ring waits: the current segment grows, and nothing is lost. What is copied is copied some
 seconds before, in a transaction of its own (`clearing.py`).
 
-The cursor, the leases, the tally, its marks, the notes and the starts under a rate have rings of two
+The cursor, the leases, the tally, its marks, the notes, the memory and the starts under a rate have rings of two
 tables, which turn the same way. Rows that counters are made of are counted once more before they are
 truncated (`counters.py`). The ring of finished jobs turns by age; a segment is truncated when the
 retention of all its jobs is over, and the few that are kept longer are moved on (`long_kept.py`).
@@ -31,6 +31,7 @@ from rota.store.postgres.layout import (
     LIMIT_SLOTS,
     LOG_SEGMENTS,
     MARK_SLOTS,
+    MEMORY_SLOTS,
     NOTE_SLOTS,
     TALLY_SLOTS,
 )
@@ -66,6 +67,9 @@ work."""
 
 NOTE_SIZE = 16 * 1024 * 1024
 """Bytes from which on the current table of the notes is left."""
+
+MEMORY_SIZE = 16 * 1024 * 1024
+"""Bytes from which on the current table of the memory is left, if they are twice what was copied there."""
 
 LIMIT_SIZE = 1024 * 1024
 """Bytes from which on the current table of what started under a rate is left."""
@@ -111,6 +115,10 @@ CURSOR_LEAVE = sql("rings/cursor_leave")
 LEASE_COPY_FORWARD = sql("rings/lease_copy_forward")
 LEASE_LEFT = sql("rings/lease_left")
 NOTE_COPY_FORWARD = sql("rings/note_copy_forward")
+MEMORY_TURN = sql("rings/memory_turn")
+MEMORY_KEPT = sql("rings/memory_kept")
+MEMORY_EMPTIED = sql("rings/memory_emptied")
+MEMORY_COPY_FORWARD = sql("rings/memory_copy_forward")
 LANES_LOCK = sql("rings/lanes_lock")
 KEYED_TURN = sql("rings/keyed_turn")
 LOCK_WAIT = sql("tidy/lock_wait")
@@ -141,11 +149,14 @@ MARK_LOCK = _each(_EXCLUSIVE, "tally_mark", MARK_SLOTS)
 MARK_TRUNCATE = _each("TRUNCATE {}", "tally_mark", MARK_SLOTS)
 NOTE_LOCK = _each(_EXCLUSIVE, "note", NOTE_SLOTS)
 NOTE_TRUNCATE = _each("TRUNCATE {}", "note", NOTE_SLOTS)
+MEMORY_LOCK = _each(_EXCLUSIVE, "memory", MEMORY_SLOTS)
+MEMORY_TRUNCATE = _each("TRUNCATE {}", "memory", MEMORY_SLOTS)
 LIMIT_LOCK = _each(_EXCLUSIVE, "limit_start", LIMIT_SLOTS)
 LIMIT_TRUNCATE = _each("TRUNCATE {}", "limit_start", LIMIT_SLOTS)
 FINISHED_LOCK = _each(_EXCLUSIVE, "finished", FINISHED_SEGMENTS)
 FINISHED_TRUNCATE = _each("TRUNCATE {}", "finished", FINISHED_SEGMENTS)
 FINISHED_NOTE_TRUNCATE = _each("TRUNCATE {}", "finished_note", FINISHED_SEGMENTS)
+FINISHED_MEMORY_TRUNCATE = _each("TRUNCATE {}", "finished_memory", FINISHED_SEGMENTS)
 HISTORY_LOCK = _each(_EXCLUSIVE, "history", HISTORY_SEGMENTS)
 HISTORY_TRUNCATE = _each("TRUNCATE {}", "history", HISTORY_SEGMENTS)
 
@@ -202,12 +213,14 @@ def turn_slots() -> Steps[tuple[list[str], list[tuple[str, int]]]]:
     slots = {(ring, current): (slot, size) for ring, slot, size, current in (yield SLOTS())}
     done: list[str] = []
     left: list[tuple[str, int]] = []
+    [(kept,)] = yield MEMORY_KEPT()
     for ring, turn, largest in (
         ("cursor", CURSOR_TURN, CURSOR_SIZE),
         ("lease", LEASE_TURN, LEASE_SIZE),
         ("tally", TALLY_TURN, TALLY_SIZE),
         ("tally_mark", MARK_TURN, MARK_SIZE),
         ("note", NOTE_TURN, NOTE_SIZE),
+        ("memory", MEMORY_TURN, max(MEMORY_SIZE, 2 * kept)),
         ("limit_start", LIMIT_TURN, LIMIT_SIZE),
     ):
         current, size = slots[ring, True]
@@ -227,7 +240,7 @@ def _lanes_fill(size: int) -> Steps[bool]:
 
 
 @operation(Begin.HASTY)
-def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
+def empty_slot(ring: str, slot: int) -> Steps[list[str]]:  # noqa: C901 - one case for each ring
     """Truncate the table that a ring of two tables has left.
 
     Raises:
@@ -261,6 +274,9 @@ def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
             yield NOTE_LOCK[slot]()
             yield NOTE_COPY_FORWARD(**BOUNDS)
             yield NOTE_TRUNCATE[slot]()
+        case "memory":
+            if not (yield from _empty_memory(slot)):
+                return []
         case "limit_start":
             yield KEYED_TURN()
             yield LIMIT_LOCK[slot]()
@@ -271,6 +287,17 @@ def empty_slot(ring: str, slot: int) -> Steps[list[str]]:
             yield SQUEEZE(age=0.0)
             yield TALLY_TRUNCATE[slot]()
     return [f"{ring}: table {slot} is empty again"]
+
+
+def _empty_memory(slot: int) -> Steps[bool]:
+    """What was not copied before is now, and the table is truncated in a later round."""
+    yield MEMORY_LOCK[slot]()
+    [(behind,)] = yield MEMORY_COPY_FORWARD()
+    if behind:
+        return False
+    yield MEMORY_TRUNCATE[slot]()
+    yield MEMORY_EMPTIED()
+    return True
 
 
 def _empty_marks(slot: int) -> Steps[bool]:
@@ -342,6 +369,7 @@ def empty_finished(segment: int) -> Steps[list[str]]:
         return []
     yield FINISHED_TRUNCATE[segment]()
     yield FINISHED_NOTE_TRUNCATE[segment]()
+    yield FINISHED_MEMORY_TRUNCATE[segment]()
     return [f"finished: segment {segment} is empty again"]
 
 

@@ -10,13 +10,13 @@ from rota.store.postgres.statements import sql
 
 PACKAGE = "rota.store.postgres"
 
-VERSION = 25
+VERSION = 27
 """The version of the tables in `schema.sql`."""
 
 INCOMPLETE = (
-    "the schema rota is there, but not the version of its tables, as after a dump without Rota's data "
-    "(pg_dump --schema-only); restore that data, or remove what is left with DROP SCHEMA rota CASCADE, "
-    "which deletes jobs as well, and run `rota migrate`"
+    "the schema rota is there, but the version of its tables is missing, as after a dump without Rota's "
+    "data (pg_dump --schema-only); restore that data, or remove what is left with DROP SCHEMA rota "
+    "CASCADE, which also deletes jobs, and run `rota migrate`"
 )
 
 SCHEMA_VERSION = sql("schema/schema_version")

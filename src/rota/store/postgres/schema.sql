@@ -5,11 +5,12 @@
 -- in this file; `python -m tests.store.schema` shows where the two differ, and a test fails if they do.
 -- This file is written by hand: a dump would have no comments, and its views would be hard to read.
 --
--- docs/engine.md explains the design. In a table the wide columns come first, so that rows have no gaps;
+-- docs/how/engine.md explains the design. In a table the wide columns come first, so that rows have no gaps;
 -- columns that a migration added stand at the end, as in the databases that were migrated.
 
 CREATE SCHEMA rota;
 
+-- The versions of these tables that were made here, and when; the largest counts.
 CREATE TABLE rota.schema_version (
     version    integer PRIMARY KEY,
     applied_at timestamptz NOT NULL DEFAULT now()
@@ -30,6 +31,7 @@ INSERT INTO rota.origin SELECT system_identifier FROM pg_control_system();
 
 -- Queues, limits and lanes ----------------------------------------------------------------------
 
+-- Every queue that was used, and whether it is paused.
 CREATE TABLE rota.queue (
     name       text PRIMARY KEY,
     paused     boolean NOT NULL DEFAULT false,
@@ -449,6 +451,200 @@ CREATE TABLE rota.finished_note_discarded PARTITION OF rota.finished_note FOR VA
 CREATE INDEX finished_note_order ON rota.finished_note (job, line, lease, number);
 
 
+-- Memory ----------------------------------------------------------------------------------------
+
+-- What jobs remember across their runs (docs/how/engine.md, "Memory"). Rows are appended, by whoever holds the job's lease;
+-- signals by anybody. `kind`:
+--   step    the result of a step
+--   sleep   when a sleep ends: `until`
+--   wait    a job has gone to sleep for a signal, `ref`, at most `until`; `entry` is that of its timer
+--   answer  how a wait has ended: with the signal `ref`, or, where that is null, because the time was up
+--   signal  a message: `ref` tells it from others
+--   round   the job's round has ended; nothing before this row counts
+-- A repeated name has the number of its turn behind it: `charge#2`. The order is that of `id`; rows with the same one are copies. Here
+-- is the memory of jobs that have not finished, and for a while that of jobs that have.
+CREATE SEQUENCE rota.memory_id AS bigint;
+CREATE SEQUENCE rota.memory_turn MINVALUE 0 START 0;
+-- The bytes that were copied when the ring turned last: it turns again when there is twice as much.
+CREATE SEQUENCE rota.memory_kept MINVALUE 0 START 0;
+CREATE TABLE rota.memory (
+    id    bigint NOT NULL DEFAULT nextval('rota.memory_id'),
+    job   bigint NOT NULL,
+    at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    until timestamptz,
+    xid   xid8,                -- of signals and waits, which have to find each other
+    entry integer,
+    slot  smallint NOT NULL,
+    kind  text NOT NULL CHECK (kind IN ('step', 'sleep', 'wait', 'answer', 'signal', 'round')),
+    name  text NOT NULL,
+    ref   text,
+    value json
+) PARTITION BY LIST (slot);
+CREATE TABLE rota.memory_0 PARTITION OF rota.memory FOR VALUES IN (0) WITH (autovacuum_enabled = false);
+CREATE TABLE rota.memory_1 PARTITION OF rota.memory FOR VALUES IN (1) WITH (autovacuum_enabled = false);
+CREATE INDEX memory_order ON rota.memory (job, id);
+CREATE INDEX memory_xid ON rota.memory (xid) WHERE xid IS NOT NULL;
+-- Whether a wait has taken a signal, and where a job's round begins: by one probe, however much the job remembers.
+CREATE INDEX memory_ref ON rota.memory (job, ref) WHERE ref IS NOT NULL;
+CREATE INDEX memory_round ON rota.memory (job, id) WHERE kind = 'round';
+
+-- The memory of finished jobs, in segments that belong to those of rota.finished.
+CREATE TABLE rota.finished_memory (
+    id      bigint NOT NULL,
+    job     bigint NOT NULL,
+    at      timestamptz NOT NULL,
+    until   timestamptz,
+    segment smallint NOT NULL,
+    kind    text NOT NULL,
+    name    text NOT NULL,
+    ref     text,
+    value   json
+) PARTITION BY LIST (segment);
+CREATE TABLE rota.finished_memory_0 PARTITION OF rota.finished_memory FOR VALUES IN (0);
+CREATE TABLE rota.finished_memory_1 PARTITION OF rota.finished_memory FOR VALUES IN (1);
+CREATE TABLE rota.finished_memory_2 PARTITION OF rota.finished_memory FOR VALUES IN (2);
+CREATE TABLE rota.finished_memory_3 PARTITION OF rota.finished_memory FOR VALUES IN (3);
+CREATE TABLE rota.finished_memory_4 PARTITION OF rota.finished_memory FOR VALUES IN (4);
+CREATE TABLE rota.finished_memory_5 PARTITION OF rota.finished_memory FOR VALUES IN (5);
+CREATE TABLE rota.finished_memory_discarded PARTITION OF rota.finished_memory FOR VALUES IN (-1);
+CREATE INDEX finished_memory_order ON rota.finished_memory (job, id);
+
+-- In which snapshot signals and waits have been compared; the highest seq counts.
+CREATE TABLE rota.signal_mark (
+    seq      bigint PRIMARY KEY,
+    snapshot pg_snapshot NOT NULL
+);
+INSERT INTO rota.signal_mark VALUES (0, pg_current_snapshot());
+
+-- The signals that no wait has taken, the oldest of each name first by `id`. One that was sent twice under one id counts once.
+CREATE VIEW rota.mail AS
+SELECT signal.job, signal.id, signal.name, signal.ref, signal.value
+FROM rota.memory AS signal
+WHERE signal.kind = 'signal'
+  AND coalesce((
+    SELECT false FROM rota.memory AS round
+    WHERE round.job = signal.job AND round.id > signal.id AND round.kind = 'round' LIMIT 1), true)
+  -- An answer of an earlier round does not count. Subqueries, so that each is one probe whatever the planner believes.
+  AND coalesce((
+    SELECT false FROM rota.memory AS answer
+    WHERE answer.job = signal.job AND answer.ref = signal.ref AND answer.kind = 'answer' AND coalesce((
+        SELECT false FROM rota.memory AS round
+        WHERE round.job = answer.job AND round.id > answer.id AND round.kind = 'round' LIMIT 1), true)
+    LIMIT 1), true);
+
+
+-- Flows -----------------------------------------------------------------------------------------
+
+-- Jobs that wait for jobs (docs/how/engine.md, "Flows"). Each job of a node is a job like any other, which carries the node's
+-- id in its header `rota.node`; those of a node that waits lie in the timer, a century from now. What happens to nodes is
+-- appended: changed are only rows of flows that a user retries or stops.
+CREATE TABLE rota.flow (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    deadline   timestamptz,
+    keep       float8 NOT NULL,               -- seconds for which it stays after its end
+    round      integer NOT NULL DEFAULT 0,    -- how often it was retried
+    name       text NOT NULL
+);
+CREATE INDEX flow_name ON rota.flow (name, id);
+
+-- `expects` is how many jobs a node has, and their ids lie from `first_job` to `last_job`. `round` counts how often it was
+-- opened again, `touched` how often a user has retried some of its jobs: see flows/end.sql.
+CREATE SEQUENCE rota.flow_node_id AS bigint;
+CREATE TABLE rota.flow_node (
+    id        bigint PRIMARY KEY,
+    flow      bigint NOT NULL,
+    first_job bigint,
+    last_job  bigint,
+    run_at    timestamptz,                    -- before which its jobs do not begin
+    delay     float8,                         -- seconds that its jobs wait after the node's release
+    expects   integer NOT NULL,
+    round     integer NOT NULL DEFAULT 0,
+    touched   integer NOT NULL DEFAULT 0,
+    many      boolean NOT NULL,
+    fail_fast boolean NOT NULL,
+    name      text NOT NULL,
+    task      text NOT NULL,
+    queue     text NOT NULL
+);
+CREATE UNIQUE INDEX flow_node_name ON rota.flow_node (flow, name);
+CREATE INDEX flow_node_order ON rota.flow_node (flow, id);
+
+-- `node` waits for `after`.
+CREATE TABLE rota.flow_edge (
+    node      bigint NOT NULL,
+    after     bigint NOT NULL,
+    condition text NOT NULL CHECK (condition IN ('completed', 'finished', 'failed')),
+    PRIMARY KEY (node, after, condition)
+);
+CREATE INDEX flow_edge_after ON rota.flow_edge (after, node);
+
+-- How many jobs of a node have ended how: one row for each node and settlement, in its transaction. A retry by hand appends
+-- a negative one. The sums count.
+CREATE TABLE rota.flow_arrival (
+    node      bigint NOT NULL,
+    xid       xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    completed integer NOT NULL DEFAULT 0,
+    failed    integer NOT NULL DEFAULT 0,
+    cancelled integer NOT NULL DEFAULT 0
+);
+CREATE INDEX flow_arrival_node ON rota.flow_arrival (node);
+CREATE INDEX flow_arrival_xid ON rota.flow_arrival (xid);
+
+-- What was decided of a node in a round. The key lets it be decided once.
+CREATE TABLE rota.flow_fact (
+    node    bigint NOT NULL,
+    xid     xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    round   integer NOT NULL,
+    fact    text NOT NULL CHECK (fact IN ('released', 'ended')),
+    outcome text CHECK (outcome IN ('completed', 'failed', 'cancelled', 'skipped')),
+    reason  text,
+    PRIMARY KEY (node, round, fact),
+    CHECK ((fact = 'ended') = (outcome IS NOT NULL))
+);
+CREATE INDEX flow_fact_xid ON rota.flow_fact (xid);
+
+-- The end of a flow, of each of its rounds.
+CREATE TABLE rota.flow_end (
+    flow       bigint NOT NULL,
+    at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    keep_until timestamptz NOT NULL,
+    round      integer NOT NULL,
+    outcome    text NOT NULL CHECK (outcome IN ('completed', 'failed', 'cancelled')),
+    reason     text,
+    PRIMARY KEY (flow, round)
+);
+CREATE INDEX flow_end_kept ON rota.flow_end (keep_until, flow);
+
+-- Flows that are to be cancelled from `since` on, and when a worker looks after that next. There are few.
+CREATE TABLE rota.flow_stop (
+    flow   bigint PRIMARY KEY,
+    since  timestamptz NOT NULL,
+    next   timestamptz NOT NULL,
+    reason text NOT NULL
+);
+CREATE INDEX flow_stop_next ON rota.flow_stop (next);
+
+-- The results of jobs that others are given; as long as the flow is there.
+CREATE TABLE rota.flow_result (
+    node  bigint NOT NULL,
+    job   bigint NOT NULL,
+    value json NOT NULL,
+    PRIMARY KEY (node, job)
+);
+
+-- In which snapshot it was last looked what is to be decided; the highest seq counts.
+CREATE TABLE rota.flow_mark (
+    seq      bigint PRIMARY KEY,
+    snapshot pg_snapshot NOT NULL
+);
+INSERT INTO rota.flow_mark VALUES (0, pg_current_snapshot());
+
+-- Up to which second flows past their retention have been removed.
+CREATE SEQUENCE rota.flow_pruned MINVALUE 0 START 0;
+
+
 -- Counting --------------------------------------------------------------------------------------
 
 -- A statement that changes the number of waiting or finished jobs appends one row per lane, state and
@@ -815,7 +1011,7 @@ CROSS JOIN LATERAL (
 -- Functions -------------------------------------------------------------------------------------
 
 -- Store one job from SQL, for triggers and other languages, in the transaction of the caller; gives its
--- id. See docs/sql.md. It refuses what Python refuses, writes the rows that Rota's own enqueue.sql and
+-- id. See docs/guides/sql.md. It refuses what Python refuses, writes the rows that Rota's own enqueue.sql and
 -- enqueue_later.sql write, and wakes workers as they do. It runs with the caller's rights. `args` is
 -- json, jsonb or text: of two functions, one for json and one for jsonb, PostgreSQL could not choose for
 -- an untyped literal. Headers are those of the setting `rota.headers`: SET LOCAL has them for all triggers of
@@ -1033,6 +1229,63 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION rota.lock_waiting IS 'Lock keys whose jobs have not started, and no others.';
+
+-- Send a signal to a job, in the transaction of the caller: see docs/guides/steps.md. It refuses what Python refuses.
+-- Locks: nothing.
+CREATE FUNCTION rota.signal(
+    job     bigint,
+    name    text,
+    payload anycompatible DEFAULT 'null'::json,
+    id      text DEFAULT NULL
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    given  text := coalesce(signal.payload::text, 'null');
+    state  text;
+    number bigint := nextval('rota.memory_id');
+BEGIN
+    IF signal.name IS NULL OR length(signal.name) NOT BETWEEN 1 AND 200 OR signal.name ~ '^ | $|[[:cntrl:]]|#' THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+            MESSAGE = format('signal: a name of 1 to 200 printable characters is needed, without # and blanks around it, not %L',
+                             signal.name),
+            HINT = 'It is the name for which the job waits.';
+    END IF;
+    IF signal.id IS NOT NULL AND length(signal.id) NOT BETWEEN 1 AND 200 THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+            MESSAGE = format('id: 1 to 200 characters are needed, not %L', signal.id),
+            HINT = 'It tells a signal that is sent twice from two signals; leave it out if none is.';
+    END IF;
+    IF octet_length(given) > 1000000 THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+            MESSAGE = format('payload: %s bytes, the limit is 1000000', octet_length(given)),
+            HINT = 'Store the data elsewhere and send a reference.';
+    END IF;
+    BEGIN
+        PERFORM given::jsonb;
+    EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+            MESSAGE = 'payload: JSON is needed', HINT = 'Cast it: payload => ''{"by": "Ada"}''.';
+    END;
+    -- Most jobs that are told something wait; to look everywhere takes longer.
+    SELECT timer.state INTO state FROM rota.timer
+    WHERE timer.id = signal.job AND (timer.unique_key IS NULL OR coalesce((
+        SELECT true FROM rota.unique_key AS held
+        WHERE held.key = timer.unique_key AND held.task = timer.task AND held.job = timer.id
+          AND held.entry = timer.entry), false));
+    IF state IS NULL THEN
+        SELECT found.state INTO state FROM rota.job AS found WHERE found.id = signal.job;
+    END IF;
+    IF state IS NULL OR state IN ('completed', 'discarded', 'cancelled') THEN
+        RAISE EXCEPTION USING ERRCODE = 'no_data_found',
+            MESSAGE = CASE WHEN state IS NULL THEN format('there is no job %s', signal.job)
+                           ELSE format('job %s was %s: it takes no signals any more', signal.job, state) END,
+            HINT = 'Signals are for jobs that have not ended.';
+    END IF;
+    INSERT INTO rota.memory (slot, id, xid, job, kind, name, ref, value)
+    SELECT (SELECT last_value % 2 FROM rota.memory_turn), number, pg_current_xact_id(), signal.job, 'signal',
+           signal.name, signal.name || coalesce('=' || signal.id, '#' || number), given::json;
+END
+$$;
+COMMENT ON FUNCTION rota.signal IS 'Send a signal to a job; it is there when you commit.';
 
 
 -- Audit -----------------------------------------------------------------------------------------

@@ -18,10 +18,10 @@ NO_LOG = "{product} cannot hold Rota's tables: {lacks}; use PostgreSQL itself, o
 COCKROACH = "CockroachDB", "it has no LISTEN and NOTIFY, and its advisory locks do nothing"
 YUGABYTE = (
     "YugabyteDB",
-    "its transactions are numbered on each server for itself, and it lacks the type xid8",
+    "each of its servers numbers transactions for itself, and it lacks the type xid8",
 )
 DSQL = "Aurora DSQL", "it has no partitions, no TRUNCATE, and no LISTEN and NOTIFY"
-LIMITLESS = "Aurora Limitless", "its transactions are numbered on each server for itself"
+LIMITLESS = "Aurora Limitless", "each of its servers numbers transactions for itself"
 SHARDED = (
     "PostgreSQL with citus.enable_schema_based_sharding",
     "it would place them on one of several servers; SET that setting to off for the role that migrates",

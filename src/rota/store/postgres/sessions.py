@@ -21,7 +21,7 @@ from rota.store.postgres.listener import tell_if_waited
 from rota.store.postgres.origin import anchor
 from rota.store.postgres.queue_settings import read
 from rota.store.postgres.settle import CANCEL_FORGET, give_back
-from rota.store.postgres.settle_write import keys_end, keys_wait
+from rota.store.postgres.settle_write import died, keys_end, keys_wait
 from rota.store.postgres.statements import sql
 from rota.store.postgres.timeline import follow
 
@@ -36,6 +36,7 @@ RESCUE_TAKE = sql("sessions/rescue_take")
 RESCUE_JOBS = sql("sessions/rescue_jobs")
 RESCUE_WATCH = sql("sessions/rescue_watch")
 LOT_BEGIN = sql("sessions/lot_begin")
+KNOW = sql("sessions/know")
 WAKE = sql("wake/wake")
 
 
@@ -52,6 +53,12 @@ def open_session(info: SessionInfo) -> Steps[SessionId]:
         tasks=None if info.tasks is None else list(info.tasks),
     )
     return SessionId(rows[0][0])
+
+
+@operation(Begin.HASTY)
+def know(session: SessionId, tasks: Sequence[str]) -> Steps[None]:
+    """A session knows other tasks; see `rota.store.protocol.Store.know`."""
+    yield KNOW(session=session, tasks=list(tasks))
 
 
 @operation(Begin.NOTHING)
@@ -187,8 +194,9 @@ def _note_death(
         queues=list(keep),
         keeps=list(keep.values()),
     )
-    unique = [(JobId(job), state, key) for job, state, key in came if key is not None]
+    unique = [(JobId(job), state, key) for job, state, key, _ in came if key is not None]
     yield from keys_wait([(job, key) for job, state, key in unique if state == State.AVAILABLE])
     yield from keys_end([(job, key) for job, state, key in unique if state != State.AVAILABLE])
-    available = [JobId(job) for job, state, _ in came if state == State.AVAILABLE]
-    return available, [(JobId(job), state) for job, state, _ in came if state != State.AVAILABLE]
+    yield from died([(state, node) for _, state, _, node in came if node is not None])
+    available = [JobId(job) for job, state, *_ in came if state == State.AVAILABLE]
+    return available, [(JobId(job), state) for job, state, *_ in came if state != State.AVAILABLE]

@@ -12,10 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rota.errors import TransactionEnded
+from rota.model.headers import NodeId
 from rota.model.job import JobId, LeaseId, SessionId
 from rota.model.settlement import Completions, Settled, Settlement, separate, together
 from rota.model.states import Move, State
+from rota.store import flow_making
 from rota.store.following import following
+from rota.store.membership import arrivals
 from rota.store.operation import (
     Apart,
     Begin,
@@ -25,6 +28,7 @@ from rota.store.operation import (
     Statement,
     Stepped,
     Steps,
+    Together,
     operation,
     surroundings,
 )
@@ -36,6 +40,8 @@ from rota.store.postgres.settle_write import (
     SETTLE_FINISH,
     WAITING,
     array,
+    arrive,
+    cancelled_by_hand,
     keys_end,
     keys_wait,
     stretches,
@@ -47,6 +53,17 @@ SETTLE_AT_ONCE = sql("settle/settle_at_once")
 SETTLE_WHOLE = sql("settle/settle_whole")
 SETTLE_GONE = sql("settle/settle_gone")
 SETTLE_GONE_AT_ONCE = sql("settle/settle_gone_at_once")
+# For jobs of one node of a flow: with what arrives there.
+ARRIVED = """, arrived AS (
+    INSERT INTO rota.flow_arrival (node, completed)
+    SELECT %(node)s::int8, cardinality(%(jobs)s::text::int8[]) FROM freed
+    WHERE EXISTS (SELECT FROM rota.flow_node WHERE flow_node.id = %(node)s::int8)
+)
+SELECT CASE WHEN waited"""
+MEMBERS_AT_ONCE, MEMBERS_GONE_AT_ONCE = (
+    Statement(f"{whole.name}_members", whole.text.replace("\nSELECT CASE WHEN waited", ARRIVED))
+    for whole in (SETTLE_AT_ONCE, SETTLE_GONE_AT_ONCE)
+)
 TAGGED = sql("settle/tagged")
 # In the wrong transaction it finds nothing: outside of any, what it deletes would be gone at once.
 SETTLE_TAGGED = Statement(
@@ -57,6 +74,7 @@ SETTLE_FENCE = sql("settle/settle_fence")
 CANCEL_AMONG = sql("settle/cancel_among")
 CANCEL_FORGET = sql("settle/cancel_forget")
 KEY_OF = sql("settle/key_of")
+NODE_OF = sql("flows/node_of")
 
 CANCELLED_KEEP = 86400.0
 """Seconds for which a job stays readable that was cancelled instead of coming back."""
@@ -80,11 +98,34 @@ def _settle(session: SessionId, completed: Completions) -> Steps[Settled]:
     Not behind a pooler, where it would be planned without Rota's settings.
     """
     here = yield from surroundings()
-    if here.inside:
-        return (yield from settle_in_steps(session, (), completions=[completed]).steps)
-    if here.tuned and (yield _at_once(session, completed)):
-        return Settled()
-    [(settled,)] = yield Apart(settle_in_steps(session, (), completions=[completed]))
+    if here.tuned and not here.inside:
+        query = _at_once(session, completed)
+        settled: Settled | None = None
+        if completed.node is not None and len(completed.jobs) == 1:
+            [(settled,)] = yield Apart(_link(query, completed.node))
+        elif (yield query):
+            settled = Settled()
+        if settled is not None:
+            return settled
+    return (yield from _apart(session, completed, inside=here.inside))
+
+
+def _link(query: Query, node: NodeId) -> Operation[Settled | None]:
+    """Settle the job of a node, which may be a link of a chain: then what follows is released with it."""
+    from rota.store.postgres.links import decided, links  # here: few processes need its statements
+
+    def read(found: Sequence[Rows]) -> Settled | None:
+        settled, rows = found
+        return Settled(decided=decided(rows)) if settled else None
+
+    return Together("settle_link", (query, links([node])), read, lasting=True)
+
+
+def _apart(session: SessionId, completed: Completions, *, inside: bool) -> Steps[Settled]:
+    steps = settle_in_steps(session, (), completions=[completed])
+    if inside:
+        return (yield from steps.steps)
+    [(settled,)] = yield Apart(steps)
     answer: Settled = settled
     return answer
 
@@ -92,16 +133,20 @@ def _settle(session: SessionId, completed: Completions) -> Steps[Settled]:
 def _at_once(session: SessionId, completed: Completions) -> Query:
     jobs = sorted(completed.jobs)
     texts = list(map(str, jobs))
-    lease = {
+    lease: dict[str, object] = {
         "lease": completed.lease,
         "session": session,
         "jobs": f"{{{','.join(texts)}}}",
         "parts": parts_of(texts),
     }
+    gone, kept = SETTLE_GONE_AT_ONCE, SETTLE_AT_ONCE
+    if completed.node is not None:
+        lease["node"] = completed.node
+        gone, kept = MEMBERS_GONE_AT_ONCE, MEMBERS_AT_ONCE
     if not completed.keep:
-        return SETTLE_GONE_AT_ONCE(**lease)
+        return gone(**lease)
     firsts, lasts = stretches(jobs)
-    return SETTLE_AT_ONCE(**lease, firsts=array(firsts), lasts=array(lasts), keep=completed.keep)
+    return kept(**lease, firsts=array(firsts), lasts=array(lasts), keep=completed.keep)
 
 
 @operation(Begin.DURABLE)
@@ -145,6 +190,7 @@ def settle_in_steps(
         waited = waited or asked
     accepted += partly
     yield from write(accepted, alike)
+    yield from arrive(accepted, alike)
     if gone := _gone(accepted, alike, lanes):
         yield SETTLE_GONE(
             lanes=[lane for lane, _ in gone],
@@ -157,9 +203,36 @@ def settle_in_steps(
         yield from tell_ended(_jobs(ended, alike))
     if unwanted:
         yield CANCEL_FORGET(jobs=list(unwanted))
+    yield from _graft(accepted)
     # Last, when the unique keys of the jobs that have ended are free.
     came = yield from following((settlement.successor for settlement in accepted), append)
-    return Settled(refused, came)
+    decided = [] if tagged else (yield from _decide_links(accepted, alike))
+    return Settled(refused, came, decided)
+
+
+def _decide_links(
+    settlements: Iterable[Settlement], completions: Iterable[Completions]
+) -> Steps[list[NodeId]]:
+    """Decide of the nodes that one of these jobs ends, and nobody else can; not in a caller's transaction."""
+    came = arrivals(settlements, completions)
+    if came is None or (yield from surroundings()).inside:
+        return []
+    single = [node for node, *counts in zip(*came, strict=True) if counts == [1, 0, 0]]
+    if not single:
+        return []
+    from rota.store.postgres.links import decide_links  # here: few processes need its statements
+
+    return (yield from decide_links(single))
+
+
+def _graft(settlements: Iterable[Settlement]) -> Steps[None]:
+    """Add to flows what jobs that are completed have asked for."""
+    grafts = [one.graft for one in settlements if one.graft and one.move is Move.COMPLETE]
+    if grafts:
+        from rota.store.postgres.flows import SITE  # here: few processes need its statements
+
+        for graft in grafts:
+            yield from flow_making.graft(SITE, graft)
 
 
 def _by_lease(
@@ -251,6 +324,7 @@ def give_back(jobs: Sequence[JobId]) -> Steps[list[JobId]]:
         )
         yield CANCEL_FORGET(jobs=cancelled)
         yield from tell_if_waited(cancelled)
+        yield from cancelled_by_hand(row[0] for row in (yield NODE_OF(jobs=cancelled)))
     back = [job for job in jobs if job not in unwanted]
     yield APPEND_AGAIN(jobs=back)
     return back

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from rota.model.headers import NodeId
 from rota.model.job import JobId
 from rota.model.settlement import Completions, Settlement
 from rota.model.states import Move, State
-from rota.store.operation import Steps
+from rota.store.membership import PLACES, arrivals, given, listed
+from rota.store.operation import Query, Steps
 from rota.store.postgres.statements import sql
 
 SETTLE_COMPLETE = sql("settle/settle_complete")
@@ -14,11 +16,16 @@ SETTLE_FINISH = sql("settle/settle_finish")
 SETTLE_WAIT = sql("settle/settle_wait")
 SETTLE_AGAIN = sql("settle/settle_again")
 APPEND_AGAIN = sql("settle/append_again")
+PAUSE = sql("memory/pause")
+ROUND = sql("memory/round")
+REPLACED = sql("memory/replaced")
 PASS_ON_LANES = sql("settle/pass_on_lanes")
 PASS_ON = sql("settle/pass_on")
 WAKE_QUEUE = sql("wake/wake_queue")
 KEY_WAIT = sql("settle/key_wait")
 KEY_END = sql("settle/key_end")
+ARRIVE = sql("flows/arrive")
+KEEP_RESULTS = sql("flows/keep_results")
 
 FINISHED = {
     Move.COMPLETE: State.COMPLETED,
@@ -36,6 +43,8 @@ WAITING = {
 def write(settlements: Iterable[Settlement], completions: Iterable[Completions]) -> Steps[None]:
     """Write what has been accepted."""
     kinds = _Kinds(settlements, completions)
+    if slept := [one.job for one in kinds.unique if one.remembers or one.pauses]:
+        yield REPLACED(jobs=slept)
     if kinds.unique:
         yield from _keys_wait(kinds.unique)
     for keep, jobs in kinds.plain.items():
@@ -57,24 +66,81 @@ def write(settlements: Iterable[Settlement], completions: Iterable[Completions])
         # A statement of its own: its snapshot has the lanes that another transaction was making.
         for (queue,) in (yield PASS_ON(jobs=unknown)):
             yield WAKE_QUEUE(wake=queue)
-    if waiting := kinds.waiting:
-        yield SETTLE_WAIT(
-            jobs=[settlement.job for settlement in waiting],
-            states=[WAITING[settlement.move].value for settlement in waiting],
-            delays=[settlement.delay for settlement in waiting],
-            spents=[int(settlement.move is Move.RETRY) for settlement in waiting],
-            rans=[settlement.move is not Move.RELEASE for settlement in waiting],
-            errors=[settlement.error for settlement in waiting],
-        )
-    if rounds := kinds.rounds:
-        yield SETTLE_AGAIN(
-            jobs=[settlement.job for settlement in rounds],
-            delays=[settlement.delay for settlement in rounds],
-            ats=[settlement.at for settlement in rounds],
-        )
+    yield from _wait(kinds.waiting)
+    yield from _again(kinds.rounds)
     # Last, because the statements above look at which jobs still have their keys.
     ended = [settlement for settlement in kinds.unique if settlement.move in FINISHED]
     yield from keys_end([(settlement.job, settlement.unique_key or "") for settlement in ended])
+
+
+def arrive(settlements: Sequence[Settlement], completions: Sequence[Completions]) -> Steps[None]:
+    """Say to the nodes of flows which of their jobs have ended; nothing for jobs of no node."""
+    if (came := arrivals(settlements, completions)) is not None:
+        yield ARRIVE(**came._asdict())
+        if (results := given(settlements)) is not None:
+            yield KEEP_RESULTS(**results._asdict())
+
+
+def came_back(ends: Iterable[tuple[str, str | int]]) -> Steps[None]:
+    """Take back what was said by `died` of jobs that are retried by hand."""
+    yield from died(ends, -1)
+
+
+def died(ends: Iterable[tuple[str, str | int]], count: int = 1) -> Steps[None]:
+    """Say to nodes that jobs have ended in a state; the nodes are given as numbers or as headers have them."""
+    counts: dict[NodeId, list[int]] = {}
+    for state, node in ends:
+        counts.setdefault(NodeId(int(node)), [0, 0, 0])[PLACES[State(state)]] += count
+    if counts:
+        yield ARRIVE(**listed(counts)._asdict())
+
+
+def cancelled_by_hand(nodes: Iterable[str | None]) -> Steps[None]:
+    """`died` for jobs that were cancelled or deleted; `None` for those of no node."""
+    yield from died((State.CANCELLED, node) for node in nodes if node is not None)
+
+
+def _wait(settlements: Sequence[Settlement]) -> Steps[None]:
+    """Let jobs wait for their next run, and write down for what they sleep."""
+    if not settlements:
+        return
+    yield SETTLE_WAIT(
+        jobs=[settlement.job for settlement in settlements],
+        states=[WAITING[settlement.move].value for settlement in settlements],
+        delays=[settlement.delay for settlement in settlements],
+        spents=[int(settlement.move is Move.RETRY) for settlement in settlements],
+        rans=[settlement.move is not Move.RELEASE for settlement in settlements],
+        errors=[settlement.error for settlement in settlements],
+    )
+    if paused := [settlement for settlement in settlements if settlement.pauses]:
+        yield _pauses(paused)
+
+
+def _again(settlements: Sequence[Settlement]) -> Steps[None]:
+    """Let jobs wait for their next round, without the memory of this one."""
+    if not settlements:
+        return
+    yield SETTLE_AGAIN(
+        jobs=[settlement.job for settlement in settlements],
+        delays=[settlement.delay for settlement in settlements],
+        ats=[settlement.at for settlement in settlements],
+    )
+    if forgetting := [settlement.job for settlement in settlements if settlement.remembers]:
+        yield ROUND(jobs=forgetting)
+
+
+def _pauses(settlements: Sequence[Settlement]) -> Query:
+    """Append for what these jobs sleep and wait from now on."""
+    pauses = [(settlement, pause) for settlement in settlements for pause in settlement.pauses]
+    return PAUSE(
+        jobs=[settlement.job for settlement, _ in pauses],
+        delays=[settlement.delay for settlement, _ in pauses],
+        kinds=[pause.kind.value for _, pause in pauses],
+        names=[pause.name for _, pause in pauses],
+        refs=[pause.signal for _, pause in pauses],
+        lasting=[pause.seconds for _, pause in pauses],
+        untils=[pause.until for _, pause in pauses],
+    )
 
 
 class _Kinds:
@@ -90,7 +156,7 @@ class _Kinds:
         self.waiting: list[Settlement] = []
         self.rounds: list[Settlement] = []
         self.unique: list[Settlement] = []
-        for _, keep, jobs in completions:
+        for _, keep, jobs, _ in completions:
             self.plain.setdefault(keep, []).extend(jobs)
         for settlement in settlements:
             self._add(settlement)
@@ -154,11 +220,11 @@ def keys_wait(held: Sequence[tuple[JobId, str]]) -> Steps[None]:
         )
 
 
-def array(jobs: Sequence[JobId]) -> str:
+def array(ids: Sequence[int]) -> str:
     """These ids as PostgreSQL writes an array."""
     # The drivers would spend longer on the list than the server on the statement. (The statements
     # say ::text::int8[], since asyncpg insists on a parameter's type.)
-    return f"{{{','.join(map(str, jobs))}}}"
+    return f"{{{','.join(map(str, ids))}}}"
 
 
 def stretches(jobs: Sequence[JobId]) -> tuple[list[JobId], list[JobId]]:

@@ -4,13 +4,16 @@ The newest mark says up to which `(run_at, id)` timers have been staged, and in 
 next staging looks at what lies between there and now, and at the rows of transactions that the mark's
 snapshot did not see. It never walks the dead rows that earlier stagings left at the left
 end of the index, which is where a plain `ORDER BY run_at` slows down under a held snapshot.
+
+Before that, jobs that wait for a signal are made due if it has come, see `deliver.sql`.
 """
 
-from rota.model.job import Staging
+from rota.model.look import Staging
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.statements import sql
 
 STAGE_LOCK = sql("stage/stage_lock")
+DELIVER = sql("stage/deliver")
 STAGE = sql("stage/stage")
 STAGE_NEXT = sql("stage/stage_next")
 DUE = sql("stage/due")
@@ -30,6 +33,8 @@ def stage(limit: int) -> Steps[Staging]:
     staged = 0
     [(mine,)] = yield STAGE_LOCK()
     if mine:
+        # First, so that what it makes due is staged at once.
+        yield DELIVER()
         [(staged,)] = yield STAGE(size=limit)
         if staged:
             yield WAKE()

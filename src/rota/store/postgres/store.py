@@ -33,12 +33,22 @@ if TYPE_CHECKING:
     from rota.model.limit_record import LimitRecord
     from rota.store.audit import Audit
     from rota.store.cron import Cron
-    from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
+    from rota.store.flows import Flows
+    from rota.store.health import (
+        Facts,
+        HeldFacts,
+        HorizonFacts,
+        LaneFacts,
+        SessionFacts,
+        TaskFacts,
+    )
     from rota.store.history import History
+    from rota.store.memory import Memory
     from rota.store.operation import Operation
     from rota.store.postgres.clearing import Clear
     from rota.store.supervision import Supervision
     from rota.store.testing import Testing
+    from rota.store.transfers import Transfers
 
 
 class PostgresStore:
@@ -110,11 +120,32 @@ class PostgresStore:
         return audit.AUDIT
 
     @property
+    def memory(self) -> "Memory":
+        """The operations on what jobs remember."""
+        from rota.store.postgres import memory
+
+        return memory.MEMORY_OF_JOBS
+
+    @property
+    def flows(self) -> "Flows":
+        """The operations on flows."""
+        from rota.store.postgres import flows
+
+        return flows.FLOWS_OF_STORE
+
+    @property
     def history(self) -> "History":
         """The operations on the history."""
         from rota.store.postgres import history
 
         return history.HISTORY
+
+    @property
+    def transfers(self) -> "Transfers":
+        """The operations on transfers to other databases, and from them."""
+        from rota.store.postgres import transfers
+
+        return transfers.TRANSFERS
 
     @property
     def testing(self) -> "Testing":
@@ -154,6 +185,12 @@ class PostgresStore:
         from rota.store.postgres import live
 
         return live.workers()
+
+    def passed_on(self) -> "Operation[list[TaskFacts]]":
+        """The jobs that were passed on."""
+        from rota.store.postgres import live
+
+        return live.passed_on()
 
     def held(
         self, limit: int, sessions: "Sequence[SessionId] | None" = None
@@ -231,6 +268,7 @@ class PostgresStore:
     clear = staticmethod(clear.clear)
     open_session = staticmethod(sessions.open_session)
     renew = staticmethod(sessions.renew)
+    know = staticmethod(sessions.know)
     begin_lot = staticmethod(sessions.begin_lot)
     close_session = staticmethod(sessions.close_session)
     release = staticmethod(sessions.release)
@@ -238,6 +276,7 @@ class PostgresStore:
     note = staticmethod(notes.note)
     notes = staticmethod(notes.notes)
     single_out = staticmethod(effects.single_out)
+    lease_of = staticmethod(effects.lease_of)
     tag = staticmethod(effects.tag)
     settle_tagged = staticmethod(effects.settle_tagged)
     settle_free = staticmethod(effects.settle_free)

@@ -2,14 +2,16 @@
 
 A row of the log tells by its `xid` to which transaction it belongs, in savepoints too. So a claim finds
 its own transaction's jobs without the lanes' cursors, and since no other transaction sees them, without
-the lanes' locks. docs/engine.md has the log order that this relies on.
+the lanes' locks. docs/how/engine.md has the log order that this relies on.
 """
 
 import os
 from collections.abc import Sequence
 from typing import TypeVar
 
+from rota.model.headers import NodeId
 from rota.model.job import ClaimedJob, JobId, SessionId
+from rota.store import deciding
 from rota.store.operation import (
     Begin,
     Operation,
@@ -39,6 +41,10 @@ OWN_WAITING = sql("testing/own_waiting")
 OWN_STAGE = sql("testing/own_stage")
 OWN_CLAIM = sql("testing/own_claim")
 TRAVEL_JOBS = sql("testing/travel_jobs")
+HASTEN = sql("testing/hasten")
+OWN_ARRIVED = sql("testing/own_arrived")
+OWN_DELIVER = sql("testing/own_deliver")
+TRAVEL_MEMORY = sql("testing/travel_memory")
 TRAVEL_LIMITS = sql("testing/travel_limits")
 
 
@@ -120,6 +126,8 @@ class PostgresTesting:
     def stage(wanted: Wanted, *, due: bool) -> Steps[list[JobId]]:
         """Make waiting jobs available."""
         rows = yield OWN_STAGE(due=due, but=list(wanted.but), **_params(wanted))
+        if rows and not due:
+            yield HASTEN(jobs=[job for (job,) in rows])
         return [JobId(job) for (job,) in rows]
 
     @staticmethod
@@ -132,9 +140,28 @@ class PostgresTesting:
 
     @staticmethod
     @operation(Begin.NOTHING)
+    def decide() -> Steps[bool]:
+        """Decide of all nodes at which jobs have arrived in this transaction."""
+        nodes = [NodeId(node) for (node,) in (yield OWN_ARRIVED())]
+        if not nodes:
+            return False
+        from rota.store.postgres.deciding import PostgresGround  # here: few tests have flows
+
+        decided = yield from deciding.decide(PostgresGround({}, inside=True), nodes)
+        return bool(decided.released)
+
+    @staticmethod
+    @operation(Begin.NOTHING)
+    def deliver(job: JobId) -> Steps[None]:
+        """Compare the job's own wait and its signals."""
+        yield OWN_DELIVER(job=job)
+
+    @staticmethod
+    @operation(Begin.NOTHING)
     def travel(jobs: Sequence[JobId], seconds: float) -> Steps[None]:
         """Set times back."""
         yield TRAVEL_JOBS(jobs=list(jobs), seconds=seconds)
+        yield TRAVEL_MEMORY(jobs=list(jobs), seconds=seconds)
         yield TRAVEL_LIMITS(seconds=seconds)
 
 

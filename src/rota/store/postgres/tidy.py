@@ -27,6 +27,12 @@ from rota.store.postgres.statements import sql
 PRUNE_BATCH = 500
 """Discarded jobs past their retention that one transaction removes."""
 
+FLOWS_BATCH = 20
+"""Flows past their retention that one transaction removes, after their results."""
+
+RESULTS_BATCH = 5000
+"""Results of such flows that one transaction removes."""
+
 PRUNE_BATCHES = 20
 """Such transactions in one round; the next round goes on."""
 
@@ -42,6 +48,10 @@ KEY_TRIM = sql("tidy/key_trim")
 CANCEL_LEFT = sql("tidy/cancel_left")
 PRUNE_DISCARDED = sql("tidy/prune_discarded")
 DISCARDED_PRUNED = sql("tidy/discarded_pruned")
+FLOWS_DUE = sql("tidy/flows_due")
+PRUNE_RESULTS = sql("tidy/prune_results")
+PRUNE_FLOWS = sql("tidy/prune_flows")
+FLOWS_PRUNED = sql("tidy/flows_pruned")
 
 
 @operation(Begin.NOTHING)
@@ -62,7 +72,8 @@ def tidy(clear: Clear) -> Steps[list[str]]:
     done += yield from _empty(left, clear)
     yield Apart(trim())
     done += yield from _try(cancel_overtaken())
-    return done + (yield from _prune())
+    done += yield from _prune()
+    return done + (yield from _prune_flows())
 
 
 class Emptying(NamedTuple):
@@ -86,8 +97,8 @@ def _empty(left: Sequence[tuple[str, int]], clear: Clear) -> Steps[list[str]]:
             )
     for number, size, current, _ in (yield rings.FINISHED_STATE()):
         if size and not current:
-            both = (f"finished_{number}", f"finished_note_{number}")
-            emptying.append(Emptying(both, free_finished(number)))
+            of_jobs = (f"finished_{number}", f"finished_note_{number}", f"finished_memory_{number}")
+            emptying.append(Emptying(of_jobs, free_finished(number)))
     for number, size, current, _ in (yield rings.HISTORY_STATE()):
         if size and not current and not (yield from rings.recent(number)):
             emptying.append(Emptying((f"history_{number}",), rings.empty_history(number)))
@@ -109,6 +120,16 @@ def _prune() -> Steps[list[str]]:
         if pruned < PRUNE_BATCH:
             break
     return [f"removed {removed} discarded job(s) past their retention"] if removed else []
+
+
+def _prune_flows() -> Steps[list[str]]:
+    removed = 0
+    for _ in range(PRUNE_BATCHES):
+        [((pruned, full),)] = yield Apart(prune_flows())
+        removed += pruned
+        if not full:
+            break
+    return [f"removed {removed} flow(s) past their retention"] if removed else []
 
 
 def _held(tables: Sequence[str]) -> Steps[set[str]]:
@@ -164,3 +185,17 @@ def prune_discarded() -> Steps[int]:
     if removed < PRUNE_BATCH:
         yield DISCARDED_PRUNED()
     return int(removed)
+
+
+@operation(Begin.HASTY)
+def prune_flows() -> Steps[tuple[int, bool]]:
+    """Remove a batch of flows whose retention is over; how many, and whether there are more."""
+    flows = [flow for (flow,) in (yield FLOWS_DUE(size=FLOWS_BATCH))]
+    if not flows:
+        yield FLOWS_PRUNED()
+        return 0, False
+    [(results,)] = yield PRUNE_RESULTS(flows=flows, size=RESULTS_BATCH)
+    if results == RESULTS_BATCH:
+        return 0, True
+    yield PRUNE_FLOWS(flows=flows)
+    return len(flows), True

@@ -28,7 +28,7 @@ def read_url(url: str) -> tuple[str, bool]:
     parameters = [parameter.partition("=") for parameter in query.split("&") if parameter]
     pooled = [value for name, _, value in parameters if name == "pooler"]
     if pooled not in ([], ["transaction"]):
-        message = f"pooler={pooled[-1]} is not possible; use pooler=transaction, or leave it out"
+        message = f"pooler={pooled[-1]} is not supported; use pooler=transaction, or leave it out"
         raise ConfigError(message)
     several = len(hosts) > 1 or any("," in value for name, _, value in parameters if name == "host")
     if several and not any(name == "target_session_attrs" for name, _, _ in parameters):

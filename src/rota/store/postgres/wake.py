@@ -195,7 +195,7 @@ class PostgresWaker:
             self._count_for_nothing(time.monotonic())
         if name and meaning(self._wanted, name) is None:
             return None
-        return Wake(name, mine=self._watches or not kind)
+        return Wake(name, self._watches or not kind, timed=not kind.startswith("+"))
 
     def _count_for_nothing(self, now: float) -> None:
         if now >= self._counted_since + WITHIN:

@@ -16,7 +16,7 @@ from rota.model.enqueued import Enqueued, Placed, Placing
 from rota.model.job import JobId, JobSpec, Keys, Order
 from rota.model.states import State
 from rota.model.unique import OnConflict, Unique
-from rota.store.operation import Steps
+from rota.store.operation import Rows, Steps
 from rota.store.sqlite.counters import BUCKET, added, moved
 from rota.store.sqlite.lanes import find_lanes
 from rota.store.sqlite.statements import chunks, json_list, sql
@@ -174,7 +174,17 @@ def _meet(
                 keys=json_list(batch), task=spec.task, while_waiting=unique.while_waiting
             )
             placed |= {key: Placed(placed[key].job, Placing.REPLACED) for key in batch}
+        # Only now, since what follows may cancel jobs: these have left their nodes.
+        yield from _leave_nodes([place for _, place in waiting.values()])
     return placed
+
+
+def _leave_nodes(rows: Rows) -> Steps[None]:
+    """Jobs that were replaced, given as they were before, count as cancelled at the nodes of flows that they belonged to."""
+    if members := [row for row in rows if row[4] is not None]:
+        from rota.store.sqlite.control import tell_nodes  # here: few jobs are of flows
+
+        yield from tell_nodes(members, State.CANCELLED)
 
 
 def _options(spec: JobSpec) -> dict[str, object]:

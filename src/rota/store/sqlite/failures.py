@@ -84,7 +84,7 @@ def translated(error: sqlite3.Error, path: str, doing: str) -> StoreError:
         return SchemaMissing(f"{path} has no Rota tables yet; run `{migrating(url_of(path))}`")
     if text.startswith("no such column:") or " has no column named " in text:
         return SchemaOutdated(
-            f"the Rota tables in {path} are of another version ({text}); run `{migrating(url_of(path))}`"
+            f"the Rota tables in {path} have another version ({text}); run `{migrating(url_of(path))}`"
         )
     return StoreError(f"{path} refused the operation {doing}: {text}")
 

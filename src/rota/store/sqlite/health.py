@@ -17,14 +17,21 @@ from typing import Any
 import msgspec
 
 from rota.errors import RotaError, SchemaIncomplete, SchemaMissing, StoreError, StoreUnavailable
+from rota.model.transfer import NEVER
+from rota.model.transfer import TASK as TRANSFER
 from rota.store.health import (
     MOST_JOBS,
+    OPEN,
+    STOPPING,
     Facts,
     LaneFacts,
+    NodeFacts,
     RescueFacts,
     SessionFacts,
     SqliteFacts,
+    StopFacts,
     TaskFacts,
+    TransferFacts,
     WorkFacts,
 )
 from rota.store.operation import Begin, Steps, operation
@@ -40,7 +47,10 @@ SESSIONS = sql("health/health_sessions")
 LANES = sql("health/health_lanes")
 PASSED_ON = sql("health/health_passed_on")
 RESCUED = sql("health/health_rescued")
+TRANSFERS = sql("health/health_transfers")
 KEYS = sql("health/health_keys")
+FLOWS = sql("health/health_flows")
+STOPS = sql("health/health_stops")
 STAGE_NEXT = sql("stage/stage_next")
 
 TURN_PATIENCE = 1.0
@@ -108,6 +118,9 @@ def _work(newest: int, unseen: dict[str, str]) -> Steps[WorkFacts]:
         rescued = yield RESCUED()
         passed_on = yield PASSED_ON(most=MOST_JOBS)
         keys = yield KEYS()
+        nodes = yield FLOWS(least=OPEN)
+        stops = yield STOPS(least=STOPPING)
+        transfers = yield TRANSFERS(never=NEVER.timestamp(), task=TRANSFER)
         [(due,)] = yield STAGE_NEXT()
     except RotaError as error:  # tables of another version
         unseen["work"] = str(error)
@@ -118,13 +131,15 @@ def _work(newest: int, unseen: dict[str, str]) -> Steps[WorkFacts]:
         lanes=tuple(lane(row) for row in lanes),
         sessions=tuple(session(row) for row in sessions),
         rescued=tuple(RescueFacts(*row) for row in rescued),
-        passed_on=tuple(
-            TaskFacts(queue, task, jobs, oldest, tuple(msgspec.json.decode(knowing)))
-            for queue, task, jobs, oldest, knowing in passed_on
-        ),
+        passed_on=tuple(passed(row) for row in passed_on),
         overdue=-due if due is not None and due < 0 else None,
         keys=tuple((queue, count) for queue, count in keys),
         oldest_code=oldest,
+        nodes=tuple(
+            NodeFacts(*[*facts, bool(passed), bool(gone)]) for *facts, passed, gone in nodes
+        ),
+        stops=tuple(StopFacts(*row) for row in stops),
+        transfers=next((TransferFacts(*row) for row in transfers), None),
     )
 
 
@@ -148,6 +163,12 @@ def session(row: Sequence[Any]) -> SessionFacts:
     number, worker, queues, timeout, silent, leased, opened = row
     names = tuple(msgspec.json.decode(queues))
     return SessionFacts(number, worker, names, timeout, silent, leased, None, opened)
+
+
+def passed(row: Sequence[Any]) -> TaskFacts:
+    """A row of `health_passed_on.sql`."""
+    queue, task, jobs, oldest, knowing = row
+    return TaskFacts(queue, task, jobs, oldest, tuple(msgspec.json.decode(knowing)))
 
 
 def log_size(path: str) -> int:

@@ -12,6 +12,7 @@ from rota.store.sqlite.settle import settle, settle_in_steps, woken
 from rota.store.sqlite.statements import sql
 
 LEASE_HELD = sql("settle/lease_held")
+LEASE_OF = sql("settle/lease_of")
 TAG = sql("settle/tag")
 UNTAG = sql("settle/untag")
 CHANGES = sql("settle/changes")
@@ -22,6 +23,13 @@ TOUCH = sql("settle/touch")
 def single_out(session: SessionId, job: JobId, lease: LeaseId) -> Steps[LeaseId | None]:
     """The lease itself, if it is still held; see `rota.store.protocol.Store.single_out`."""
     return lease if (yield LEASE_HELD(session=session, job=job, lease=lease)) else None
+
+
+@operation(Begin.READING)
+def lease_of(session: SessionId, job: JobId) -> Steps[LeaseId | None]:
+    """The lease of a job; see `rota.store.protocol.Store.lease_of`."""
+    rows = yield LEASE_OF(session=session, job=job)
+    return LeaseId(rows[0][0]) if rows else None
 
 
 @operation(Begin.READING)
@@ -49,6 +57,16 @@ def settle_tagged(
 def _settle_tagged(
     session: SessionId, settlement: Settlement, before: int | None
 ) -> Steps[Settled]:
+    yield from same_transaction(before)
+    return (yield from settle_in_steps(session, [settlement]))
+
+
+def same_transaction(before: int | None) -> Steps[None]:
+    """Go on in the transaction that was tagged.
+
+    Raises:
+        TransactionEnded: This is not it.
+    """
     if before is None:
         try:
             yield UNTAG()
@@ -61,7 +79,6 @@ def _settle_tagged(
             raise TransactionEnded
         # The handler has changed nothing, and nothing may come between the look at the lease and the end.
         yield TOUCH()
-    return (yield from settle_in_steps(session, [settlement]))
 
 
 def settle_free(session: SessionId, settlement: Settlement) -> Operation[Settled | None]:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from rota.model.job import SessionId
 from rota.model.limit_record import LimitRecord
-from rota.store.health import HeldFacts, HorizonFacts, LaneFacts, SessionFacts
+from rota.store.health import EVERY, HeldFacts, HorizonFacts, LaneFacts, SessionFacts, TaskFacts
 from rota.store.operation import Begin, Steps, operation
-from rota.store.sqlite.health import LANES, SESSIONS, lane, log_size, session
+from rota.store.sqlite.health import LANES, PASSED_ON, SESSIONS, lane, log_size, passed, session
 from rota.store.sqlite.statements import json_list, sql
 
 HELD = sql("health/held")
@@ -44,6 +44,12 @@ def lanes() -> Steps[list[LaneFacts]]:
 def workers() -> Steps[list[SessionFacts]]:
     """The sessions that are open."""
     return [session(row) for row in (yield SESSIONS())]
+
+
+@operation(Begin.READING)
+def passed_on() -> Steps[list[TaskFacts]]:
+    """The jobs that were passed on."""
+    return [passed(row) for row in (yield PASSED_ON(most=EVERY))]
 
 
 @operation(Begin.READING)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from rota.model.job import Look
+from rota.model.look import Look
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.claim import available
 from rota.store.sqlite.stage import STAGE_NEXT
@@ -10,6 +10,7 @@ from rota.store.sqlite.statements import sql
 
 CRON_NEXT = sql("wake/cron_next")
 UNRECORDED = sql("wake/unrecorded")
+UNDECIDED = sql("wake/undecided")
 
 
 @operation(Begin.NOTHING)
@@ -29,6 +30,7 @@ def look(
     if cron:
         [(entry, later)] = yield CRON_NEXT()
     [(unrecorded,)] = yield UNRECORDED()
+    [(undecided,)] = yield UNDECIDED()
     return Look(
         (yield from available(queues, tasks)),
         _left(due),
@@ -37,6 +39,7 @@ def look(
         cron=_left(entry),
         cron_later=later,
         unrecorded=bool(unrecorded),
+        undecided=bool(undecided),
     )
 
 

@@ -46,7 +46,7 @@ def squeeze() -> Steps[bool]:
 
 @operation(Begin.DURABLE)
 def pause(queue: str) -> Steps[bool]:
-    """Stop claims from a queue; false if it was paused already. Creates the queue."""
+    """Stop claims from a queue; false if it was already paused. Creates the queue."""
     return bool((yield QUEUE_PAUSE(queue=queue)))
 
 

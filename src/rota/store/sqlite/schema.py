@@ -12,7 +12,7 @@ from rota.store.sqlite import statements
 
 PACKAGE = "rota.store.sqlite"
 
-VERSION = 15
+VERSION = 17
 """The version of the tables in `schema.sql`."""
 
 SCHEMA_EXISTS = statements.sql("schema/schema_exists")
@@ -22,9 +22,9 @@ FILES = statements.sql("schema/files")
 OLDEST_CODE = statements.sql("schema/oldest_code")
 
 INCOMPLETE = (
-    "the table rota_schema is there, but no version in it, as after a dump without data; restore that "
-    "data, or remove the tables and views whose names begin with rota_, which deletes jobs as well, and "
-    "run `rota migrate`"
+    "the table rota_schema is there, but its version is missing, as after a dump without data; restore "
+    "that data, or remove the tables and views whose names begin with rota_, which also deletes jobs, "
+    "and run `rota migrate`"
 )
 NO_TABLES = "SELECT count(*) = 0 FROM sqlite_master WHERE name GLOB 'rota_*'"
 OF_VERSION = "SELECT max(version) IS {after} FROM rota_schema"

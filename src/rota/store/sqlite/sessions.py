@@ -20,6 +20,7 @@ from rota.model.states import State
 from rota.model.suspects import death_message
 from rota.store.following import Follow, following
 from rota.store.operation import Begin, Steps, Then, operation
+from rota.store.sqlite.control import tell_nodes
 from rota.store.sqlite.counters import BUCKET, added
 from rota.store.sqlite.enqueue import append
 from rota.store.sqlite.enqueue_keyed import moved_on
@@ -29,6 +30,7 @@ from rota.store.sqlite.statements import json_list, sql
 from rota.store.sqlite.tasks import known
 
 SESSION_OPEN = sql("sessions/session_open")
+KNOW = sql("sessions/know")
 SESSION_RENEW = sql("sessions/session_renew")
 SESSION_CANCELS = sql("sessions/session_cancels")
 SESSION_END = sql("sessions/session_end")
@@ -51,6 +53,12 @@ def open_session(info: SessionInfo) -> Steps[SessionId]:
         tasks=known(info.tasks),
     )
     return SessionId(rows[0][0])
+
+
+@operation(Begin.HASTY)
+def know(session: SessionId, tasks: Sequence[str]) -> Steps[None]:
+    """A session knows other tasks; see `rota.store.protocol.Store.know`."""
+    yield KNOW(session=session, tasks=known(tasks))
 
 
 @operation(Begin.HASTY)
@@ -92,6 +100,7 @@ def _release(session: SessionId, held: Sequence[LeaseId]) -> Steps[list[JobId]]:
     rows = yield SESSION_RELEASE(session=session, held=json_list(held))
     yield from added(Counter(map(BUCKET, rows)))
     yield from moved_on(rows)
+    yield from tell_nodes(rows)
     return sorted(JobId(row[0]) for row in rows)
 
 
@@ -117,6 +126,7 @@ def rescue(
         rows = [*rows, *(yield SESSION_RELEASE(session=session, held=json_list([])))]
         yield from added(Counter(map(BUCKET, rows)))
         yield from moved_on(rows)
+        yield from tell_nodes(rows)
         available, discarded = (
             tuple(sorted(JobId(row[0]) for row in rows if row[2] == state))
             for state in (State.AVAILABLE, State.DISCARDED)

@@ -17,7 +17,7 @@ from rota.model.job import LeaseId, SessionId
 from rota.model.settlement import Completions, Settled, Settlement, separate
 from rota.model.states import Move, State
 from rota.store.following import following
-from rota.store.operation import Begin, Operation, Statement, Stepped, Steps, Then
+from rota.store.operation import Begin, Operation, Rows, Statement, Stepped, Steps, Then
 from rota.store.sqlite.counters import BUCKET, added, gone
 from rota.store.sqlite.enqueue import append
 from rota.store.sqlite.enqueue_keyed import ended, moved_on
@@ -30,6 +30,9 @@ SETTLE_FINISH_TOLD = sql("settle/settle_finish_told")
 SETTLE_FORGET = sql("settle/settle_forget")
 SETTLE_WAIT = sql("settle/settle_wait")
 SETTLE_AGAIN = sql("settle/settle_again")
+PAUSE = sql("memory/pause")
+DELIVER = sql("memory/deliver")
+MEMORY_DELETE = sql("memory/memory_delete")
 
 _ENDS = {
     Move.COMPLETE: State.COMPLETED,
@@ -66,8 +69,11 @@ def settle(
 
 
 def woken(settlements: Iterable[Settlement]) -> Then:
-    """Who has a reason to wake after settlements: workers, if there are successors."""
-    followed = any(settlement.successor is not None for settlement in settlements)
+    """Who has a reason to wake after settlements: workers, if there are successors, or nodes of flows may begin."""
+    followed = any(
+        settlement.successor is not None or settlement.node is not None
+        for settlement in settlements
+    )
     return Then.WAITERS | Then.WORKERS if followed else Then.WAITERS
 
 
@@ -81,18 +87,34 @@ def settle_in_steps(session: SessionId, settlements: Sequence[Settlement]) -> St
         else:
             waits[_waiting(settlement.move)].append(settlement)
     settled: set[int] = set()
+    cancelled: set[int] = set()
     for end, group in ends.items():
         settled.update((yield from _end(session, _End(*end), group)))
     for statement, group in waits.items():
-        settled.update((yield from _wait(session, statement, group)))
+        rows = yield from _wait(session, statement, group)
+        settled.update(row[0] for row in rows)
+        cancelled.update(row[0] for row in rows if row[2] == State.CANCELLED)
     refused = []
     successors = []
+    members = []
     for settlement in settlements:
         if settlement.job in settled:
             settled.discard(settlement.job)
             successors.append(settlement.successor)
+            if settlement.node is not None:
+                members.append(
+                    settlement._replace(move=Move.CANCEL)
+                    if settlement.job in cancelled
+                    else settlement
+                )
         else:
             refused.append(settlement.job)
+    if members:
+        from rota.store.sqlite.flows import (
+            settled as members_settled,
+        )  # here: few jobs are of flows
+
+        yield from members_settled(members)
     return Settled(refused, (yield from following(successors, append)))
 
 
@@ -131,10 +153,8 @@ def _finish(group: Sequence[Settlement], common: dict[str, object]) -> Steps[Non
         yield SETTLE_FINISH(jobs=json_list(jobs), **common)
 
 
-def _wait(
-    session: SessionId, statement: Statement, group: Sequence[Settlement]
-) -> Steps[Sequence[int]]:
-    """Let the jobs of a group wait that the session still holds; their ids."""
+def _wait(session: SessionId, statement: Statement, group: Sequence[Settlement]) -> Steps[Rows]:
+    """Let the jobs of a group wait that the session still holds; their ids, queues and states."""
     write = _again if statement is SETTLE_AGAIN else _another_run
     rows = yield statement(settled=json_list([write(one) for one in group]), session=session)
     yield from added(Counter(map(BUCKET, rows)))
@@ -142,7 +162,23 @@ def _wait(
     yield from pass_on([row[0] for row in rows if row[0] in unknown])
     unique = {one.job for one in group if one.unique_key is not None}
     yield from moved_on([row for row in rows if row[0] in unique])
-    return [row[0] for row in rows]
+    held = {row[0] for row in rows if row[2] == State.SCHEDULED}
+    yield from _remember([one for one in group if one.job in held])
+    return rows
+
+
+def _remember(group: Sequence[Settlement]) -> Steps[None]:
+    """Write down for what jobs sleep and wait, and forget what they remember of a round that has ended."""
+    if paused := [one for one in group if one.pauses]:
+        pauses = [
+            (one.job, pause.kind, pause.name, pause.signal, one.delay, pause.seconds,
+             pause.until and pause.until.timestamp())
+            for one in paused for pause in one.pauses
+        ]  # fmt: skip
+        yield PAUSE(pauses=json_list(pauses))
+        yield DELIVER(jobs=json_list([one.job for one in paused]))
+    if forgetting := [one.job for one in group if one.remembers and one.move is Move.AGAIN]:
+        yield MEMORY_DELETE(jobs=json_list(forgetting))
 
 
 def _waiting(move: Move) -> Statement:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from rota.model.job import Staging
+from rota.model.look import Staging
 from rota.model.states import State
 from rota.store.operation import Begin, Steps, operation
 from rota.store.sqlite.counters import QUEUE, Bucket, buckets, moved

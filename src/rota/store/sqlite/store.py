@@ -35,10 +35,20 @@ if TYPE_CHECKING:
     from rota.model.limit_record import LimitRecord
     from rota.store.audit import Audit
     from rota.store.cron import Cron
-    from rota.store.health import Facts, HeldFacts, HorizonFacts, LaneFacts, SessionFacts
+    from rota.store.flows import Flows
+    from rota.store.health import (
+        Facts,
+        HeldFacts,
+        HorizonFacts,
+        LaneFacts,
+        SessionFacts,
+        TaskFacts,
+    )
     from rota.store.history import History
+    from rota.store.memory import Memory
     from rota.store.operation import Operation
     from rota.store.testing import Testing
+    from rota.store.transfers import Transfers
 
 HOT = frozenset({"call", "claimer", "settler"})
 """The purposes of the connections through which each job passes, from its enqueue to its end."""
@@ -107,11 +117,32 @@ class SqliteStore:
         return audit.AUDIT
 
     @property
+    def memory(self) -> "Memory":
+        """The operations on what jobs remember."""
+        from rota.store.sqlite import memory
+
+        return memory.MEMORY_OF_JOBS
+
+    @property
+    def flows(self) -> "Flows":
+        """The operations on flows."""
+        from rota.store.sqlite import flows
+
+        return flows.FLOWS_OF_STORE
+
+    @property
     def history(self) -> "History":
         """The operations on the history."""
         from rota.store.sqlite import history
 
         return history.HISTORY
+
+    @property
+    def transfers(self) -> "Transfers":
+        """The operations on transfers to other databases, and from them."""
+        from rota.store.sqlite import transfers
+
+        return transfers.TRANSFERS
 
     @property
     def testing(self) -> "Testing":
@@ -148,6 +179,12 @@ class SqliteStore:
         from rota.store.sqlite import live
 
         return live.workers()
+
+    def passed_on(self) -> "Operation[list[TaskFacts]]":
+        """The jobs that were passed on."""
+        from rota.store.sqlite import live
+
+        return live.passed_on()
 
     def held(
         self, limit: int, sessions: "Sequence[SessionId] | None" = None
@@ -219,6 +256,7 @@ class SqliteStore:
 
     open_session = staticmethod(sessions.open_session)
     renew = staticmethod(sessions.renew)
+    know = staticmethod(sessions.know)
     begin_lot = staticmethod(sessions.begin_lot)
     close_session = staticmethod(sessions.close_session)
     release = staticmethod(sessions.release)
@@ -228,6 +266,7 @@ class SqliteStore:
     note = staticmethod(notes.note)
     notes = staticmethod(notes.notes)
     single_out = staticmethod(effects.single_out)
+    lease_of = staticmethod(effects.lease_of)
     tag = staticmethod(effects.tag)
     settle_tagged = staticmethod(effects.settle_tagged)
     settle_free = staticmethod(effects.settle_free)

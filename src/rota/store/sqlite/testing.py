@@ -30,6 +30,8 @@ OWN_WAITING = sql("testing/own_waiting")
 OWN_NEXT = sql("testing/own_next")
 OWN_DUE = sql("testing/own_due")
 TRAVEL_JOBS = sql("testing/travel_jobs")
+HASTEN = sql("testing/hasten")
+TRAVEL_MEMORY = sql("testing/travel_memory")
 TRAVEL_KEYS = sql("testing/travel_keys")
 TRAVEL_LIMITS = sql("testing/travel_limits")
 
@@ -115,6 +117,8 @@ class SqliteTesting:
             yield STAGE(jobs=json_list([row[0] for row in rows]))
             left: Counter[Bucket] = Counter((queue, state, None) for _, queue, state in rows)
             yield from moved(left, buckets(map(QUEUE, rows), State.AVAILABLE))
+            if not due:
+                yield HASTEN(jobs=json_list([row[0] for row in rows]))
         return [JobId(row[0]) for row in rows]
 
     @staticmethod
@@ -130,9 +134,24 @@ class SqliteTesting:
 
     @staticmethod
     @operation(Begin.NOTHING)
+    def decide() -> Steps[bool]:
+        """Nothing: what ends a job has done it."""
+        yield from surroundings()
+        return False
+
+    @staticmethod
+    @operation(Begin.NOTHING)
+    def deliver(job: JobId) -> Steps[None]:
+        """Nothing: the signal has done it."""
+        del job
+        yield from surroundings()
+
+    @staticmethod
+    @operation(Begin.NOTHING)
     def travel(jobs: Sequence[JobId], seconds: float) -> Steps[None]:
         """Set times back."""
         yield TRAVEL_JOBS(jobs=json_list(list(jobs)), seconds=seconds)
+        yield TRAVEL_MEMORY(jobs=json_list(list(jobs)), seconds=seconds)
         yield TRAVEL_KEYS(jobs=json_list(list(jobs)), seconds=seconds)
         yield TRAVEL_LIMITS(seconds=seconds)
 

@@ -15,7 +15,7 @@ WITH waiting AS MATERIALIZED (
 ), job AS (
     DELETE FROM rota.log AS job USING waiting
     WHERE job.segment = waiting.segment AND job.ctid = waiting.place
-    RETURNING job.id, job.xid, job.lane, job.unique_key
+    RETURNING job.id, job.xid, job.lane, job.unique_key, job.headers
 ), removed AS (
     INSERT INTO rota.tally (slot, lane, state, jobs, appended_by)
     SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane, 'removed', count(*), NULL
@@ -24,4 +24,4 @@ WITH waiting AS MATERIALIZED (
     SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane, 'appended', count(*), xid
     FROM job GROUP BY lane, xid
 )
-SELECT id, unique_key FROM job
+SELECT id, unique_key, headers ->> 'rota.node' FROM job

@@ -36,7 +36,7 @@ WITH job AS (
         SELECT greatest(coalesce(said.cancelled, declared.seconds, 86400), 60) AS seconds
     ) AS kept
     CROSS JOIN LATERAL make_interval(secs => kept.seconds / 32) AS step
-    RETURNING id, queue, priority, keep_until, unique_key
+    RETURNING id, queue, priority, keep_until, unique_key, headers
 ), counted AS (
     INSERT INTO rota.tally (slot, lane, state, expires, jobs)
     SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane.id, 'cancelled', kind.keep_until,
@@ -47,4 +47,4 @@ WITH job AS (
     ) AS kind
     JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key
 )
-SELECT id, unique_key FROM ended
+SELECT id, unique_key, headers ->> 'rota.node' FROM ended

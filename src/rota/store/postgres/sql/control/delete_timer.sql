@@ -8,7 +8,7 @@ WITH job AS (
         SELECT true FROM rota.unique_key AS held
         WHERE held.key = timer.unique_key AND held.task = timer.task AND held.job = timer.id
           AND held.entry = timer.entry), false))
-    RETURNING id, lane, state, unique_key
+    RETURNING id, lane, state, unique_key, headers
 ), gone AS (
     INSERT INTO rota.tally (slot, lane, state, jobs)
     SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane,
@@ -16,4 +16,4 @@ WITH job AS (
            CASE WHEN state = 'available' THEN count(*) ELSE -count(*) END
     FROM job GROUP BY lane, state
 )
-SELECT id, unique_key FROM job
+SELECT id, unique_key, headers ->> 'rota.node' FROM job

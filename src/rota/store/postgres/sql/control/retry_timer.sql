@@ -1,5 +1,5 @@
 -- Make waiting jobs available now, with all their attempts; says so in the tally.
--- Void entries stay. One that a claim has put aside counts as available, see claim.sql.
+-- Jobs that wait for others stay where they are. Void entries stay. One that a claim has put aside counts as available, see claim.sql.
 -- `only`: if they are in this state.
 WITH job AS (
     DELETE FROM rota.timer
@@ -8,6 +8,10 @@ WITH job AS (
         SELECT true FROM rota.unique_key AS held
         WHERE held.key = timer.unique_key AND held.task = timer.task AND held.job = timer.id
           AND held.entry = timer.entry), false))
+      AND (headers ->> 'rota.node' IS NULL OR coalesce((
+        SELECT EXISTS (SELECT FROM rota.flow_fact AS fact
+                       WHERE fact.node = node.id AND fact.round = node.round AND fact.fact = 'released')
+        FROM rota.flow_node AS node WHERE node.id = (timer.headers ->> 'rota.node')::int8), true))
     RETURNING *
 ), gone AS (
     INSERT INTO rota.tally (slot, lane, state, jobs)

@@ -6,7 +6,8 @@
 -- `lane` then names it, after it was made apart. The wake is sent only if a worker of the queue
 -- `wake` holds the lock that says "asleep"; taking and freeing it costs microseconds. Null: no wake.
 -- CAST, since some drivers write parameters into the text: -32768::int2 would be minus 32768, which is no int2.
--- It begins with the transaction's id, by which workers of older versions know which of them claims.
+-- It begins with the transaction's id, by which workers of older versions know which of them claims; the plus says
+-- that a job is available, so that no timer needs to be looked at.
 WITH lane AS (
     -- With what is set for the queue: it holds where neither the caller nor the task says anything.
     SELECT place.id, preset.max_attempts, preset.timeout,
@@ -29,6 +30,6 @@ WITH lane AS (
 SELECT job.id, job.lane, job.segment, CASE WHEN %(wake)s::text IS NULL THEN false
                 WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
                 THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
-                ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END,
+                ELSE pg_notify('rota', concat('+', pg_current_xact_id(), ' ', %(wake)s)) IS NULL END,
        lane.lasting, lane.max_attempts, lane.timeout
 FROM job CROSS JOIN lane

@@ -6,4 +6,4 @@ VALUES (nextval('rota.job_id'), %(lane)s::int4, 0 /* segment */, %(max_attempts)
 RETURNING id, CASE WHEN %(wake)s::text IS NULL THEN false
                    WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
                    THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
-                   ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END
+                   ELSE pg_notify('rota', concat('+', pg_current_xact_id(), ' ', %(wake)s)) IS NULL END

@@ -21,6 +21,6 @@ WITH lane AS (
     SELECT CASE WHEN %(wake)s::text IS NULL THEN false
                 WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
                 THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
-                ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END AS sent
+                ELSE pg_notify('rota', concat('+', pg_current_xact_id(), ' ', %(wake)s)) IS NULL END AS sent
 )
 SELECT job.id, wake.sent FROM job, wake ORDER BY job.id

@@ -29,5 +29,5 @@ SELECT coalesce(stored.ids, '{}'),
        CASE WHEN %(wake)s::text IS NULL THEN false
             WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
             THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL
-            ELSE pg_notify('rota', concat_ws(' ', pg_current_xact_id(), %(wake)s)) IS NULL END
+            ELSE pg_notify('rota', concat('+', pg_current_xact_id(), ' ', %(wake)s)) IS NULL END
 FROM (SELECT array_agg(id) AS ids FROM job) AS stored

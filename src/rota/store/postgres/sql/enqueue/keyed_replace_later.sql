@@ -7,8 +7,12 @@ WITH wanted AS MATERIALIZED (
     ) AS wanted (key, lane, args)
 ), before AS MATERIALIZED (
     SELECT held.key, held.job, held.lane, held.state, held.xid = pg_current_xact_id() AS own,
-           wanted.lane AS new_lane, wanted.args
+           held.entry = seen.entry AS same, wanted.lane AS new_lane, wanted.args
     FROM wanted
+    CROSS JOIN LATERAL (
+        SELECT held.entry FROM rota.unique_key AS held
+        WHERE held.key = wanted.key AND held.task = %(task)s OFFSET 0
+    ) AS seen
     CROSS JOIN LATERAL (
         SELECT held.* FROM rota.unique_key AS held
         WHERE held.key = wanted.key AND held.task = %(task)s
@@ -18,9 +22,22 @@ WITH wanted AS MATERIALIZED (
 ), moved AS (
     UPDATE rota.unique_key AS held
     SET entry = held.entry + 1, xid = pg_current_xact_id(), lane = before.new_lane, while_waiting = %(while_waiting)s::bool, state = 'scheduled'
-    FROM before WHERE held.key = before.key AND held.task = %(task)s
+    FROM before WHERE held.key = before.key AND held.task = %(task)s AND before.same
     RETURNING held.key, held.job, held.entry, held.lane, held.iteration, held.last_run, held.first_at,
               before.lane AS old_lane, before.state AS old_state, before.args
+), left_node AS (
+    INSERT INTO rota.flow_arrival (node, cancelled)
+    SELECT old.node, count(*)
+    FROM (
+        SELECT (coalesce(
+            (SELECT entry.headers FROM rota.log AS entry
+             WHERE entry.id = moved.job AND entry.entry = moved.entry - 1 LIMIT 1),
+            (SELECT entry.headers FROM rota.timer AS entry
+             WHERE entry.id = moved.job AND entry.entry = moved.entry - 1)) ->> 'rota.node')::int8 AS node
+        FROM moved WHERE EXISTS (SELECT FROM rota.flow_node) OFFSET 0
+    ) AS old
+    WHERE (SELECT true FROM rota.flow_node AS node WHERE node.id = old.node)
+    GROUP BY old.node
 ), own AS (
     DELETE FROM rota.log AS job USING (
         SELECT place.segment, place.ctid AS place FROM before
@@ -60,7 +77,7 @@ WITH wanted AS MATERIALIZED (
     FROM moved
     RETURNING id, unique_key
 )
-SELECT coalesce(stored.keys, '{}'), coalesce(stored.ids, '{}'),
+SELECT coalesce(stored.keys, '{}'), coalesce(stored.ids, '{}'), EXISTS (SELECT FROM before WHERE NOT same),
        CASE WHEN %(wake)s::text IS NULL THEN false
             WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
             THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL

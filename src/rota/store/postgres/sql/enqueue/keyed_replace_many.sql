@@ -5,6 +5,7 @@
 -- 17.7 and 18.1 compares no ctids where it had to wait for the row's next version.) Gives also whether one was not as it
 -- was seen. That may be a running job, whose key is locked now: then all of this has to be taken back.
 -- Locks: as in keyed_replace_now.sql.
+-- Members of flows' nodes: as in keyed_replace_now.sql.
 -- Leaves out jobs that go round (Again), whose entries have more columns.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM ROWS FROM (
@@ -27,6 +28,19 @@ WITH wanted AS MATERIALIZED (
     FROM before
     WHERE held.ctid = before.version AND held.entry = before.entry AND held.state = before.state
     RETURNING before.place, held.job, held.entry, before.lane AS old_lane, before.state AS old_state
+), left_node AS (
+    INSERT INTO rota.flow_arrival (node, cancelled)
+    SELECT old.node, count(*)
+    FROM (
+        SELECT (coalesce(
+            (SELECT entry.headers FROM rota.log AS entry
+             WHERE entry.id = moved.job AND entry.entry = moved.entry - 1 LIMIT 1),
+            (SELECT entry.headers FROM rota.timer AS entry
+             WHERE entry.id = moved.job AND entry.entry = moved.entry - 1)) ->> 'rota.node')::int8 AS node
+        FROM moved WHERE EXISTS (SELECT FROM rota.flow_node) OFFSET 0
+    ) AS old
+    WHERE (SELECT true FROM rota.flow_node AS node WHERE node.id = old.node)
+    GROUP BY old.node
 ), own AS (
     DELETE FROM rota.log AS job USING (
         SELECT place.segment, place.ctid AS place FROM before

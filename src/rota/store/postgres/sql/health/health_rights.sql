@@ -1,4 +1,4 @@
--- The rights that a worker needs and this role lacks, as docs/operations.md grants them: one row for
+-- The rights that a worker needs and this role lacks, as docs/operate/tables.md grants them: one row for
 -- the schema, and one for each table, view and sequence that lacks any. Reads the catalogs, and locks
 -- nothing.
 SELECT 'schema', schema.nspname::text, ARRAY['USAGE']

@@ -14,6 +14,9 @@ FROM (
                (SELECT max(id) FROM rota.lease), (SELECT max(lease) FROM rota.note),
                (SELECT max(lease) FROM rota.finished_note))
     UNION ALL
+    SELECT 'rota.memory_id', (SELECT last_value - (NOT is_called)::int FROM rota.memory_id),
+           greatest((SELECT max(id) FROM rota.memory), (SELECT max(id) FROM rota.finished_memory))
+    UNION ALL
     SELECT 'rota.session_id_seq', (SELECT last_value - (NOT is_called)::int FROM rota.session_id_seq),
            (SELECT max(id) FROM rota.session)
     UNION ALL

@@ -1,4 +1,4 @@
--- The rings of two tables (cursor, leases, tally, notes, starts under a limit, marks of the totals). For each table: ring,
+-- The rings of two tables (cursor, leases, tally, notes, memory, starts under a limit, marks of the totals). For each table: ring,
 -- number, size in bytes with what long arrays occupy elsewhere, whether new rows go there.
 SELECT ring.name, number, pg_relation_size(slot.oid) + coalesce(pg_relation_size(slot.reltoastrelid), 0),
        number = ring.turn % 2
@@ -10,6 +10,8 @@ FROM (
     SELECT 'tally', last_value FROM rota.tally_turn
     UNION ALL
     SELECT 'note', last_value FROM rota.note_turn
+    UNION ALL
+    SELECT 'memory', last_value FROM rota.memory_turn
     UNION ALL
     SELECT 'limit_start', last_value FROM rota.limit_turn
     UNION ALL

@@ -1,7 +1,7 @@
 -- Decide what becomes of rescued jobs. Their worker's death is noted with how many `suspects` it leaves;
 -- `spent` is 1 where the attempt is. Jobs with a request to cancel are cancelled, those without another
--- attempt are discarded, the others are appended to the log again. Gives each job with its new state, and
--- says in the tally how many ended.
+-- attempt are discarded, the others are appended to the log again. Gives each job with its new state, its key, and the
+-- node of a flow that it has ended for, and says in the tally how many ended.
 -- `keep_until` of cancelled jobs is a day, rounded up to 45 minutes as in settle_complete.sql; that of
 -- discarded ones is what `keeps` says of their `queues`, else they stay for ever.
 WITH job AS MATERIALIZED (
@@ -48,7 +48,7 @@ WITH job AS MATERIALIZED (
         ON kept.queue = lane.queue
     CROSS JOIN LATERAL make_interval(secs => greatest(kept.seconds / 32, 0.001)) AS step
     WHERE unwanted OR job.attempts >= job.max_attempts
-    RETURNING id, queue, priority, state, keep_until, unique_key
+    RETURNING id, queue, priority, state, keep_until, unique_key, headers
 ), counted AS (
     INSERT INTO rota.tally (slot, lane, state, expires, jobs)
     SELECT (SELECT last_value %% 2 FROM rota.tally_turn), lane.id, kind.state, kind.keep_until,
@@ -59,4 +59,6 @@ WITH job AS MATERIALIZED (
     ) AS kind
     JOIN rota.lane ON lane.queue = kind.queue AND lane.priority = kind.priority AND NOT lane.of_key
 )
-SELECT id, 'available', unique_key FROM back UNION ALL SELECT id, state, unique_key FROM ended
+SELECT id, 'available', unique_key, NULL FROM back
+UNION ALL
+SELECT id, state, unique_key, headers ->> 'rota.node' FROM ended

@@ -2,7 +2,7 @@
 -- for the common case. The jobs come as ranges of ids, since the ids of a lease nearly always follow one
 -- another: one walk of log_job over each range, to each job's newest entry. Says in the tally how many.
 -- `until` is rounded up to a multiple of 1/32 of the retention: many jobs then expire together, and
--- their totals need no row for every moment. See docs/engine.md, Counting.
+-- their totals need no row for every moment. See docs/how/engine.md, Counting.
 WITH kept AS MATERIALIZED (
     SELECT date_bin(step, now() + make_interval(secs => %(keep)s::float8) + step, 'epoch') AS until
     FROM make_interval(secs => greatest(%(keep)s::float8 / 32, 0.001)) AS step

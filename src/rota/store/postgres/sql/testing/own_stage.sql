@@ -1,6 +1,6 @@
 -- Append waiting jobs of this transaction to the log, in the order of their times; which these are. Says in the
 -- tally how many left the timer. Locks rows of this transaction's own alone, and moves no mark.
--- Walks timer_xid. Void entries of unique jobs are dropped.
+-- Jobs that wait for others stay. Walks timer_xid. Void entries of unique jobs are dropped.
 WITH due AS MATERIALIZED (
     SELECT timer.id, timer.entry, (timer.unique_key IS NULL OR EXISTS (
                SELECT FROM rota.unique_key AS held
@@ -10,6 +10,7 @@ WITH due AS MATERIALIZED (
     JOIN rota.lane ON lane.id = timer.lane
     WHERE timer.xid = pg_current_xact_id()
       AND (NOT %(due)s::bool OR timer.run_at <= clock_timestamp())
+      AND NOT (timer.headers ->> 'rota.node' IS NOT NULL AND timer.run_at > now() + interval '50 years')
       AND (%(jobs)s::int8[] IS NULL OR timer.id = ANY (%(jobs)s::int8[]))
       AND timer.id <> ALL (%(but)s::int8[])
       AND (%(task)s::text IS NULL OR timer.task = %(task)s::text)

@@ -2,7 +2,8 @@
 -- available.sql has to say it), and the log's current segment; whether a session is silent; in how many seconds the timer needs a
 -- staging (see due.sql); in how many the next cron entry is due, and the next
 -- one that is not overdue (null: none, or not asked for); the server's clock; whether no worker of the group
--- has the watch (null: not asked for); last, whether the minute that is over is not recorded. One that goes to sleep in
+-- has the watch (null: not asked for); whether the minute that is over is not recorded; last, whether something is to be
+-- decided of flows. One that goes to sleep in
 -- this very moment takes this look for a watch, and does without.
 -- For light work as claim_light.sql: nothing is in any segment of the log but one, no cursor has holes, and there are no
 -- key lanes. The numbers of the segments are put in when the statement is read: 0 stands for the one.
@@ -48,6 +49,8 @@ SELECT
         -- Due: begin. The text is the same as in due.sql.
         WITH mark AS MATERIALIZED (
             SELECT run_at, id, snapshot FROM rota.timer_mark ORDER BY seq DESC LIMIT 1
+        ), said AS MATERIALIZED (
+            SELECT snapshot FROM rota.signal_mark ORDER BY seq DESC LIMIT 1
         )
         SELECT CASE
             WHEN EXISTS (SELECT FROM rota.timer
@@ -59,6 +62,13 @@ SELECT
                     WHERE timer.xid = running.xid ORDER BY timer.xid
                 ) AS timer
                 WHERE (timer.run_at, timer.id) <= ((SELECT run_at FROM mark), (SELECT id FROM mark)))
+              OR EXISTS (SELECT FROM rota.memory
+                         WHERE memory.xid >= (SELECT pg_snapshot_xmax(snapshot) FROM said))
+              OR EXISTS (
+                SELECT FROM (SELECT pg_snapshot_xip(snapshot) AS xid FROM said) AS running
+                CROSS JOIN LATERAL (
+                    SELECT memory.job FROM rota.memory WHERE memory.xid = running.xid ORDER BY memory.xid
+                ) AS memory)
             THEN 0
             ELSE (
                 SELECT greatest(0, extract(epoch FROM timer.run_at - clock_timestamp()))::float8
@@ -76,7 +86,20 @@ SELECT
          WHEN pg_try_advisory_lock(7682006, %(group)s::int4)
          THEN pg_advisory_unlock(7682006, %(group)s::int4)
          ELSE false END,
-    (SELECT last_value FROM rota.history_recorded) <> floor(extract(epoch FROM clock_timestamp()) / 60)::int8 - 1
+    (SELECT last_value FROM rota.history_recorded) <> floor(extract(epoch FROM clock_timestamp()) / 60)::int8 - 1,
+    (
+        -- As fresh.sql and stops.sql.
+        WITH mark AS MATERIALIZED (
+            SELECT snapshot FROM rota.flow_mark ORDER BY seq DESC LIMIT 1
+        )
+        SELECT EXISTS (SELECT FROM rota.flow_arrival WHERE xid >= (SELECT pg_snapshot_xmax(snapshot) FROM mark))
+            OR EXISTS (SELECT FROM rota.flow_fact WHERE xid >= (SELECT pg_snapshot_xmax(snapshot) FROM mark))
+            OR EXISTS (
+                SELECT FROM (SELECT pg_snapshot_xip(snapshot) AS xid FROM mark) AS running
+                WHERE EXISTS (SELECT FROM rota.flow_arrival WHERE flow_arrival.xid = running.xid)
+                   OR EXISTS (SELECT FROM rota.flow_fact WHERE flow_fact.xid = running.xid))
+            OR EXISTS (SELECT FROM rota.flow_stop WHERE next <= clock_timestamp())
+    )
 FROM (
     SELECT min(cron.due) AS due,
            min(cron.due) FILTER (WHERE cron.due > clock_timestamp()) AS later

@@ -21,4 +21,4 @@ SET state = 'cancelled', scheduled_at = NULL,
 WHERE id IN (SELECT value FROM json_each(:jobs))
   AND +state IN ('scheduled', 'available', 'retryable')
   AND (:only IS NULL OR +state = :only)
-RETURNING id, queue, state, keep_until;
+RETURNING id, queue, state, keep_until, json_extract(headers, '$."rota.node"');

@@ -30,4 +30,4 @@ SET state = CASE WHEN cancel_requested THEN 'cancelled'
     attempt = attempt - NOT :spent,
     lease = NULL, session = NULL, cancel_requested = 0
 WHERE id IN (SELECT value FROM json_each(:jobs)) AND +session = :session
-RETURNING id, queue, state, keep_until;
+RETURNING id, queue, state, keep_until, json_extract(headers, '$."rota.node"');

@@ -12,4 +12,4 @@ SET state = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'available' END,
     attempt = attempt - 1,
     lease = NULL, session = NULL, cancel_requested = 0
 WHERE session = :session AND lease NOT IN (SELECT value FROM json_each(:held))
-RETURNING id, queue, state, keep_until;
+RETURNING id, queue, state, keep_until, json_extract(headers, '$."rota.node"');

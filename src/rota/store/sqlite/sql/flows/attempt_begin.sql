@@ -1,0 +1,2 @@
+-- From here on all can be taken back.
+SAVEPOINT rota_attempt;
