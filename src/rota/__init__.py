@@ -31,6 +31,8 @@ from rota.errors import (
     CronEntryExists,
     CronEntryNotFound,
     DatabaseRefused,
+    FlowNotFound,
+    JobEnded,
     JobExists,
     JobFailed,
     JobNotFinished,
@@ -42,6 +44,7 @@ from rota.errors import (
     SchemaMissing,
     SchemaOutdated,
     SchemaTooNew,
+    SignalTimeout,
     SoftTimeout,
     StoreError,
     StoreUnavailable,
@@ -57,30 +60,42 @@ from rota.model.enqueued import Enqueued, Placing
 from rota.model.job import JobId, JobRecord, LogLine, Progress, QueueRecord
 from rota.model.limit import Limit
 from rota.model.queue_settings import QueueSettings
-from rota.model.settlement import ChildDied
+from rota.model.settlement import ChildDied, NodeLost
 from rota.model.states import State
 from rota.model.unique import Unique
 from rota.outcome import Again, Discard, Retry, Snooze
 
 if TYPE_CHECKING:
     from rota.app.changes import Change
+    from rota.app.flow_handle import FlowHandle
+    from rota.app.results import Results
     from rota.model.audit import AuditRecord
     from rota.model.finished import FinishedJob
+    from rota.model.flow import FlowGraph, FlowRecord, FlowState, NodeRecord, NodeState
     from rota.model.history import HistoryPoint
     from rota.model.limit_record import LimitRecord
+    from rota.model.memory import StepRecord
     from rota.model.worker_record import HeldJob, WorkerRecord
     from rota.worker import Worker
 
-__version__ = "0.1.0"
+__version__ = "0.9.0"
 
 
 LATER = {
     "AuditRecord": "rota.model.audit",
     "Change": "rota.app.changes",
     "FinishedJob": "rota.model.finished",
+    "FlowGraph": "rota.model.flow",
+    "FlowHandle": "rota.app.flow_handle",
+    "FlowRecord": "rota.model.flow",
+    "FlowState": "rota.model.flow",
     "HeldJob": "rota.model.worker_record",
     "HistoryPoint": "rota.model.history",
     "LimitRecord": "rota.model.limit_record",
+    "NodeRecord": "rota.model.flow",
+    "NodeState": "rota.model.flow",
+    "Results": "rota.app.results",
+    "StepRecord": "rota.model.memory",
     "Worker": "rota.worker",
     "WorkerRecord": "rota.model.worker_record",
 }
@@ -117,8 +132,14 @@ __all__ = [
     "Enqueued",
     "Executor",
     "FinishedJob",
+    "FlowGraph",
+    "FlowHandle",
+    "FlowNotFound",
+    "FlowRecord",
+    "FlowState",
     "HeldJob",
     "HistoryPoint",
+    "JobEnded",
     "JobExists",
     "JobFailed",
     "JobHandle",
@@ -131,11 +152,15 @@ __all__ = [
     "Limit",
     "LimitRecord",
     "LogLine",
+    "NodeLost",
+    "NodeRecord",
+    "NodeState",
     "Placing",
     "Progress",
     "QueueHandle",
     "QueueRecord",
     "QueueSettings",
+    "Results",
     "Retry",
     "Rota",
     "RotaError",
@@ -144,9 +169,11 @@ __all__ = [
     "SchemaOutdated",
     "SchemaTooNew",
     "Secret",
+    "SignalTimeout",
     "Snooze",
     "SoftTimeout",
     "State",
+    "StepRecord",
     "StoreError",
     "StoreUnavailable",
     "SuccessorNotFound",

@@ -4,7 +4,7 @@
     from alembic import op
 
     def upgrade() -> None:
-        rota.alembic.upgrade(op, to={"postgresql": 21, "sqlite": 12})
+        rota.alembic.upgrade(op, to={"postgresql": 27, "sqlite": 17})
 
     def downgrade() -> None:
         rota.alembic.downgrade(op, to=0)
@@ -57,7 +57,7 @@ def upgrade(op: Op, *, to: int | Mapping[str, int], after: int = 0) -> None:
     Args:
         op: Alembic's.
         to: The version, as `rota migrate` names it; for projects on both databases one for each:
-            `{"postgresql": 21, "sqlite": 12}`.
+            `{"postgresql": 27, "sqlite": 17}`.
         after: The version that the tables have before, for `--sql` alone, which cannot look. It need not be said
             where there are none, or where what is written begins with the migration that makes them.
 
@@ -91,7 +91,7 @@ def downgrade(op: Op, *, to: int | Mapping[str, int] = 0) -> None:
     """Go back to a version of Rota's tables, in a migration's `downgrade`.
 
     Rota's migrations lead forwards only, and code that knows an older version works with newer tables: so nothing
-    changes but for version 0, where the tables are removed, and all jobs with them.
+    changes except for version 0, where the tables are removed, and all jobs with them.
 
     Args:
         op: Alembic's.
@@ -122,7 +122,7 @@ def downgrade(op: Op, *, to: int | Mapping[str, int] = 0) -> None:
 
 
 def include_name(name: str | None, type_: str, parent_names: Mapping[str, str | None]) -> bool:
-    """Whether a name is none of Rota's: for `include_name` of `context.configure`, in env.py.
+    """Whether a name does not belong to Rota: for `include_name` of `context.configure`, in env.py.
 
     So `alembic revision --autogenerate` and `alembic check` leave Rota's tables alone: the schema `rota` on
     PostgreSQL, which they see with `include_schemas=True` only, and the tables on SQLite.
@@ -147,7 +147,7 @@ def _store(context: Any) -> Store:
         case "sqlite":
             return open_store("sqlite:///rota.db")
         case name:
-            message = f"Rota has no tables in {name}; it keeps its jobs in postgresql or sqlite"
+            message = f"Rota does not support {name}; it keeps its jobs in postgresql or sqlite"
             raise ConfigError(message)
 
 
@@ -165,7 +165,7 @@ def _version(store: Store, context: Any, to: int | Mapping[str, int], least: int
         raise ConfigError(message)
     if isinstance(version, bool) or not isinstance(version, int) or not least <= version <= newest:
         message = (
-            f"to={version!r}: a whole number is needed, and this Rota knows its tables on {name} up to version {newest}; write that, "
+            f"to={version!r}: must be a whole number up to {newest}, the newest version of the tables on {name} that this Rota knows; write that, "
             "or install the Rota that this migration was written for"
         )
         raise ConfigError(message)
@@ -185,8 +185,8 @@ def _check_search_path(store: Store, connection: Any) -> None:
     [[path]] = connection.exec_driver_sql(SEARCH_PATH.text)
     if path[0] == "rota":
         message = (
-            "the search_path of this role begins with the schema rota, perhaps because the role is called so; "
-            "the project's own tables would be made among Rota's. Let it begin with another schema, as in "
+            "the search_path of this role begins with the schema rota, perhaps because the role has that name; "
+            "the project's own tables would be created among Rota's. Put another schema first, as in "
             "ALTER ROLE … SET search_path = public"
         )
         raise ConfigError(message)
@@ -214,8 +214,8 @@ def _check_code(oldest: int, known: int) -> None:
     """
     if oldest > known:
         message = (
-            f"Rota's tables cannot go back to {known}: they need a Rota that knows version {oldest} or a newer "
-            "one; leave them as they are"
+            f"Rota's tables cannot go back to {known}: they need a Rota that knows version {oldest} or later; "
+            "leave them as they are"
         )
         raise SchemaTooNew(message)
 
@@ -224,8 +224,8 @@ def _write(store: Store, context: Any, version: int, *, after: int) -> None:
     """Write the steps, for `--sql`."""
     if store.name == "sqlite" and context.impl.transactional_ddl:
         message = (
-            "on SQLite each step of Rota's tables is a transaction of its own, and transactional_ddl puts "
-            "one around it; leave that out where SQL is written"
+            "on SQLite each migration of Rota's tables is a transaction of its own, and transactional_ddl "
+            "puts another one around it; leave transactional_ddl out when you generate SQL"
         )
         raise ConfigError(message)
     there = after
@@ -259,7 +259,7 @@ def _send(connection: Any, statement: str) -> None:
         code = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None)
         if code == LOCK_NOT_AVAILABLE:
             message = (
-                "Rota's tables were in use by others, and nothing has changed; end the long transactions "
+                "other sessions were using Rota's tables, and nothing was changed; end the long transactions "
                 "that `rota doctor` lists, or wait for them, and run this migration again"
             )
             raise StoreUnavailable(message) from error

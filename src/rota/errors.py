@@ -11,15 +11,17 @@ RotaError
 ├── ArgsError               args that cannot be stored, or do not fit the task
 ├── LifespanFailed          a worker's lifespan could not be entered, or ended by itself
 ├── CronEntryNotFound       no cron entry of that name is in the database
-├── CronEntryExists         there is a cron entry of that name already
+├── CronEntryExists         there is already a cron entry of that name
 ├── JobExists               a unique job was enqueued, and its key is taken
 ├── JobNotFound             no job of that id (or its retention is over)
+├── FlowNotFound            no flow of that id (or its retention is over)
 ├── JobNotFinished          a result was asked for before there is one
 ├── JobFailed               the job ended without a result: discarded or cancelled
-├── LeaseLost               the job was taken over; nothing was settled
+├── LeaseLost               the job was taken over; its outcome was not stored
 ├── SoftTimeout             raised in a handler: its task's soft timeout has come
 ├── WorkerDied              in a job's errors: its worker ended in the middle of it
 ├── ChildDied               in a job's errors, and told to retry policies: its child process did
+├── NodeLost                the same: the node of a cluster that ran it was lost
 └── StoreError
     ├── StoreUnavailable    the database cannot be reached, or went away
     │   └── ConnectionsInUse    all connections of the app were in use for too long
@@ -43,7 +45,7 @@ class ConfigError(RotaError, ValueError):
 
 
 class DatabaseRefused(ConfigError):
-    """The database refuses the user, has no such database, or does not grant a right."""
+    """The server refuses the user, has no such database, or does not grant a right."""
 
 
 class PoolerUnannounced(DatabaseRefused):
@@ -51,7 +53,7 @@ class PoolerUnannounced(DatabaseRefused):
 
 
 class TaskError(RotaError):
-    """A task that is not known, known twice, or that could not do what it says."""
+    """A task that is not known, is known twice, or could not do its work."""
 
 
 class TaskNotFound(TaskError, LookupError):
@@ -79,7 +81,7 @@ class CronEntryNotFound(RotaError, LookupError):
 
 
 class CronEntryExists(RotaError):
-    """There is a cron entry of that name already."""
+    """There is already a cron entry of that name."""
 
 
 class JobExists(RotaError):
@@ -97,8 +99,20 @@ class JobNotFound(RotaError, LookupError):
     """No job has that id: it never existed, was deleted, or its retention is over."""
 
 
+class FlowNotFound(RotaError, LookupError):
+    """No flow has that id: it never existed, or its retention is over."""
+
+
 class JobNotFinished(RotaError, TimeoutError):
     """The job has not finished within the time that was allowed."""
+
+
+class JobEnded(RotaError):
+    """The job has ended, and takes no signals any more."""
+
+
+class SignalTimeout(RotaError, TimeoutError):
+    """No signal came in the time that a job waited for it; the wait is over for good."""
 
 
 class JobFailed(RotaError):
@@ -116,7 +130,7 @@ class SoftTimeout(RotaError, TimeoutError):
 class WorkerDied(RotaError):
     """A worker ended in the middle of a job, which cost an attempt.
 
-    It is never raised, since nothing is left that could: the errors of a job have its name.
+    It is never raised, since no process is left to raise it: a job's errors have its name.
     """
 
 
@@ -129,20 +143,20 @@ class StoreUnavailable(StoreError, ConnectionError):
 
 
 class ConnectionsInUse(StoreUnavailable):
-    """All connections that the app may have were in use for too long; nothing was done."""
+    """The app's connection limit was reached and no connection became free in time; nothing was done."""
 
 
 class TransactionEnded(StoreError):
-    """A handler has committed or rolled back, in its block, the transaction that was to complete its job.
+    """A handler committed or rolled back, inside its block, the transaction that was to complete its job.
 
-    What it has committed stays; the job is not completed.
+    What it committed stays; the job is not completed.
     """
 
     def __init__(self) -> None:
         super().__init__(
             "the transaction of ctx.transaction() was committed or rolled back before its block ended; "
             "the job is not completed, and what was committed stays. Leave commit and rollback to the "
-            "block, undo parts of it by savepoints, and write what shall stay in any case on another "
+            "block, undo parts of it with savepoints, and write what must stay in any case on another "
             "connection"
         )
 
@@ -152,7 +166,7 @@ class SchemaMissing(StoreError):
 
 
 class SchemaIncomplete(StoreError):
-    """Rota's tables are there and their version is not: a dump was restored without Rota's data."""
+    """Rota's tables are there, but their version is missing: a dump was restored without Rota's data."""
 
 
 class SchemaOutdated(StoreError):
@@ -160,4 +174,4 @@ class SchemaOutdated(StoreError):
 
 
 class SchemaTooNew(StoreError):
-    """A newer Rota has taken from the database's tables what this version of Rota uses."""
+    """A newer Rota has removed from the database's tables what this version of Rota uses."""

@@ -61,6 +61,14 @@ class PausedLeft(Event, frozen=True):
     count: int
 
 
+class UnknownLeft(Event, frozen=True):
+    """A worker that drains stops, and leaves `count` jobs of a task that no worker of their queue knows."""
+
+    queue: str
+    task: str
+    count: int
+
+
 class WorkerStopped(Event, frozen=True):
     """A worker has ended; `released` jobs went back unharmed."""
 
@@ -80,14 +88,14 @@ class ChildReplaced(Event, frozen=True):
 
 
 class LifespanOverdue(Event, frozen=True):
-    """A lifespan was to be left, took longer than its `timeout` in seconds, and is left behind."""
+    """A lifespan took longer to end than its `timeout` in seconds, and was abandoned."""
 
     lifespan: str
     timeout: float
 
 
 class LifespanRaised(Event, frozen=True):
-    """A lifespan has raised as it was left."""
+    """A lifespan raised an exception as it ended."""
 
     lifespan: str
     error: BaseException
@@ -214,7 +222,7 @@ class SessionRescued(Event, frozen=True):
 
 
 class StoreLost(Event, frozen=True):
-    """The database cannot be reached, or refuses; told again every minute while that lasts.
+    """The database cannot be reached, or refuses; repeated every minute while that lasts.
 
     `part` is the part of the worker that keeps trying: its claimer, settler, session or upkeep.
     """
@@ -241,6 +249,17 @@ class TaskUnknown(Event, frozen=True):
     job: ClaimedJob
 
 
+class ClusterChanged(Event, frozen=True):
+    """A cluster that this worker uses runs so many bundles of jobs at once from now on.
+
+    `lacking` are the tasks whose resources none of its nodes has; their jobs wait.
+    """
+
+    engine: str
+    slots: int
+    lacking: tuple[str, ...]
+
+
 class CronJobsMade(Event, frozen=True):
     """This worker has made the jobs of these due times of a cron entry, in the same order.
 
@@ -253,7 +272,7 @@ class CronJobsMade(Event, frozen=True):
 
 
 class CronRunsMissed(Event, frozen=True):
-    """Due times of a cron entry, from `first` on, came to nothing, since no worker was there."""
+    """Due times of a cron entry, from `first` on, were missed, since no worker was running."""
 
     entry: str
     first: datetime

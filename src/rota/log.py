@@ -6,11 +6,13 @@ write JSON. Args are never logged, nor the messages of exceptions, which may hol
 
 import logging
 import time
+from shlex import quote
 from typing import Any
 
 from rota.dispatch import Events
 from rota.events import (
     ChildReplaced,
+    ClusterChanged,
     Event,
     JobDiscarded,
     JobExpired,
@@ -29,6 +31,7 @@ from rota.events import (
     StoreRecovered,
     TaskUnknown,
     Tidied,
+    UnknownLeft,
     WorkerStarted,
     WorkerStopped,
     WorkerStopping,
@@ -68,8 +71,10 @@ class Log:
         events.subscribe(QueueStrange, self._queue_strange)
         events.subscribe(WorkerStopping, self._worker_stopping)
         events.subscribe(PausedLeft, self._paused_left)
+        events.subscribe(UnknownLeft, self._unknown_left)
         events.subscribe(WorkerStopped, self._worker_stopped)
         events.subscribe(ChildReplaced, self._child_replaced)
+        events.subscribe(ClusterChanged, self._cluster_changed)
         events.subscribe(LifespanOverdue, self._lifespan_overdue)
         events.subscribe(LifespanRaised, self._lifespan_raised)
         events.subscribe(JobRetried, self._job_retried)
@@ -98,7 +103,7 @@ class Log:
         if "," in event.queue:
             line += "; give --queue once for each queue"
         elif event.nearest is not None:
-            line += "; is %s meant?"
+            line += "; did you mean %s?"
             values.append(event.nearest)
         logger.warning(line, *values, extra=_fields(event, queue=event.queue))
 
@@ -114,6 +119,16 @@ class Log:
         extra = _fields(event, queue=event.queue, count=event.count)
         line = "queue %s is paused; its %d job(s) are left"
         logger.warning(line, event.queue, event.count, extra=extra)
+
+    @staticmethod
+    def _unknown_left(event: UnknownLeft) -> None:
+        extra = _fields(event, queue=event.queue, task=event.task, count=event.count)
+        line = (
+            "no worker of queue %s knows the task %s; its %d job(s) are left: run a worker whose app has the task, "
+            "or `rota jobs cancel --queue %s --task %s`"
+        )
+        names = quote(event.queue), quote(event.task)
+        logger.warning(line, event.queue, event.task, event.count, *names, extra=extra)
 
     @staticmethod
     def _worker_stopped(event: WorkerStopped) -> None:
@@ -132,16 +147,24 @@ class Log:
         logger.info(line, *values, extra=extra)
 
     @staticmethod
+    def _cluster_changed(event: ClusterChanged) -> None:
+        extra = _fields(event, count=event.slots)
+        logger.info("the %s cluster has %d slot(s)", event.engine, event.slots, extra=extra)
+        if event.lacking:
+            line = "no node of the %s cluster has what the jobs of %s need; they wait"
+            logger.warning(line, event.engine, ", ".join(event.lacking), extra=extra)
+
+    @staticmethod
     def _lifespan_overdue(event: LifespanOverdue) -> None:
         extra = _fields(event, lifespan=event.lifespan)
-        line = "lifespan %s is not left after %g seconds, and is left behind"
+        line = "lifespan %s did not end within %g seconds, and was abandoned"
         logger.error(line, event.lifespan, event.timeout, extra=extra)
 
     @staticmethod
     def _lifespan_raised(event: LifespanRaised) -> None:
         exception = f"{type(event.error).__module__}.{type(event.error).__qualname__}"
         extra = _fields(event, lifespan=event.lifespan, exception=exception)
-        line = "lifespan %s raised as it was left"
+        line = "lifespan %s raised an exception as it ended"
         logger.error(line, event.lifespan, exc_info=event.error, extra=extra)
 
     @staticmethod
@@ -157,14 +180,14 @@ class Log:
     @staticmethod
     def _job_expired(event: JobExpired) -> None:
         job = event.job
-        message = "job %d (%s) expired before it could begin, and is cancelled"
+        message = "job %d (%s) expired before it could begin, and was cancelled"
         logger.info(message, job.id, job.task, extra=_fields(event, job))
 
     @staticmethod
     def _job_overdue(event: JobOverdue) -> None:
         job = event.job
         logger.warning(
-            "job %d (%s) has run longer than its %s seconds; a thread cannot be stopped from outside, "
+            "job %d (%s) has run longer than its timeout of %s seconds; a thread cannot be stopped from outside, "
             "so its Context says cancelled",
             job.id,
             job.task,
@@ -197,12 +220,10 @@ class Log:
     @staticmethod
     def _session_rescued(event: SessionRescued) -> None:
         rescue = event.rescue
-        line = (
-            "session %s of worker %s ended without a word: %d job(s) available again, %d discarded"
-        )
+        line = "session %s of worker %s died: %d job(s) available again, %d discarded"
         values = [rescue.session, rescue.worker, len(rescue.available), len(rescue.discarded)]
         if rescue.blamed is not None:
-            line += "; job %s was alone with it, and its attempt is spent"
+            line += "; job %s was running alone there, and its attempt is spent"
             values.append(rescue.blamed)
         logger.log(
             logging.ERROR if rescue.discarded else logging.WARNING,

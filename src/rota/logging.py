@@ -1,4 +1,4 @@
-"""Which job a line of log comes from: for handlers of `logging`, and for structlog."""
+"""Which job a log line comes from: for handlers of `logging`, and for structlog."""
 
 import logging
 from collections.abc import MutableMapping
@@ -12,14 +12,14 @@ NAMES = ("job", "task", "queue", "attempt", "trace_id")
 
 
 class JobFields(logging.Filter):
-    """Gives what is logged while a handler runs the fields `job`, `task`, `queue`, `attempt` and `trace_id`.
+    """Adds the fields `job`, `task`, `queue`, `attempt` and `trace_id` to what is logged while a handler runs.
 
-    It is a filter, for `handler.addFilter(…)`, and a processor of structlog's. A record of `logging` always has all five, with
-    `None` where there is nothing to say; structlog's have those that are known. `trace_id` is OpenTelemetry's, if the program
-    uses that. A line of a batch has the task alone.
+    It is a filter, for `handler.addFilter(…)`, and a structlog processor. A record of `logging` always has all five, with `None`
+    for those not known; an event of structlog has those that are known. `trace_id` is OpenTelemetry's, if the program uses
+    that. A line of a batch has only the task.
 
     Args:
-        app: Whose handlers.
+        app: The app whose handlers log.
     """
 
     def __init__(self, app: Rota) -> None:
@@ -27,7 +27,7 @@ class JobFields(logging.Filter):
         name_runs(app)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Add them to a record; what it has already stays."""
+        """Add them to a record; fields that it already has stay."""
         known = dict.fromkeys(NAMES) | fields()
         for name, value in known.items():
             if name not in vars(record):
@@ -37,7 +37,7 @@ class JobFields(logging.Filter):
     def __call__(
         self, logger: object, method: str, event: MutableMapping[str, Any]
     ) -> MutableMapping[str, Any]:
-        """Add them to an event of structlog's; what it has already stays."""
+        """Add them to an event of structlog; fields that it already has stay."""
         del logger, method
         for name, value in fields().items():
             event.setdefault(name, value)

@@ -6,9 +6,9 @@ An enqueue is a span `send TASK`, and its context travels with the job, in its h
 current while the handler runs, in a child process too. Names and attributes are those of the semantic conventions for
 messaging, where they have one. Nothing else has a span: no claim and no loop.
 
-How a run hangs together with its enqueue is a choice. As its child it stands in the trace of the request that wanted it; but a job of
-tomorrow makes a trace of days, and a hundred retries one of a hundred branches. As a trace of its own, with a link, it is found from
-both sides. `link="auto"` takes the first where a person would look for it there.
+You choose how a run is tied to its enqueue. As a child, it is in the trace of the request that enqueued it; but a job for tomorrow
+makes a trace that lasts for days, and a hundred retries one with a hundred branches. As a trace of its own, with a link, it is found from
+both sides. `link="auto"` makes it a child where people would look for it there.
 """
 
 import asyncio
@@ -34,6 +34,7 @@ from opentelemetry.trace import (
 from rota.app.app import Rota
 from rota.app.context import BatchContext, Context
 from rota.app.middleware import Crossing
+from rota.app.suspended import Suspended
 from rota.app.task import EnqueueCall
 from rota.errors import ConfigError
 from rota.model.chosen import retries
@@ -65,16 +66,18 @@ def instrument(
         link: `parent`: a run is a child of its enqueue; `link`: it begins a trace of its own, with a link. `auto`:
             a child on the first attempt, within 60 seconds of the enqueue, and a link otherwise. A call of a batch
             handler always has links.
-        tracer_provider: Else the global one.
+        tracer_provider: By default the global one.
 
     Raises:
-        ConfigError: `link` is no such word, or the app is instrumented already.
+        ConfigError: `link` is not one of these words, or the app is already instrumented.
     """
     if link not in get_args(How):
-        message = f"link: one of {', '.join(get_args(How))} is needed, not {link!r}"
+        message = f"link: must be one of {', '.join(get_args(How))}, not {link!r}"
         raise ConfigError(message)
     if app in _instrumented:
-        message = "rota.otel: this app is instrumented already; each of its spans would come twice"
+        message = (
+            "rota.otel: this app is already instrumented; each of its spans would be sent twice"
+        )
         raise ConfigError(message)
     _instrumented.add(app)
     spans = _Spans(app, link, tracer_provider)
@@ -196,7 +199,7 @@ class _Spans:
         match said:
             case None:
                 return Move.COMPLETE
-            case Snooze():
+            case Snooze() | Suspended():
                 return Move.SNOOZE
             case Again():
                 return Move.AGAIN
@@ -213,7 +216,7 @@ class _Spans:
 
 def failing(said: BaseException) -> bool:
     """Whether a run that ended so has failed: not where it is to go on later, nor where it was stopped."""
-    return not isinstance(said, Snooze | Again | asyncio.CancelledError)
+    return not isinstance(said, Snooze | Suspended | Again | asyncio.CancelledError)
 
 
 def _attributes(operation: str, task: str) -> dict[str, Any]:

@@ -23,13 +23,13 @@ class Snooze(Outcome):
 
 
 class Again(Outcome):
-    """The round ended well; run the job again `after` seconds (or a timedelta), or `at` a time.
+    """The round ended well; run the job again in `after` seconds (or a timedelta), or `at` a time.
 
     The job keeps its id and its unique key. Its iterations are counted, its attempts begin anew, and
     the errors of this round are forgotten.
 
     Raises:
-        ConfigError: Not exactly one of the two is given, `at` names no time zone, or the time is
+        ConfigError: Both or neither are given, `at` has no time zone, or the time is
             more than a century ahead.
     """
 

@@ -3,7 +3,7 @@
     instrument(rota)
 
 `rota worker --health HOST:PORT` then answers `GET /metrics`; elsewhere the client's own server or page does. What is counted
-here is of this process: what concerns the database as a whole, `rota metrics` tells once for all workers.
+here is of this process: `rota metrics` measures the database as a whole, once for all workers.
 
 Labels are bounded. Tasks are those of the app, and queues those that its code or the worker names; every other one is `other`, so that names
 in a database cannot make series without end. Handlers in child processes are measured here, in the worker. What handlers themselves count
@@ -27,6 +27,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from rota.app.app import Rota
+from rota.app.shards import Shards
 from rota.errors import ConfigError
 from rota.events import (
     JobsClaimed,
@@ -57,25 +58,26 @@ COUNTS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 """The client's variable with the folder through which processes share what they count."""
 
-_instrumented: "WeakSet[Rota]" = WeakSet()
+_instrumented: "WeakSet[Rota | Shards]" = WeakSet()
 _metrics: "dict[CollectorRegistry, _Metrics]" = {}
 
 
-def instrument(app: Rota, *, registry: CollectorRegistry = REGISTRY) -> None:
-    """Measure what workers of an app do in this process; apps may share a registry.
+def instrument(app: Rota | Shards, *, registry: CollectorRegistry = REGISTRY) -> None:
+    """Measure what workers of an app do in this process; apps may share a registry. Shards are measured together.
 
     Raises:
-        ConfigError: The app is instrumented already.
+        ConfigError: The app is already instrumented.
     """
     if app in _instrumented:
         message = (
-            "rota.prometheus: this app is instrumented already; it would count everything twice"
+            "rota.prometheus: this app is already instrumented; it would count everything twice"
         )
         raise ConfigError(message)
     _instrumented.add(app)
     if registry not in _metrics:
         _metrics[registry] = _Metrics(registry)
-    _Worker(app, _metrics[registry])
+    for each in app.values() if isinstance(app, Shards) else (app,):
+        _Worker(each, _metrics[registry])
 
 
 def exposition(registry: CollectorRegistry = REGISTRY) -> tuple[bytes, str]:
@@ -97,7 +99,7 @@ class _Metrics:
 
         self.wait = histogram(
             "rota_job_wait_seconds",
-            "From the enqueue of a job to the start of its first attempt; a delay is in it.",
+            "From the enqueue of a job to the start of its first attempt, including any delay.",
             SECONDS, "queue", "task",
         )  # fmt: skip
         self.run = histogram(
@@ -117,18 +119,22 @@ class _Metrics:
             multiprocess_mode="livesum",
         )  # fmt: skip
         self.slots = Gauge(
-            "rota_worker_slots", "Jobs that this worker runs at once, at the most.",
+            "rota_worker_slots", "How many jobs this worker runs at once at most.",
             registry=registry, multiprocess_mode="livesum",
         )  # fmt: skip
         self.lost = Counter(
             "rota_leases_lost_total",
-            "Settlements that were refused, since other workers had taken the jobs over.",
+            "Settlements that were refused because other workers had taken over the jobs.",
             registry=registry,
         )
         self.rescued = Counter(
             "rota_jobs_rescued_total", "Jobs that this worker took back from workers that died.",
             registry=registry,
         )  # fmt: skip
+
+    def tell_slots(self) -> None:
+        """How many may run: the apps of one worker have the same slots."""
+        self.slots.set(max(worker.slots for worker in self.workers))
 
     def tell_busy(self) -> None:
         """How many jobs run, of all these apps."""
@@ -140,6 +146,7 @@ class _Worker:
 
     def __init__(self, app: Rota, metrics: _Metrics) -> None:
         self.began: dict[tuple[JobId, LeaseId], float] = {}
+        self.slots = 0
         self._app = app
         self._metrics = metrics
         self._queues: set[str] = set()
@@ -168,10 +175,12 @@ class _Worker:
         named = {queue for queue in event.queues if not is_pattern(queue)}
         of_tasks = {task.spec.queue for task in self._app.tasks.values()}
         self._queues = named | of_tasks | self._app.queues.declared.keys()
-        self._metrics.slots.set(event.concurrency)
+        self.slots = event.concurrency
+        self._metrics.tell_slots()
 
     def _worker_stopped(self, _: WorkerStopped) -> None:
-        self._metrics.slots.set(0)
+        self.slots = 0
+        self._metrics.tell_slots()
         self._forget()
 
     def _session_lost(self, _: SessionLost) -> None:

@@ -28,6 +28,7 @@ from sentry_sdk.utils import event_from_exception
 from rota.app.app import Rota
 from rota.app.context import RUN, BatchContext, Context
 from rota.app.middleware import Crossing
+from rota.app.suspended import Suspended
 from rota.app.task import EnqueueCall
 from rota.cron.times import NICKNAMES
 from rota.errors import ConfigError
@@ -60,14 +61,16 @@ def instrument(
     Args:
         app: The app.
         cron: Whether jobs of cron entries check in.
-        margin: Minutes by which a check-in may be late; else a minute more than the entry's jitter.
-        max_runtime: Minutes that a check-in may be in progress, with all attempts; else Sentry's own 30.
+        margin: Minutes by which a check-in may be late; by default a minute more than the entry's jitter.
+        max_runtime: Minutes that a check-in may be in progress, with all attempts; by default Sentry's own 30.
 
     Raises:
-        ConfigError: The app is instrumented already.
+        ConfigError: The app is already instrumented.
     """
     if app in _instrumented:
-        message = "rota.sentry: this app is instrumented already; everything would be told twice"
+        message = (
+            "rota.sentry: this app is already instrumented; everything would be reported twice"
+        )
         raise ConfigError(message)
     _instrumented.add(app)
     app.middleware.twins_around_enqueue(_around_enqueue, _around_aenqueue)
@@ -190,7 +193,7 @@ def _processing(run: Context | BatchContext) -> "Iterator[tuple[Span, Span]]":
 
 def _status(said: BaseException | None) -> str:
     match said:
-        case None | Snooze() | Again():
+        case None | Snooze() | Suspended() | Again():
             return "ok"
         case asyncio.CancelledError():
             return "cancelled"

@@ -74,7 +74,7 @@ class Line:
         if self._task is not None:
             self._task.cancel()
         logger.warning(
-            "async subscriber %s took too long; it is stopped, and %d event(s) are not told to it",
+            "async subscriber %s took too long; it was stopped, and %d event(s) were not delivered to it",
             self._name, left,
         )  # fmt: skip
 
@@ -128,7 +128,7 @@ class Line:
         if (now := time.monotonic()) >= self._warned + REMINDER:
             self._warned = now
             logger.warning(
-                "async subscriber %s is slower than its events: %d wait, and %d were not told to it",
+                "async subscriber %s is slower than its events: %d wait, and %d were not delivered to it",
                 self._name, len(self._waiting), self._lost,
             )  # fmt: skip
 

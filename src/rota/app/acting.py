@@ -81,7 +81,7 @@ def acting(
             check_count(limit, "limit")
         return _on_found(find, act, states, limit, job_filter(wanted))
     if wanted:
-        message = f"{kind.name}: give either jobs or what to find them by, not both"
+        message = f"{kind.name}: give either jobs or filters, not both"
         raise ConfigError(message)
     return _on_given(act, job_ids(jobs))
 
@@ -129,9 +129,7 @@ def states_of(kind: Kind, state: State | None, *, said: bool) -> Sequence[State]
     if state is None:
         return kind.usual
     if state not in kind.able:
-        message = (
-            f"{kind.name}: {state} jobs cannot be {kind.done}; possible are {', '.join(kind.able)}"
-        )
+        message = f"{kind.name}: {state} jobs cannot be {kind.done}; only these can: {', '.join(kind.able)}"
         raise ConfigError(message)
     return (state,)
 

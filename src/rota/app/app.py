@@ -31,6 +31,8 @@ from rota.store.opening import default_url
 
 if TYPE_CHECKING:
     from rota.app.admin import Admin
+    from rota.app.flow import Flow
+    from rota.app.flows import Flows
     from rota.app.jobs import Jobs
     from rota.app.shards import Shards
     from rota.dashboard.mounting import Dashboard
@@ -50,7 +52,7 @@ APPS: "WeakSet[Rota]" = WeakSet()
 class Rota(DeclaresTasks):
     """A job queue in a database.
 
-    Its attribute `PROVIDED` is that of the module: `engine: Engine = rota.PROVIDED`.
+    Its attribute `PROVIDED` is the one of the module: `engine: Engine = rota.PROVIDED`.
 
     Args:
         url: `postgresql://…` or `sqlite:///file.db`; without one `ROTA_DATABASE_URL` is read, else
@@ -59,9 +61,9 @@ class Rota(DeclaresTasks):
             keeps none. Discarded ones stay until they are deleted or retried. `queue` sets it
             for single queues.
         max_args_bytes: The largest args a job may have, as JSON; `None` for no limit.
-        connections: How many connections the app's calls and transactions have at the most, at
-            least 3; whatever finds none free waits, for up to 30 seconds. Else 10, and in a worker so
-            many that each of the jobs that run at once may have a transaction.
+        connections: How many connections the app's calls and transactions may use at most, at
+            least 3; a call that finds none free waits for up to 30 seconds. By default 10, and in a
+            worker enough that each of the jobs that run at once can have a transaction.
 
     Raises:
         ConfigError: A setting cannot be used, or the driver is not installed.
@@ -81,13 +83,18 @@ class Rota(DeclaresTasks):
     ) -> None:
         self.database = self._open(url, connections)
         self.tasks = self._find_tasks()
+        """The app's tasks by their names."""
         self.queues = Queues(seconds(retention, "retention"))
         self.middleware = Middleware()
+        """What is around enqueues and runs: see `around_enqueue` and `around_run`."""
         self.lifespan = Lifespans()
+        """Registers what a worker opens and closes: `@rota.lifespan`."""
         self.events = self._make_events()
+        """The stream of events; `on` subscribes to it."""
         Log(self.events)
         self._enqueuer = self._make_enqueuer(max_args_bytes)
         self.cron = Crontab(self._enqueuer, self.tasks)
+        """Its cron entries: `@rota.cron("0 3 * * *")`, and `add`, `change`, `pause`, `run` and others."""
         APPS.add(self)
 
     def _open(self, url: str | None, connections: int | None) -> Database:
@@ -123,11 +130,11 @@ class Rota(DeclaresTasks):
         """Several databases as one app: `Rota.shards({"eu": url, "us": other_url})`.
 
         Args:
-            urls: The database of each shard, by the shard's name; else `ROTA_SHARDS` is read, where that is
+            urls: The database of each shard, by the shard's name; by default from `ROTA_SHARDS`, such as
                 `eu=postgresql://… us=postgresql://…`.
-            key: Which args say where a job lies, such as `"{tenant}"`, unless the caller says it; for the tasks
-                that have these parameters.
-            pinned: The shard of single keys, instead of the one that their hash would give them.
+            key: The args that decide on which shard a job lies, such as `"{tenant}"`, unless the caller decides;
+                for tasks that have these parameters.
+            pinned: The shards of particular keys, instead of those that their hashes would give them.
             retention: As for `Rota`, likewise the others; for each shard.
             max_args_bytes: As for `Rota`.
             connections: As for `Rota`.
@@ -158,16 +165,16 @@ class Rota(DeclaresTasks):
         timeout: float | timedelta | None = None,
         concurrency: int | None = None,
     ) -> QueueHandle:
-        """A handle on a queue; and declare what holds for its jobs where nothing else is said.
+        """A handle on a queue; with options, also declares defaults for its jobs.
 
-        `.using()` and the task come before it, and so does `rota queues set`. A queue need not be
-        declared to be used; without any option nothing is declared.
+        `.using()`, the task and `rota queues set` override them. A queue need not be declared to be
+        used.
 
         Args:
             name: The queue.
             retention: Seconds (or a timedelta) that completed and cancelled jobs stay readable, or
                 a mapping from states: `{"completed": 3600, "discarded": timedelta(days=30)}`.
-            max_attempts: How often a job is tried before it is discarded.
+            max_attempts: How many times a job is tried before it is discarded.
             timeout: Seconds (or a timedelta) that one attempt may take.
             concurrency: How many of its jobs one worker process runs at once.
 
@@ -185,14 +192,14 @@ class Rota(DeclaresTasks):
         """Declare a relay: its jobs are messages, which a worker sends to a target in their order.
 
         Args:
-            name: The relay's, its queue's, and the `aggregatetype` of its messages.
-            to: Where to, such as `rota.relay.RedisStream("redis://localhost")`.
-            batch: How many are sent at once at the most.
-            retention: Seconds (or a timedelta) that jobs stay readable which were sent.
+            name: The name of the relay and its queue, and the `aggregatetype` of its messages.
+            to: The target, such as `rota.relay.RedisStream("redis://localhost")`.
+            batch: How many are sent at once at most.
+            retention: Seconds (or a timedelta) that sent jobs stay readable.
 
         Raises:
             ConfigError: An option cannot be used.
-            TaskAlreadyRegistered: There is a task of that name already.
+            TaskAlreadyRegistered: There is already a task of that name.
         """
         from rota.relay.relay import Relay  # here: most programs have none
 
@@ -213,6 +220,38 @@ class Rota(DeclaresTasks):
 
         return Jobs(self.database, self.queues)
 
+    def flow(
+        self,
+        name: str,
+        /,
+        *,
+        conn: object = None,
+        retention: float | timedelta | None = None,
+        deadline: float | timedelta | None = None,
+    ) -> "Flow":
+        """Build a flow, jobs that wait for jobs, in a `with` (or `async with`) block.
+
+        Args:
+            name: What flows of this kind are called; many may have one name.
+            conn: A connection or session of yours, whose transaction the flow joins.
+            retention: Seconds (or a timedelta) that the flow stays readable once it has ended, with the results that
+                its jobs are given; else that of the app.
+            deadline: Seconds (or a timedelta) from now, after which it is cancelled.
+
+        Raises:
+            ConfigError: An option cannot be used.
+        """
+        from rota.app.flow import Flow  # here: many programs have none
+
+        return Flow(self._enqueuer, name, conn=conn, retention=retention, deadline=deadline)
+
+    @functools.cached_property
+    def flows(self) -> "Flows":
+        """Looking at flows: list them, find one again."""
+        from rota.app.flows import Flows  # here: many programs have none
+
+        return Flows(self._enqueuer)
+
     @functools.cached_property
     def admin(self) -> "Admin":
         """The database's tables, queues and workers."""
@@ -221,7 +260,7 @@ class Rota(DeclaresTasks):
         return Admin(self.database)
 
     def dashboard(self, *, access: object = None) -> "Dashboard":
-        """A page for people who look after jobs, to be mounted; it needs `rota[dashboard]`.
+        """The dashboard, to be mounted in a web application; it needs `rota[dashboard]`.
 
         `app.mount("/rota", rota.dashboard(access=…))` under Starlette and FastAPI; its attribute `wsgi` is a
         WSGI application, for Flask and others.
@@ -231,7 +270,7 @@ class Rota(DeclaresTasks):
                 there is no dashboard.
 
         Raises:
-            ConfigError: `access` is not said, or the extra is not installed.
+            ConfigError: `access` is missing, or the extra is not installed.
         """
         from rota.dashboard.mounting import Dashboard  # here: most programs have none
 
@@ -254,9 +293,9 @@ class Rota(DeclaresTasks):
         return self._enqueuer.max_args_bytes
 
     def use(self, url: str) -> None:
-        """Keep the jobs in another database from now on: `rota worker --url` and tests need that.
+        """Keep the jobs in another database from now on, as `rota worker --url` and tests do.
 
-        What is open is closed; transactions that are under way must have ended.
+        Open connections are closed; transactions must have ended before.
 
         Raises:
             ConfigError: The URL cannot be used; then nothing has changed.
@@ -278,11 +317,11 @@ class Rota(DeclaresTasks):
         self.database.ready()
 
     def on(self, kind: type[E]) -> Callable[[Callable[[E], A]], Callable[[E], A]]:
-        """Subscribe a function to a kind of event, and all finer ones: `@rota.on(JobSettled)`.
+        """Subscribe a function to a kind of event and all kinds derived from it: `@rota.on(JobSettled)`.
 
         A `def` is called where the event happens, and should be quick. An `async def` is called with
-        one event after another on the loop of the worker in this process, or without one in a thread
-        that has a loop for it.
+        one event after another on the loop of the worker in this process, or, without a worker, in a
+        thread with a loop of its own.
         """
 
         def subscribe(handler: Callable[[E], A]) -> Callable[[E], A]:

@@ -59,8 +59,8 @@ def _arguments(number: int, job: object) -> Arguments:
         case _:
             pass
     message = (
-        "a tuple of positional arguments or a dict of keyword arguments is needed, "
-        f"not {type(job).__name__}; for one argument write (value,)"
+        "must be a tuple of positional arguments or a dict of keyword arguments, "
+        f"not {type(job).__name__}; for a single argument write (value,)"
     )
     raise of_many(number, ArgsError(message))
 

@@ -46,11 +46,11 @@ def batching(batch: int | None, within: float | timedelta | None) -> Batching | 
     """
     if batch is None:
         if within is not None:
-            message = "within: it says how long a batch is gathered, so it needs batch= beside it"
+            message = "within: says how long a batch is gathered, so it needs batch="
             raise ConfigError(message)
         return None
     if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= LARGEST:
-        message = f"batch: a whole number between 1 and {LARGEST} is needed, not {batch!r}"
+        message = f"batch: must be a whole number between 1 and {LARGEST}, not {batch!r}"
         raise ConfigError(message)
     return Batching(batch, WITHIN if within is None else seconds(within, "within"))
 
@@ -75,10 +75,10 @@ class BatchTask(Task[[E], R, Any], Generic[E, R]):
         on_failure: str | None = None,
         redact: Collection[str] = (),
     ) -> None:
-        if executor is Executor.PROCESS:
+        if executor is not None and executor.elsewhere:
             message = (
-                f"task {name!r}: a batch handler runs on the loop or in a thread, not in a child "
-                "process; leave executor= out, and hand heavy work on from the handler"
+                f"task {name!r}: a batch handler runs on the loop or in a thread, not in another "
+                "process; leave out executor=, and hand over heavy work from the handler"
             )
             raise ConfigError(message)
         self.batching = batching
@@ -110,7 +110,7 @@ class BatchTask(Task[[E], R, Any], Generic[E, R]):
         if "timeout" in changes:
             message = (
                 f"task {self.name!r}: one call serves many jobs, so a single job has no timeout; "
-                "give it to the task: @rota.task(batch=…, timeout=…)"
+                "set it on the task: @rota.task(batch=…, timeout=…)"
             )
             raise ConfigError(message)
 

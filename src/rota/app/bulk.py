@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rota.app.acting import BATCH, CANCEL, DELETE, RETRY, Kind, states_of
 from rota.app.matching import Matching
+from rota.model.flow import Membership
 from rota.model.job import JobFilter, JobId, JobRecord
 from rota.model.states import State
 from rota.store.operation import Operation
@@ -67,6 +68,7 @@ class Bulk:
     Args:
         until: The last job that is meant.
         besides: A job that is not: the one that does all this.
+        alone: Also retry jobs that are left to a retry of their flow.
 
     Raises:
         ConfigError: Nothing is said to find jobs by, or jobs in that state cannot be acted on so.
@@ -80,6 +82,7 @@ class Bulk:
         until: JobId,
         *,
         besides: JobId | None = None,
+        alone: bool = False,
     ) -> None:
         self._app = app
         self._database = app.database
@@ -87,6 +90,7 @@ class Bulk:
         self._matching = matching
         self._until = until
         self._besides = besides
+        self._alone = alone
         said = any((matching.cause, matching.wanted != JobFilter()))
         self.states = states_of(kind, matching.wanted.state, said=said)
 
@@ -143,8 +147,17 @@ class Bulk:
         store, jobs = self._database.store, page.jobs
         if self._kind is CANCEL:
             return store.cancel(jobs, self._app.queues.cancelled(), only=page.state)
-        act = store.retry if self._kind is RETRY else store.delete
-        return act(jobs, only=page.state)
+        if self._kind is RETRY:
+            return store.retry(jobs, only=page.state, alone=self._alone)
+        return store.delete(jobs, only=page.state)
+
+    def left(self, page: Page, changed: int) -> dict[JobId, Membership]:
+        """Those jobs of a page that are left to a retry of their flow, when so many of it were changed."""
+        if self._kind is not RETRY or self._alone or changed == len(page.jobs):
+            return {}
+        return self._app.flows.left_to_retry(
+            self._database.run(self._database.store.get(page.jobs))
+        )
 
     @property
     def _after(self) -> JobId:

@@ -70,18 +70,22 @@ def _carry_out(app: "Rota", context: Context, bulk: Bulk, expected: int | None) 
     audit, run = app.database.store.audit, app.database.run
     place = run(audit.find(context.job_id))
     if place is None:
-        message = "the audit does not know it any more, and so not how far it had come"
+        message = "the audit no longer has its entry, so how far it had come is not known"
         raise Discard(message)
-    changed = place.changed
+    changed, left = place.changed, 0
+    # What an attempt before this one has left is not known.
+    some = "at least " if place.position else ""
     for page in bulk.pages(place.position):
         if context.cancelled:
             return
         if page.jobs:
             step = run(audit.step(place, page.position, bulk.act(page)))
             if step is None:
-                message = "another run of this job has gone on"
+                message = "another run of this job has taken over"
                 raise Overtaken(message)
             changed += step
+            left += len(bulk.left(page, step))
             place = Place(place.deed, page.position, changed)
         share = page.share if expected is None else changed / max(expected, 1)
-        context.progress(min(share, 1.0), f"{changed:,} changed")
+        said = f"{changed:,} changed" + (f", {some}{left:,} left to their flows" if left else "")
+        context.progress(min(share, 1.0), said)

@@ -25,11 +25,11 @@ START: Position = (0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is new of a job since the change before; the first one has all that there is.
+    """What is new about a job since the previous change; the first change has everything so far.
 
     Attributes:
         record: The job as it is now, with its progress and its log.
-        id: Where to go on with `changes(after=…)`: it says which log lines were told.
+        id: Where to go on with `changes(after=…)`: it says which log lines were seen.
         moved: Whether the state, the attempt, the worker or the request to cancel is new.
         progress: The job's progress, if that is new.
         lines: The log lines that are new.

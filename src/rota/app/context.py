@@ -4,122 +4,36 @@ A parameter annotated `Context` receives one, in a batch handler one annotated `
 no part of the job's args.
 """
 
-import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
 import msgspec
 
-from rota.app.in_time import InTime, too_slow
-from rota.args.provided import Need, kinds_of
+from rota.app.run import Run
 from rota.errors import ConfigError
 from rota.model.headers import MADE_BY, decoded, of_users
 from rota.model.job import ClaimedJob, JobId, JobSpec, LeaseId
 from rota.model.notes import JobLog, Notes, RunNotes
 
 if TYPE_CHECKING:
+    from rota.app.grafting import Grafting
+    from rota.app.job_steps import JobSteps
     from rota.app.job_transaction import JobTransaction, Transact
     from rota.app.resources import Resources
+    from rota.app.step_transaction import StepTransaction
+    from rota.model.flow import Graft
 
 T = TypeVar("T")
-
-
-class Run:
-    """What the context of one job and that of a batch have in common."""
-
-    __slots__ = ("_cancelled", "_interrupts", "_noticed", "_resources", "_soft_end")
-
-    def __init__(
-        self,
-        resources: "Resources | None" = None,
-        soft_timeout: float | None = None,
-        *,
-        interrupts: bool = False,
-    ) -> None:
-        self._cancelled = threading.Event()
-        self._noticed = False
-        self._resources = resources
-        self._soft_end = None if soft_timeout is None else time.monotonic() + soft_timeout
-        self._interrupts = interrupts
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether the job was asked to stop, its time is up, or its lease was lost.
-
-        Async handlers are cancelled by themselves; a handler in a thread cannot be stopped from
-        outside, so a long one looks at this between its steps and returns.
-        """
-        self._noticed = self._noticed or self._cancelled.is_set()
-        return self._noticed
-
-    def wait_cancelled(self, seconds: float) -> bool:
-        """Wait up to `seconds` for a request to stop; whether there is one. For threads."""
-        self._cancelled.wait(seconds)
-        return self.cancelled
-
-    @property
-    def noticed(self) -> bool:
-        """Whether the handler has been told to stop by one of the above."""
-        return self._noticed
-
-    def request_cancel(self) -> None:
-        """Tell the handler to stop; the worker calls this."""
-        self._cancelled.set()
-
-    @property
-    def hurry(self) -> bool:
-        """Whether the task's soft timeout has come: time to end in order, before `timeout` comes."""
-        return self._soft_end is not None and time.monotonic() >= self._soft_end
-
-    def check_time(self) -> None:
-        """Go on, unless the task's soft timeout has come: for the steps of a thread.
-
-        Raises:
-            SoftTimeout: It has.
-        """
-        if self.hurry:
-            raise too_slow()
-
-    def in_time(self) -> InTime:
-        """A block that ends with a `SoftTimeout` when the task's soft timeout comes.
-
-        `async with` on the loop, where what the block waits for is cancelled; `with` in a child
-        process, where the handler is interrupted wherever it is. A thread cannot be interrupted.
-
-        Raises:
-            SoftTimeout: When the block begins, or while it runs.
-            ConfigError: When a `with` block begins, if this is no child process.
-        """
-        return InTime(self._soft_end, interrupts=self._interrupts)
-
-    @overload
-    def resource(self, what: type[T], /) -> T: ...
-    @overload
-    def resource(self, what: str, /) -> Any: ...
-    def resource(self, what: type[Any] | str, /) -> Any:
-        """What a lifespan has yielded, by its type or by the lifespan's name.
-
-        Of the exact type, else of a subclass of it.
-
-        Raises:
-            ConfigError: No lifespan has, several have one of that type, or this is a direct call.
-        """
-        if self._resources is None:
-            message = (
-                f"ctx.resource({what!r}): a direct call has no resources; pass it as an argument"
-            )
-            raise ConfigError(message)
-        need = Need(what) if isinstance(what, str) else Need("", kinds_of(what))
-        return self._resources.find(need, f"ctx.resource({what!r})")
+P = ParamSpec("P")
 
 
 class Context(Run):
-    """The job that is being run, and whether it shall stop."""
+    """The running job, and whether it should stop."""
 
-    __slots__ = ("_job", "_notes", "_told", "_transact")
+    __slots__ = ("_graft", "_grafts", "_job", "_notes", "_remember", "_steps", "_told", "_transact")
 
     def __init__(
         self,
@@ -127,12 +41,18 @@ class Context(Run):
         *,
         notes: Notes | None = None,
         transact: "Transact | None" = None,
+        remember: "Callable[[ClaimedJob], JobSteps] | None" = None,
+        grafts: "Callable[[ClaimedJob], Grafting] | None" = None,
         resources: "Resources | None" = None,
         soft_timeout: float | None = None,
         interrupts: bool = False,
     ) -> None:
         super().__init__(resources, soft_timeout, interrupts=interrupts)
         self._job = job
+        self._remember = remember
+        self._steps: JobSteps | None = None
+        self._grafts = grafts
+        self._graft: Grafting | None = None
         self._notes = notes
         self._transact = transact
         self._told: RunNotes | None = None
@@ -178,17 +98,17 @@ class Context(Run):
 
     @property
     def args(self) -> dict[str, Any]:
-        """The args as they are stored: JSON, by parameter name, read anew at each look."""
+        """The args as they are stored: JSON, by parameter name, parsed anew on each access."""
         return msgspec.json.decode(self._job.args, type=dict[str, Any])
 
     @property
     def headers(self) -> dict[str, str]:
-        """The names and texts that were enqueued with it, read anew at each look."""
+        """The names and texts that were enqueued with the job, parsed anew on each access."""
         return of_users(self._job.headers)
 
     @property
     def cron_entry(self) -> str | None:
-        """The name of the cron entry that has made the job, if one has."""
+        """The name of the cron entry that made the job, if one did."""
         return decoded(self._job.headers).get(MADE_BY)
 
     @property
@@ -202,13 +122,13 @@ class Context(Run):
         return self._job.timeout
 
     def progress(self, fraction: float, message: str = "") -> None:
-        """Say how far the work is: 0.4 is two fifths. `message` says in words what is going on.
+        """Report how far the work has come: 0.4 is two fifths. `message` says in words what is going on.
 
-        Cheap enough for a loop's every step: it only notes the newest value, which is written about
-        once a second, and when the run ends. A direct call of the task keeps it nowhere.
+        Cheap enough for every step of a loop: it only notes the newest value, which is written about
+        once a second, and when the run ends. A direct call of the task stores nothing.
 
         Raises:
-            ConfigError: The fraction is no number from 0 to 1, or the message no text.
+            ConfigError: The fraction is not a number from 0 to 1, or the message is not a text.
         """
         self._run.progress(fraction, message)
 
@@ -222,21 +142,121 @@ class Context(Run):
             conn: A connection or session of yours; without one Rota opens a connection to the job's
                 database, whose statements `execute` and `aexecute` run.
             commit: Whether Rota commits and rolls back. If not, you do, on your `conn`; for two-phase
-                commit, or where it is a larger transaction of yours.
+                commit, or as part of a larger transaction of yours.
 
         Raises:
-            ConfigError: The handler runs in a child process, or (when the block begins) the
-                connection cannot be used or the job has been completed already.
+            ConfigError: The run has no job; or (when the block begins) the connection cannot be
+                used or the job has been completed already.
             LeaseLost: When the block begins or ends: the job was taken over by another worker.
             TransactionEnded: When the block ends: the handler has committed or rolled back itself.
         """
         if self._transact is None:
             message = (
-                "ctx.transaction() is not possible in a child process, which does not hold the job; "
-                "leave out executor='process', or make the handler idempotent"
+                "ctx.transaction() needs a job, and this run has none; enqueue one, and drain it "
+                "with the test kit"
             )
             raise ConfigError(message)
-        return self._transact(self._job, conn, commit)
+        transaction = self._transact(self._job, conn, commit)
+        transaction.added = self.added
+        return transaction
+
+    @property
+    def flow(self) -> "Grafting":
+        """Adds jobs to the flow that this job belongs to: `ctx.flow.add(…)`, `ctx.flow.map(…)`.
+
+        They are stored when the job is completed, in the same transaction. What waits for this job waits for them, too.
+
+        Raises:
+            ConfigError: The job belongs to no flow, or this is another process or a direct call.
+        """
+        if self._graft is None:
+            if self._grafts is None:
+                message = (
+                    "ctx.flow is not possible in another process, and in a direct call, which belongs to no flow; "
+                    "leave executor= out, or enqueue the flow and drain it with the test kit"
+                )
+                raise ConfigError(message)
+            self._graft = self._grafts(self._job)
+        return self._graft
+
+    def added(self) -> "Graft | None":
+        """What this run has added to its flow; nothing can be added any more."""
+        return None if self._graft is None else self._graft.graft()
+
+    @overload
+    def step(
+        self, name: str, function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Awaitable[T]: ...
+    @overload
+    def step(
+        self, name: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T: ...
+    def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call the function, unless an earlier run of the job did so under this name; returns its result.
+
+        The result is stored before it is returned, so the function runs again only if it did not finish or its result could
+        not be stored: make it idempotent, or see `step_transaction`. In an async handler the function is async, and
+        this is awaited. A repeated name is another step.
+
+        Raises:
+            ConfigError: Another step of that name is under way, or steps are not possible here.
+            ArgsError: The result does not fit the function's annotation, or is larger than 1 MB.
+            LeaseLost: The job was taken over by another worker.
+        """
+        return self._remembering("step").step(name, function, args, kwargs)
+
+    def step_transaction(self, name: str, conn: object = None) -> "StepTransaction":
+        """A step that is a transaction, for one `with` (or `async with`) block: what the block writes is committed exactly once.
+
+        If the step is already remembered, the block ends at its first use of the transaction. `conn` is your own connection
+        or session, as for `transaction`; check `done` first, or take `connection` from the transaction.
+
+        Raises:
+            ConfigError: As `step`, when the block begins, or the connection cannot be used.
+            LeaseLost: When the block begins or ends: the job was taken over by another worker.
+            TransactionEnded: When the block ends: the handler has committed or rolled back itself.
+        """
+        from rota.app.step_transaction import StepTransaction  # here: few handlers need it
+
+        return StepTransaction(self._remembering("step_transaction"), name, conn)
+
+    def sleep(self, duration: float | timedelta, *, name: str = "sleep") -> Any:
+        """Sleep without taking up a slot: the handler ends here, and is called again when the time is over, with its steps remembered.
+
+        No attempt is spent. In an async handler, await it.
+
+        Raises:
+            ConfigError: Another sleep of that name is under way, or it is not possible here.
+        """
+        return self._remembering("sleep").sleep(duration, name)
+
+    def wait_for(self, signal: str, *, timeout: float | timedelta | None = None) -> Any:
+        """Wait for the next signal of that name and return its payload, see `JobHandle.signal`; until it comes, the job sleeps without taking up a slot.
+
+        A signal that came earlier is not lost. Each signal is taken once. In an async handler, await it.
+
+        Raises:
+            SignalTimeout: None came in `timeout` seconds; later runs raise it, too.
+            ConfigError: Another wait for that name is under way, or it is not possible here.
+            LeaseLost: The job was taken over by another worker.
+        """
+        return self._remembering("wait_for").wait_for(signal, timeout)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the job has steps."""
+        return self._steps is not None and self._steps.used
+
+    def _remembering(self, what: str) -> "JobSteps":
+        if self._steps is None:
+            if self._remember is None:
+                message = (
+                    f"ctx.{what}() works neither in another process, which does not hold the job, nor in a direct call, "
+                    "which has none; leave out executor=, or enqueue the job and drain it with the test kit"
+                )
+                raise ConfigError(message)
+            self._steps = self._remember(self._job)
+        return self._steps
 
     @property
     def log(self) -> JobLog:
@@ -256,8 +276,8 @@ class Context(Run):
 class BatchContext(Run):
     """The jobs that one call of a batch handler serves, and whether the whole call should stop.
 
-    That is so when its time is up, the leases are lost, or the worker ends. A request to cancel one
-    job is told by `cancelled` of that job's own context, and stops nothing by itself.
+    It should when its time is up, the leases are lost, or the worker ends. A request to cancel one
+    job shows in `cancelled` of that job's own context, and stops nothing by itself.
     """
 
     __slots__ = ("_jobs", "_task", "_timeout")

@@ -70,11 +70,11 @@ class Crontab:
         Args:
             expression: Minute, hour, day of the month, month, weekday; six fields begin with the
                 second; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`.
-            name: The entry's name in the database; else that of the task.
-            timezone: The expression is meant in this zone's wall clock.
-            missed: What becomes of due times at which no worker was there: `skip` them, make one
+            name: The entry's name in the database; by default that of the task.
+            timezone: The zone whose wall clock the expression means.
+            missed: What becomes of due times when no worker was running: `skip` them, make one
                 job at the `latest` of them, or `all`.
-            jitter: Seconds (or a timedelta): each job starts up to so much after its due time.
+            jitter: Seconds (or a timedelta): each job starts up to this much after its due time.
             args: The task's args: a tuple of positional ones, or a dict.
             due: The name of the task's parameter that gets the due time, an aware datetime.
 
@@ -86,7 +86,7 @@ class Crontab:
 
         def declare(task: AnyTask) -> AnyTask:
             if not isinstance(task, Task):
-                message = "cron: a task is needed; write @rota.cron(...) above @rota.task"
+                message = "cron: decorates a task; write @rota.cron(...) above @rota.task"
                 raise ConfigError(message)
             entry = self._entry(
                 task.name if name is None else name,
@@ -100,8 +100,8 @@ class Crontab:
             )
             if entry.name in self.declared:
                 message = (
-                    f"there is a cron entry named {entry.name!r} already; "
-                    "give one of them a name of its own: cron(..., name=...)"
+                    f"there is already a cron entry named {entry.name!r}; "
+                    "give one of them another name: cron(..., name=...)"
                 )
                 raise CronEntryExists(message)
             self.declared[entry.name] = entry
@@ -142,7 +142,7 @@ class Crontab:
             ConfigError: An option cannot be used, or the expression never comes.
             TaskNotFound: No task of that name is registered here.
             ArgsError: The args do not fit the task.
-            CronEntryExists: There is an entry of that name already.
+            CronEntryExists: There is already an entry of that name.
         """
         entry = self._entry(
             name, expression, task,
@@ -238,7 +238,7 @@ class Crontab:
         )
 
     def pause(self, name: str, *, conn: object = None) -> bool:
-        """Make no jobs of an entry until it is resumed; false if it was paused already.
+        """Make no jobs of an entry until it is resumed; false if it was already paused.
 
         Raises:
             CronEntryNotFound: There is no entry of that name.
@@ -314,7 +314,7 @@ class Crontab:
             return declaring.built(name, expression, self._tasks.find(task), **options)
         known = self._tasks.meant(task)
         if not (isinstance(known, Task) and known.enqueuing is self._enqueuer):
-            message = f"cron: a task of this app or its name is needed, not {task!r}"
+            message = f"cron: must be a task of this app, or its name, not {task!r}"
             raise ConfigError(message)
         return declaring.built(name, expression, known, **options)
 
@@ -330,7 +330,7 @@ def _sought(name: str) -> str:
 def _added(name: str, done: bool) -> None:  # noqa: FBT001 - what the store said
     if not done:
         message = (
-            f"there is a cron entry named {name!r} already; change it, or give the new one "
+            f"there is already a cron entry named {name!r}; change it, or give the new one "
             "another name"
         )
         raise CronEntryExists(message)
@@ -348,5 +348,5 @@ def _found(name: str, done: bool | None) -> bool:  # noqa: FBT001 - what the sto
 
 
 def _not_found(name: str) -> CronEntryNotFound:
-    message = f"there is no cron entry named {name!r}; `rota cron list` shows those there are"
+    message = f"there is no cron entry named {name!r}; `rota cron list` lists all entries"
     return CronEntryNotFound(message)

@@ -1,7 +1,7 @@
 """`@rota.task`: how functions become the tasks of an app."""
 
 import functools
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
@@ -84,6 +84,8 @@ class DeclaresTasks:
         timeout: float | timedelta | None = None,
         soft_timeout: float | timedelta | None = None,
         executor: Executor | str | None = None,
+        dask: Mapping[str, Any] | None = None,
+        ray: Mapping[str, Any] | None = None,
         retention: float | timedelta | None = None,
         store_result: bool = False,
         unique: str | Unique | None = None,
@@ -111,6 +113,8 @@ class DeclaresTasks:
         timeout: float | timedelta | None = None,
         soft_timeout: float | timedelta | None = None,
         executor: Executor | str | None = None,
+        dask: Mapping[str, Any] | None = None,
+        ray: Mapping[str, Any] | None = None,
         retention: float | timedelta | None = None,
         store_result: bool = False,
         unique: str | Unique | None = None,
@@ -137,6 +141,8 @@ class DeclaresTasks:
         timeout: float | timedelta | None = None,
         soft_timeout: float | timedelta | None = None,
         executor: Executor | str | None = None,
+        dask: Mapping[str, Any] | None = None,
+        ray: Mapping[str, Any] | None = None,
         retention: float | timedelta | None = None,
         store_result: bool = False,
         batch: int | None = None,
@@ -152,48 +158,51 @@ class DeclaresTasks:
         """Make a function a task: `@rota.task`, or `@rota.task(...)` with options.
 
         Args:
-            function: The function, where there are no options.
-            name: The stable name that jobs are stored under; else `module.function`.
+            function: The function, if there are no options.
+            name: The stable name that jobs are stored under; by default `module.function`.
             queue: The queue its jobs wait in.
             priority: Smaller first.
             retry: A `Backoff`, or a function of the failed attempt's number and the exception that
                 gives the seconds to wait, or `None` to discard the job.
-            retry_on: A class of exceptions or a tuple of them: these alone are retried, all others
+            retry_on: An exception class or a tuple of them: only these are retried, all others
                 discard the job at once.
-            discard_on: Exceptions that discard the job at once, also among those of `retry_on`.
-            max_attempts: How often a job is tried; else what the `Backoff` says, else what is said
-                of the queue, else 5.
-            timeout: Seconds (or a timedelta) that one attempt may take; else what is said of the
-                queue. It stops async handlers and child processes; a thread is only told, through
+            discard_on: Exceptions that discard the job at once, even if they are among those of `retry_on`.
+            max_attempts: How many times a job is tried; else as the `Backoff` says, else as the queue
+                says, else 5.
+            timeout: Seconds (or a timedelta) that one attempt may take; else as the queue
+                says. It stops async handlers and child processes; a thread is only told, through
                 its `Context`.
             soft_timeout: Seconds (or a timedelta) after which the handler's `Context` tells it to
-                hurry, or to give up what it does by a `SoftTimeout`; shorter than `timeout`.
-            executor: `loop` for `async def`, `thread` for `def` (the defaults), `process`.
+                hurry, or interrupts it with a `SoftTimeout`; shorter than `timeout`.
+            executor: `loop` for `async def`, `thread` for `def` (the defaults), `process`, `dask`,
+                `ray`.
+            dask: What the jobs need of a Dask cluster, in Dask's words: `{"resources": {"GPU": 1}}`.
+            ray: What they need of a Ray cluster, in Ray's words: `{"num_gpus": 1}`.
             retention: Seconds a completed or cancelled job stays readable; else what the queue or
                 the app says.
             store_result: Whether what the handler returns is stored for `JobHandle.result`.
-            batch: One call serves up to so many jobs: the handler takes a list, each job has one
-                element of it.
-            within: Seconds (or a timedelta) that the first job of a batch waits for others; 0.1
-                unless it is given.
+            batch: One call serves up to this many jobs: the handler takes a list with one element
+                for each job.
+            within: Seconds (or a timedelta) that the first job of a batch waits for others; by
+                default 0.1.
             unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.
             limit: How many jobs of a key may run at once, or start in a time.
-            fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared.
+            fair: A key such as `"tenant:{tenant}"`: the queue is shared fairly between its values.
             expires: Seconds (or a timedelta) after a job's enqueue, after which no attempt of it begins: it
                 is cancelled instead.
-            on_success: A task, or its name, of which a job is enqueued when a job is completed, in the same
+            on_success: A task, or its name: a job of it is enqueued when a job is completed, in the same
                 transaction.
-            on_failure: That of which one is enqueued when a job is discarded. The task may be declared later,
-                if it is given by name.
-            redact: Names of args that are shown as `***` wherever people look at jobs; annotate them with
-                `Secret` to the same end.
+            on_failure: The same, for when a job is discarded. A task given by name may be declared
+                later.
+            redact: Names of args that are shown as `***` wherever people look at jobs; annotating them with
+                `Secret` does the same.
 
         Raises:
             ConfigError: An option cannot be used.
             ArgsError: The function's parameters cannot be stored as JSON.
             TaskError: The function cannot be a handler: it is a class or yields, or it needs a
                 `name`, as a lambda and a function inside another one do.
-            TaskAlreadyRegistered: There is a task of that name already.
+            TaskAlreadyRegistered: There is already a task of that name.
         """
         policy = check_policy(retry)
         if max_attempts is None and isinstance(policy, Backoff):
@@ -204,6 +213,11 @@ class DeclaresTasks:
             unique=unique, limit=limit, fair=fair, expires=expires,
         )  # fmt: skip
         where = None if executor is None else Executor.named(executor)
+        engine: Mapping[str, object] = {}
+        if dask is not None or ray is not None:
+            from rota.app.engine_options import engine_options  # here: most have none
+
+            engine = engine_options(where, dask=dask, ray=ray)
         soft = None if soft_timeout is None else seconds(soft_timeout, "soft_timeout")
         keep = None if retention is None else seconds(retention, "retention")
         gathered = batching(batch, within)
@@ -228,6 +242,7 @@ class DeclaresTasks:
                 on_failure=failure,
                 redact=redact,
             )
+            task.engine = engine
             self.tasks.register(task)
             return task
 
@@ -244,11 +259,11 @@ class DeclaresTasks:
     def around_enqueue(self, function: F) -> F:
         """Register middleware around enqueueing: `@rota.around_enqueue`.
 
-        It gets an `EnqueueCall` and `call_next`, and returns what that gives, or raises. A `def` is
-        around `enqueue` and `enqueue_many`, an `async def` around their async twins.
+        It gets an `EnqueueCall` and `call_next`, and returns what `call_next` returns, or raises. A
+        `def` is called around `enqueue` and `enqueue_many`, an `async def` around their async twins.
 
         Raises:
-            ConfigError: It does not take these two.
+            ConfigError: It does not take these two parameters.
         """
         return self.middleware.around_enqueue(function)
 
@@ -256,11 +271,11 @@ class DeclaresTasks:
         """Register middleware around running jobs: `@rota.around_run`.
 
         It gets the job's `Context` (or `BatchContext`) and `call_next`; what it returns or raises
-        is the job's result or outcome. An `async def` is around every handler, a `def` around
-        those in threads only, in the handler's thread.
+        is the job's result or outcome. An `async def` is called around every handler, a `def`
+        only around those in threads, in the handler's thread.
 
         Raises:
-            ConfigError: It does not take these two.
+            ConfigError: It does not take these two parameters.
         """
         return self.middleware.around_run(function)
 

@@ -145,8 +145,8 @@ def _options(task: Task[..., Any, Any]) -> "CronOptions":
     if unique is not None and unique.on_conflict == OnConflict.DEBOUNCE:
         message = (
             f"cron: unique of task {task.name!r} debounces: its jobs wait for a pause between "
-            "enqueues, but those of an entry have their times; declare the entry of "
-            ".using(unique=Unique(…, on_conflict='replace')), or of one that skips"
+            "enqueues, but jobs of an entry start at their due times; declare the "
+            "entry with .using(unique=Unique(…, on_conflict='replace')), or 'skip'"
         )
         raise ConfigError(message)
     if unique is not None and unique.on_conflict == OnConflict.RAISE:
@@ -155,8 +155,8 @@ def _options(task: Task[..., Any, Any]) -> "CronOptions":
     expires = task.spec.expires
     if isinstance(expires, datetime):
         message = (
-            f"cron: expires of task {task.name!r} is a moment, after which no job of the entry would run; "
-            "give a number of seconds, which count for each job"
+            f"cron: expires of task {task.name!r} is a fixed moment, after which no job of the entry would "
+            "run; give a number of seconds, which count for each job"
         )
         raise ConfigError(message)
     return CronOptions(
@@ -185,9 +185,9 @@ def _keyed(
     for template in keying.templates:
         if due in template.names:
             message = (
-                f"cron: {template.what}: {template.text!r} names {due!r}, which gets the due time, "
-                "so every job would have a key of its own, and each due time has one job anyway; "
-                "declare the entry of .using(…) with a key that does without it"
+                f"cron: {template.what}: {template.text!r} names {due!r}, which gets the due time: "
+                "every job would have a key of its own, and each due time makes only one job "
+                "anyway; declare the entry with .using(…) and a key without it"
             )
             raise ConfigError(message)
     unique, limit, fair = (None if keys is None else keys[0] for keys in keying.keys([args]))
@@ -207,15 +207,15 @@ def encoded(task: Task[..., Any, Any], args: Args, due: str | None) -> str:
             given, named = tuple(args), {}
         case _:
             message = (
-                "cron: args: a tuple of positional arguments or a dict of keyword arguments is "
-                f"needed, not {type(args).__name__}; for one argument write (value,)"
+                "cron: args: must be a tuple of positional arguments or a dict of keyword "
+                f"arguments, not {type(args).__name__}; for a single argument write (value,)"
             )
             raise ArgsError(message)
     limit = task.enqueuing.max_args_bytes
     if due is None:
         return task.codec.encode(given, named, limit=limit)
     if due in named:
-        message = f"cron: {due!r} is in args and named by due=; leave one of them out"
+        message = f"cron: {due!r} is given by args and by due=; leave one of them out"
         raise ArgsError(message)
     from rota.cron.jobs import without
 

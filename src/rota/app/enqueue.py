@@ -4,16 +4,17 @@ A call says which jobs of which task are wanted. What is stored is decided in th
 any connection is touched. The async road differs in its last line.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 from rota.app.arguments import Alike, Arguments, of_many
+from rota.app.enqueuing import FlowPlace
 from rota.app.handle import FindCodec, JobHandle
 from rota.app.middleware import Middleware
 from rota.app.queues import Queues
-from rota.app.task import EnqueueCall
+from rota.app.task import EnqueueCall, Task
 from rota.app.tasks import Tasks
 from rota.app.writing import LEAST, Unwritten
 from rota.args import ResultCodec
@@ -73,6 +74,23 @@ class Enqueuer:
 
     async def ahome(self, call: EnqueueCall) -> Self:  # noqa: ARG002 - as `home`
         """`home` for async code."""
+        return self
+
+    def shards_of(
+        self,
+        task: Task[..., Any, Any],  # noqa: ARG002 - as `Enqueuing` has it
+        args: Sequence[str],  # noqa: ARG002 - as `Enqueuing` has it
+        later: Collection[str],  # noqa: ARG002 - as `Enqueuing` has it
+    ) -> tuple[str, ...]:
+        """None: there is one database."""
+        return ()
+
+    def flow_home(self, flow: FlowPlace) -> Self:  # noqa: ARG002 - as `home`
+        """What stores a flow: itself."""
+        return self
+
+    async def aflow_home(self, flow: FlowPlace) -> Self:  # noqa: ARG002 - as `home`
+        """`flow_home` for async code."""
         return self
 
     def handle(

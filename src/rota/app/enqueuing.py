@@ -1,18 +1,36 @@
 """What a task needs of its app: where its jobs are stored, and how."""
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
+    from rota.app.enqueue import Enqueuer
     from rota.app.handle import FindCodec, JobHandle
     from rota.app.middleware import Middleware
     from rota.app.queues import Queues
     from rota.app.task import EnqueueCall, Task
+    from rota.app.tasks import Tasks
     from rota.args import ResultCodec
     from rota.database.database import Database
     from rota.model.enqueued import Enqueued, Placing
     from rota.model.job import JobId
+
+
+class FlowPlace(NamedTuple):
+    """What says where a flow lies.
+
+    Attributes:
+        name: The flow's.
+        on: The shard that was said.
+        conn: The caller's connection.
+        shards: Those of the keys of its jobs, each with the first node of it.
+    """
+
+    name: str
+    on: str | None
+    conn: object
+    shards: "Mapping[str, str]"
 
 
 class Enqueuing(Protocol):
@@ -29,7 +47,7 @@ class Enqueuing(Protocol):
         ...
 
     @property
-    def tasks(self) -> "Mapping[str, Task[..., Any, Any]]":
+    def tasks(self) -> "Tasks":
         """The tasks of the app, by name."""
         ...
 
@@ -49,6 +67,20 @@ class Enqueuing(Protocol):
 
     async def ahome(self, call: "EnqueueCall") -> "Enqueuing":
         """`home` for async code."""
+        ...
+
+    def shards_of(
+        self, task: "Task[..., Any, Any]", args: "Sequence[str]", later: "Collection[str]"
+    ) -> "Collection[str]":
+        """The shards of the keys that these args make, without the parameters that get their values later; none of one database."""
+        ...
+
+    def flow_home(self, flow: "FlowPlace") -> "Enqueuer":
+        """What stores a flow: itself, or that of the one shard of several on which it lies."""
+        ...
+
+    async def aflow_home(self, flow: "FlowPlace") -> "Enqueuer":
+        """`flow_home` for async code."""
         ...
 
     def enqueue(self, call: "EnqueueCall") -> "Enqueued":

@@ -17,6 +17,16 @@ class Executor(StrEnum):
     """In a thread of the worker: `def`, for work that waits."""
     PROCESS = "process"
     """In a child process: for work that computes, may crash, or must be stopped by force."""
+    DASK = "dask"
+    """On a Dask cluster: for work that needs more than one machine's cores or memory."""
+
+    RAY = "ray"
+    """On a Ray cluster: for work that needs GPUs, or more than one machine's cores or memory."""
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether handlers run in other processes: args go there, and results come back, as JSON."""
+        return self in {Executor.PROCESS, Executor.DASK, Executor.RAY}
 
     @classmethod
     def named(cls, name: str) -> Self:
@@ -28,7 +38,7 @@ class Executor(StrEnum):
         try:
             return cls(name)
         except ValueError as error:
-            message = f"executor: one of {', '.join(cls)} is needed, not {name!r}"
+            message = f"executor: must be one of {', '.join(cls)}, not {name!r}"
             raise ConfigError(message) from error
 
     @classmethod
@@ -43,7 +53,7 @@ class Executor(StrEnum):
             return cls("loop" if is_async else "thread")
         if is_async is not (wanted is cls.LOOP):
             fitting = (
-                "an async def runs on the loop" if is_async else "a def runs in a thread or process"
+                "an async def runs on the loop" if is_async else "a def cannot run on the loop"
             )
             message = f"task {name!r}: executor={wanted.value!r} does not fit; {fitting}"
             raise ConfigError(message)

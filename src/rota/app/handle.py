@@ -1,6 +1,7 @@
 """A handle on a job: look at it, wait for it, cancel it."""
 
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rota.app.queues import Queues
@@ -12,10 +13,12 @@ from rota.model.enqueued import Placing
 from rota.model.job import JobId, JobRecord, possible
 from rota.model.notes import ToldNote, with_notes
 from rota.model.states import State
+from rota.store.execute import adrive, drive
 from rota.store.operation import Operation
 
 if TYPE_CHECKING:
     from rota.app.changes import Changes
+    from rota.model.memory import Remembered, StepRecord
 
 T = TypeVar("T")
 
@@ -26,8 +29,8 @@ FindCodec = Callable[[str], ResultCodec]
 class JobHandle(Generic[T]):
     """Looks at one job, waits for it, cancels it. Made by `enqueue`, or by `Rota.job`.
 
-    `placing` says what the enqueue did: with a unique key it may have met a job that was there. Where several
-    databases are one app, `shard` is the name of the one that has the job; else it is `None`.
+    `placing` says what the enqueue did: with a unique key it may have found an existing job. In an app with
+    several databases, `shard` names the one that has the job; else it is `None`.
     """
 
     __slots__ = ("_codec", "_database", "_queues", "id", "placing", "shard")
@@ -54,16 +57,16 @@ class JobHandle(Generic[T]):
 
     @property
     def reference(self) -> str:
-        """What finds the job again, by the app's `job`: `123`, or `eu:123` where several databases are one app."""
+        """What the app's `job` finds this job by: `123`, or `eu:123` in an app with several databases."""
         return str(self.id) if self.shard is None else f"{self.shard}:{self.id}"
 
     @property
     def duplicate(self) -> bool:
-        """Whether nothing was stored, because there is a job of the same key: this one."""
+        """Whether nothing was stored because there is already a job with the same key: this one."""
         return self.placing is Placing.SKIPPED
 
     def record(self) -> JobRecord:
-        """Everything that is known of the job.
+        """Everything that is known about the job.
 
         Raises:
             JobNotFound: There is no such job: its transaction has not committed yet, it was
@@ -91,13 +94,13 @@ class JobHandle(Generic[T]):
         return _only(self.id, await self._database.arun(self._looking())).state
 
     def result(self, timeout: float | None = None) -> T:
-        """Wait until the job has finished; what its handler returned.
+        """Wait until the job has finished; returns what its handler returned.
 
         That is `None` unless the task was declared with `store_result=True`. In async code
         `await handle` is the same as `await handle.aresult()`.
 
         Args:
-            timeout: Seconds to wait; `None` waits for ever, 0 only looks.
+            timeout: Seconds to wait; `None` waits forever, 0 only looks.
 
         Raises:
             JobNotFinished: The time is up.
@@ -116,10 +119,10 @@ class JobHandle(Generic[T]):
         return self.aresult().__await__()
 
     def wait(self, timeout: float | None = None) -> JobRecord:
-        """Wait until the job has finished, well or not; its record then.
+        """Wait until the job has finished, well or not; returns its record.
 
         Args:
-            timeout: Seconds to wait; `None` waits for ever, 0 only looks.
+            timeout: Seconds to wait; `None` waits forever, 0 only looks.
 
         Raises:
             JobNotFinished: The time is up.
@@ -169,27 +172,84 @@ class JobHandle(Generic[T]):
             waiting.end(wait)
 
     def changes(self, *, after: str | None = None) -> "Changes":
-        """What becomes of the job, for `for` and `async for`: what is now, each change, its end.
+        """Follow the job with `for` or `async for`: how it is now, each change, its end.
 
-        The last `Change` has the finished record. Changes that come faster than they are taken come
-        together. Leave the loop whenever you like: nothing is left behind.
+        The last `Change` has the finished record. Changes that come faster than the loop takes them
+        are combined. Leave the loop whenever you like: nothing is left behind.
 
         Args:
             after: The `id` of the last change that was seen, as from a `Last-Event-ID`: log lines
-                that were told by then are not told again.
+                up to then are not repeated.
 
         Raises:
             JobNotFound: There is no such job, or it went away: it was deleted, or its retention
                 is 0.
             StoreUnavailable: The database was away for ten seconds; the next step tries again.
-            ConfigError: `after` is no id of a change.
+            ConfigError: `after` is not the id of a change.
         """
         from rota.app.changes import Changes  # here: most programs follow no job
 
         return Changes(self._database, _possible(self.id), after)
 
+    def signal(
+        self,
+        name: str,
+        payload: object = None,
+        *,
+        id: str | None = None,  # noqa: A002 - what it is
+        conn: object = None,
+    ) -> None:
+        """Send a signal to the job, which waits for it now or later: see `Context.wait_for`.
+
+        Args:
+            name: The name that the job waits for.
+            payload: What `wait_for` returns: any value that JSON has.
+            id: Of several signals with the same name and id, only one counts.
+            conn: Your own connection or session: the signal is there when you commit, and a job that
+                waits for it notices within a worker's `poll`.
+
+        Raises:
+            JobNotFound: There is no such job.
+            JobEnded: The job has ended.
+            ArgsError: The payload cannot be stored, or is larger than 1 MB.
+            ConfigError: The name or the id cannot be used.
+        """
+        from rota.app.signals import signalling  # here: most programs send none
+
+        steps = signalling(self._database, self.id, name, payload, id, own=conn is None)
+        drive(steps, partial(self._database.run, conn=conn))
+
+    async def asignal(
+        self,
+        name: str,
+        payload: object = None,
+        *,
+        id: str | None = None,  # noqa: A002 - as in `signal`
+        conn: object = None,
+    ) -> None:
+        """`signal` for async code."""
+        from rota.app.signals import signalling  # here, as in `signal`
+
+        steps = signalling(self._database, self.id, name, payload, id, own=conn is None)
+        await adrive(steps, partial(self._database.arun, conn=conn))
+
+    def steps(self) -> "list[StepRecord]":
+        """The job's steps, sleeps and waits, and the signals that it has not taken, oldest first."""
+        from rota.model.memory import records  # here: few jobs have steps
+
+        return records(self._database.run(self._remembered()).get(self.id, ()))
+
+    async def asteps(self) -> "list[StepRecord]":
+        """`steps` for async code."""
+        from rota.model.memory import records  # here, as in `steps`
+
+        return records((await self._database.arun(self._remembered())).get(self.id, ()))
+
+    def _remembered(self) -> "Operation[dict[JobId, list[Remembered]]]":
+        return self._database.store.memory.load([_possible(self.id)])
+
     def cancel(self) -> State:
-        """Cancel the job; the state it is in afterwards.
+        """Cancel the job; returns its state afterwards.
 
         A waiting job is `cancelled` at once. A running one is asked to stop and is still
         `running`. A finished one stays as it is.

@@ -33,11 +33,11 @@ def _fault(function: object) -> str:
     if isinstance(function, type):
         return "it is a class, so a job would only make an object; write a def that uses it"
     if hasattr(function, "enqueue"):
-        return "it is a task already; make another one of its .function"
+        return "it is already a task; make another task from its .function"
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         return (
-            "it yields, so a call only makes a generator, and its code never runs; "
-            "take yield out, or write a def that loops over it"
+            "it yields, so calling it only makes a generator, and its code never "
+            "runs; remove yield, or write a def that loops over it"
         )
     return ""
 
@@ -47,7 +47,7 @@ def _nameless(function: object, own: str) -> str:
         return "a lambda has no name of its own; write a def, or give it a name="
     if LOCALS in own:
         return (
-            "it is made inside of a function, and no worker could import it by that name; "
+            "it is defined inside a function, so no worker could import it by that name; "
             "move it to the top level of its module, or give it a name="
         )
     if inspect.isbuiltin(function):

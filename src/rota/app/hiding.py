@@ -15,7 +15,7 @@ def hidden_args(task: str, codec: ArgsCodec, named: Collection[str]) -> tuple[st
     """
     if isinstance(named, str) or not set(named) <= set(codec.names):
         message = (
-            f"task {task!r}: redact: a tuple with names of its args is needed (there are "
+            f"task {task!r}: redact: must be a tuple of names of its args (there are "
             f"{', '.join(codec.names) or 'none'}), not {named!r}"
         )
         raise ConfigError(message)
@@ -31,8 +31,8 @@ def check_keys(keying: Keying, hidden: Collection[str]) -> Keying:
     for template in keying.templates:
         if found := [name for name in template.names if name in hidden]:
             message = (
-                f"{template.what}: {template.text!r} has {found[0]!r} in it, which is to be hidden; make the "
-                "key of other args"
+                f"{template.what}: {template.text!r} has {found[0]!r} in it, which is redacted; make the key "
+                "from other args"
             )
             raise ConfigError(message)
     return keying

@@ -56,8 +56,8 @@ class InTime:
         seconds = left(self._at)
         if not self._interrupts:
             message = (
-                "ctx.in_time(): a thread cannot be interrupted; ask ctx.hurry or call ctx.check_time() "
-                "between its steps, or give the task executor='process'. On the loop write async with"
+                "ctx.in_time(): a thread cannot be interrupted; check ctx.hurry or call ctx.check_time() "
+                "between its steps, or give the task executor='process'. On the loop, write async with"
             )
             raise ConfigError(message)
         self._before = signal.signal(signal.SIGALRM, _interrupt)
@@ -88,7 +88,7 @@ def checked(
         return None
     fault = None
     if not told:
-        fault = "the handler learns of it by a Context, so give it such a parameter"
+        fault = "the handler learns of it through a Context, so give it such a parameter"
     elif timeout is not None and soft_timeout >= timeout:
         fault = f"it must come before the timeout of {timeout} seconds"
     if fault is not None:
@@ -110,7 +110,7 @@ def left(at: float) -> float:
 
 def too_slow() -> SoftTimeout:
     """The error of a run whose soft timeout has come."""
-    return SoftTimeout("the run's soft timeout has come; what it was doing is given up")
+    return SoftTimeout("the run's soft timeout has come, and what it was doing was interrupted")
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:

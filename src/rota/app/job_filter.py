@@ -36,7 +36,7 @@ def job_filter(wanted: Wanted) -> JobFilter:
     """
     if unknown := wanted.keys() - Wanted.__annotations__.keys():
         known = ", ".join(f"{name}=" for name in Wanted.__annotations__)
-        message = f"jobs have no {', '.join(sorted(unknown))}; they are found by {known}"
+        message = f"jobs have no {', '.join(sorted(unknown))}; they can be found by {known}"
         raise ConfigError(message)
     queue, task = wanted.get("queue"), wanted.get("task")
     if isinstance(queue, QueueHandle):
@@ -72,7 +72,7 @@ def check_count(given: int, what: str) -> int:
         ConfigError: It is not a whole number from 1 on.
     """
     if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        message = f"{what}: a whole number from 1 on is needed, not {given!r}"
+        message = f"{what}: must be a whole number of at least 1, not {given!r}"
         raise ConfigError(message)
     return given
 
@@ -96,14 +96,12 @@ def _state(given: object) -> State | None:
     try:
         return State(given)  # type: ignore[arg-type]  # that is what is found out
     except ValueError as error:
-        message = f"state: no job can be {given!r}; the states are {', '.join(State)}"
+        message = f"state: {given!r} is not a state; the states are {', '.join(State)}"
         raise ConfigError(message) from error
 
 
 def _subject(given: object) -> str | None:
     if given is None or (isinstance(given, str) and given and storable(given)):
         return given
-    message = (
-        f"subject: a unique key such as order:42 is needed, or order:* for many, not {given!r}"
-    )
+    message = f"subject: must be a unique key such as order:42, or order:* for many, not {given!r}"
     raise ConfigError(message)

@@ -18,12 +18,14 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from rota.app.member import as_member
 from rota.app.successor import successor, wants_result
 from rota.app.task import Task
 from rota.database.callers_transaction import AwaitedJoined, Joined
 from rota.database.database import Database
 from rota.database.transaction_block import TransactionBlock
 from rota.errors import ConfigError, LeaseLost, StoreUnavailable, TransactionEnded
+from rota.model.flow import wanted
 from rota.model.job import ClaimedJob, Following, LeaseId, SessionId
 from rota.model.settlement import Settled, Settlement, completed
 from rota.store.execute import adrive, drive
@@ -31,6 +33,7 @@ from rota.store.operation import Operation, with_apart
 
 if TYPE_CHECKING:
     from rota.app.enqueuing import Enqueuing
+    from rota.model.flow import Graft
 
 T = TypeVar("T")
 
@@ -48,6 +51,7 @@ class Stage(Enum):
     OPEN = "the handler is in its block"
     SETTLED = "the completion is written, and in doubt: it may not be committed yet"
     COMPLETED = "the completion is committed"
+    UNSEEN = "nobody knows: the process that ran the handler was lost sight of"
 
 
 class Completion:
@@ -84,7 +88,7 @@ class Completion:
     @property
     def over(self) -> bool:
         """Whether nothing that the handler says changes anything any more, or may not."""
-        return self.stage in {Stage.SETTLED, Stage.COMPLETED}
+        return self.stage in {Stage.SETTLED, Stage.COMPLETED, Stage.UNSEEN}
 
     def open(self) -> None:
         """Begin.
@@ -94,8 +98,8 @@ class Completion:
         """
         if self.stage is not Stage.NONE:
             message = (
-                f"job {self.job.id} has a transaction already, and a job is completed only once; "
-                "put everything into one block"
+                f"job {self.job.id} already has a transaction, and a job completes only once; put "
+                "everything into one block"
             )
             raise ConfigError(message)
         self.stage = Stage.OPEN
@@ -119,14 +123,16 @@ class Completion:
                 self.job = job._replace(lease=lease)
         self.require(held=lease is not None)
 
-    def settle(self, result: str | None, value: object) -> Settlement:
-        """The settlement that completes the job with this result (JSON), and its successor.
+    def settle(self, result: str | None, value: object, graft: "Graft | None" = None) -> Settlement:
+        """The settlement that completes the job with this result (JSON), its successor, and what it adds to its flow.
 
         Raises:
             RotaError: The successor cannot be enqueued.
         """
         job, task = self.job, self.task
         settlement = completed(job, task.keeps[job.queue].completed, result)
+        if job.headers is not None:
+            settlement = as_member(settlement, job, task, value, graft)
         if task.chained or job.headers is not None:
             follower = successor(settlement, job, task, value)
             settlement = settlement._replace(successor=follower)
@@ -152,8 +158,8 @@ class Completion:
         if not held:
             self.stage = Stage.NONE
             message = (
-                f"job {self.job.id} was taken over by another worker; nothing of this transaction "
-                "is stored"
+                f"job {self.job.id} was taken over by another worker; nothing in this transaction "
+                "was stored"
             )
             raise LeaseLost(message)
 
@@ -177,36 +183,18 @@ class JobTransaction(TransactionBlock):
         self._before: int | None = None
         self._result: str | None = None
         self._value: object = None
-        self._joined: Joined | None = None
-        self._awaited: AwaitedJoined | None = None
+        self.added: Callable[[], Graft | None] = lambda: None
 
     @property
     def own(self) -> bool:
         """Whether the connection is Rota's."""
         return self._conn is None
 
-    @property
-    def connection(self) -> Any:
-        """The connection given, or the driver's (psycopg or sqlite3), for the handler's statements.
-
-        Raises:
-            ConfigError: The block has not begun or has ended.
-        """
-        return self._open.connection
-
-    @property
-    def _open(self) -> Joined | AwaitedJoined:
-        joined = self._joined or self._awaited
-        if joined is None:
-            message = "this transaction is not open; use it in its `with` block"
-            raise ConfigError(message)
-        return joined
-
     def result(self, value: Any) -> None:
-        """Store this as the job's result, with the completion: what is returned later comes late.
+        """Store this as the job's result, with the completion; what the handler returns later is not stored.
 
         Raises:
-            ConfigError: The task was not declared with `store_result=True`, and no successor takes a result.
+            ConfigError: The task was not declared with `store_result=True`, and nothing else takes its result.
             ArgsError: It cannot be stored, or does not fit the task's annotation.
         """
         if self._completion is None:
@@ -214,8 +202,8 @@ class JobTransaction(TransactionBlock):
         job, task = self._completion.job, self._completion.task
         if task.store_result:
             self._result = task.result_codec.encode(value)
-        elif not wants_result(job, task):
-            message = f"task {task.name!r} keeps no results; declare it with store_result=True"
+        elif not wants_result(job, task) and not wanted(job.headers):
+            message = f"task {task.name!r} stores no results; declare it with store_result=True"
             raise ConfigError(message)
         self._value = value
 
@@ -300,7 +288,7 @@ class JobTransaction(TransactionBlock):
             completion.stage = Stage.COMPLETED
 
     def _settling(self, completion: Completion) -> Operation[Settled]:
-        settlement = completion.settle(self._result, self._value)
+        settlement = completion.settle(self._result, self._value, self.added())
         store = self._database.store
         settle = store.settle_tagged(completion.session, settlement, self._before)
         if settlement.successor is None:

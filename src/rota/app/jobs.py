@@ -119,6 +119,7 @@ class Jobs:
         /,
         *,
         limit: int | None = BOUND,
+        alone: bool = False,
         **wanted: Unpack[Wanted],
     ) -> Ids:
         """Make jobs available now, with all their attempts; returns the ids of the jobs it changed.
@@ -127,12 +128,17 @@ class Jobs:
         Without `state=` the filters find discarded jobs. A finished job with a unique key stays as it is
         while another job has the key.
 
+        A failed or cancelled job of a flow stays as it is when its node has ended and `retry` of the flow
+        would run it again, with what waits for it: see `Flows.left_to_retry`.
+
         Args:
             jobs: Ids, handles or records.
             limit: How many of the jobs that filters find it changes at most; `None` for all.
+            alone: Also retry jobs that are left to a retry of their flow: each runs by itself, and leaves
+                its flow for good.
             wanted: `state=`, `queue=`, `task=`, `subject=`; one of them at least.
         """
-        return [*drive(self._retrying(jobs, limit, wanted), self._database.run)]
+        return [*drive(self._retrying(jobs, limit, wanted, alone=alone), self._database.run)]
 
     async def aretry(
         self,
@@ -140,10 +146,13 @@ class Jobs:
         /,
         *,
         limit: int | None = BOUND,
+        alone: bool = False,
         **wanted: Unpack[Wanted],
     ) -> Ids:
         """`retry` for async code."""
-        return [*await adrive(self._retrying(jobs, limit, wanted), self._database.arun)]
+        return [
+            *await adrive(self._retrying(jobs, limit, wanted, alone=alone), self._database.arun)
+        ]
 
     def cancel(
         self,
@@ -232,9 +241,12 @@ class Jobs:
         notes = yield self._database.store.notes([record.id for record in records])
         return [with_notes(record, notes.get(record.id, ())) for record in records]
 
-    def _retrying(self, jobs: Given, limit: int | None, wanted: Wanted) -> Steps[Changed]:
+    def _retrying(
+        self, jobs: Given, limit: int | None, wanted: Wanted, *, alone: bool
+    ) -> Steps[Changed]:
         store = self._database.store
-        return acting(RETRY, store.list_jobs, store.retry, jobs, limit=limit, wanted=wanted)
+        retry = partial(store.retry, alone=alone)
+        return acting(RETRY, store.list_jobs, retry, jobs, limit=limit, wanted=wanted)
 
     def _cancelling(self, jobs: Given, limit: int | None, wanted: Wanted) -> Steps[Changed]:
         store = self._database.store

@@ -55,8 +55,8 @@ class Lifespan:
         if isinstance(made, (AbstractAsyncContextManager, AbstractContextManager)):
             return made
         message = (
-            f"lifespan {self.name!r} gave {type(made).__name__}, which is no context manager; "
-            "write a function that yields once"
+            f"lifespan {self.name!r} gave {type(made).__name__}, which is not a context "
+            "manager; write a function that yields once"
         )
         raise ConfigError(message)
 
@@ -106,12 +106,12 @@ class Lifespans:
 
         Args:
             function: A generator function, sync or async, or one that gives a context manager.
-            name: The name of the resource; else the function's.
+            name: The name of the resource; by default the function's.
             executor: `process`: around each child process instead, from its start to its end.
-            timeout: Seconds (or a timedelta) that leaving it may take; then it is left behind.
+            timeout: Seconds (or a timedelta) that it may take to end; after that it is abandoned.
 
         Raises:
-            ConfigError: It cannot be a lifespan, or there is one of that name.
+            ConfigError: It cannot be a lifespan, or there is already one of that name.
         """
 
         def register(function: L) -> L:
@@ -125,7 +125,7 @@ class Lifespans:
         kept = self.of_children if of_child else self.of_worker
         if any(lifespan.name == other.name for other in kept):
             message = (
-                f"there is a lifespan named {lifespan.name!r} already; give one of them a name="
+                f"there is already a lifespan named {lifespan.name!r}; give one of them a name="
             )
             raise ConfigError(message)
         if of_child:
@@ -146,7 +146,7 @@ def made(function: Callable[..., Any], name: str | None, timeout: float | timede
         )
         raise ConfigError(message)
     if inspect.iscoroutinefunction(function):
-        message = f"lifespan {name!r} never yields; yield once, where the worker runs"
+        message = f"lifespan {name!r} never yields; yield once, at the point where the worker runs"
         raise ConfigError(message)
     make = function
     if inspect.isasyncgenfunction(function):
@@ -198,7 +198,7 @@ def _needs(function: Callable[..., Any], name: str) -> tuple[Need, ...]:
                 each.VAR_KEYWORD,
             ):
                 message = (
-                    f"{subject} is given by nothing; write `{each.name}: … = rota.PROVIDED` for what "
+                    f"{subject} gets no value; write `{each.name}: … = rota.PROVIDED` for what "
                     "an earlier lifespan yields, or give it a default"
                 )
                 raise ConfigError(message)

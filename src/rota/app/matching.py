@@ -49,6 +49,6 @@ def matching(texts: Mapping[str, str]) -> Matching:
 def _arg(text: str) -> Arg:
     found = ARG.fullmatch(text)
     if found is None:
-        message = f"arg: name=value is needed, such as order_id=42 or user.name=ada, not {text!r}"
+        message = f"arg: must be name=value, such as order_id=42 or user.name=ada, not {text!r}"
         raise ConfigError(message)
     return Arg(tuple(found["path"].split(".")), found["value"].strip())

@@ -133,7 +133,7 @@ class Middleware:
             mine, other = ("aenqueue", "an async def") if is_async else ("enqueue", "a def")
             message = (
                 f"the middleware around enqueue ({names}) does not fit {mine}, which needs {other}; "
-                "register one with @rota.around_enqueue, so that no job goes round it"
+                "register one with @rota.around_enqueue, so that no job bypasses it"
             )
             raise ConfigError(message)
         return found
@@ -159,8 +159,8 @@ def _checked(function: F) -> F:
         inspect.signature(function).bind(None, None)
     except (TypeError, ValueError) as error:
         message = (
-            f"{getattr(function, '__qualname__', function)!s}: middleware is a function of two "
-            "parameters, of what is called and of call_next"
+            f"{getattr(function, '__qualname__', function)!s}: middleware takes two parameters: "
+            "what is called, and call_next"
         )
         raise ConfigError(message) from error
     return function
@@ -182,11 +182,11 @@ def _one_each(call: EnqueueCall, jobs: list[JobId], stored: Sequence[JobId]) -> 
         # A caller that takes this for a failed enqueue and tries again would store each job twice.
         ids = ", ".join(map(str, stored[:NAMED])) + (", …" if stored[NAMED:] else "")
         done = (
-            f"{len(stored)} job(s) are stored all the same ({ids}): do not enqueue them again, "
+            f"{len(stored)} job(s) were stored all the same ({ids}): do not enqueue them again, "
             "unless your transaction was rolled back"
         )
     message = (
-        f"the middleware around enqueue gave back {got} for {len(call.jobs)} job(s) of "
-        f"{call.task.name!r}; return what call_next gives, or raise before calling it. {done}"
+        f"the middleware around enqueue returned {got} for {len(call.jobs)} job(s) of "
+        f"{call.task.name!r}; return what call_next returns, or raise before calling it. {done}"
     )
     raise ConfigError(message)

@@ -30,7 +30,7 @@ BATCH = 1_000
 
 
 class QueueHandle:
-    """Stops a queue and lets it go on, for all workers; sets it up; clears it. Made by `Rota.queue`."""
+    """Pauses and resumes a queue, for all workers; changes its settings; clears it. Made by `Rota.queue`."""
 
     __slots__ = ("_database", "name")
 
@@ -42,7 +42,7 @@ class QueueHandle:
         return f"<QueueHandle {self.name}>"
 
     def pause(self) -> bool:
-        """Let no worker take its jobs; those that run go on. Whether it was not paused before."""
+        """Stop workers from taking its jobs; running jobs go on. False if it was already paused."""
         return self._database.run(self._database.store.pause(self.name))
 
     async def apause(self) -> bool:
@@ -50,7 +50,7 @@ class QueueHandle:
         return await self._database.arun(self._database.store.pause(self.name))
 
     def resume(self) -> bool:
-        """Let workers take its jobs again. Whether it was paused."""
+        """Let workers take its jobs again. False if it was not paused."""
         return self._database.run(self._database.store.resume(self.name))
 
     async def aresume(self) -> bool:
@@ -58,7 +58,7 @@ class QueueHandle:
         return await self._database.arun(self._database.store.resume(self.name))
 
     def settings(self) -> QueueSettings:
-        """What is set for it in the database; `None` where nothing is. What the code declares is not among it."""
+        """Its settings in the database; `None` where nothing is set. Settings in the code are not included."""
         return self._database.run(self._database.store.queue_settings()).get(self.name, NOTHING)
 
     async def asettings(self) -> QueueSettings:
@@ -74,14 +74,14 @@ class QueueHandle:
         timeout: float | timedelta | None = None,
         concurrency: int | None = None,
     ) -> QueueSettings:
-        """Set it up in the database, for all programs, before what the code declares; what is set then.
+        """Change its settings in the database, which override those in the code of all programs; returns what is set then.
 
         What is not given stays as it is. Creates the queue.
 
         Args:
             retention: Seconds (or a timedelta) that completed and cancelled jobs stay readable, or
                 a mapping from states.
-            max_attempts: How often a job is tried before it is discarded.
+            max_attempts: How many times a job is tried before it is discarded.
             timeout: Seconds (or a timedelta) that one attempt may take.
             concurrency: How many of its jobs one worker process runs at once.
 
@@ -104,7 +104,7 @@ class QueueHandle:
         return await self._database.arun(self._database.store.set_queue(self.name, changes))
 
     def unset(self, *names: str) -> QueueSettings:
-        """Take settings away from the database, all if none is named; what is set then.
+        """Remove settings from the database, all if none is named; returns what is set then.
 
         Args:
             names: `completed`, `cancelled`, `discarded` (retentions), `max_attempts`, `timeout`,
@@ -126,14 +126,14 @@ class QueueHandle:
         until: int | None = None,
         told: Callable[[State, int], None] = lambda state, deleted: None,  # noqa: ARG005
     ) -> dict[State, int]:
-        """Delete its jobs in these states, those that wait unless others are said; how many, by state.
+        """Delete its jobs in these states, by default those that wait; returns how many, by state.
 
-        Running jobs stay, and so do jobs that are enqueued meanwhile. Each transaction deletes some: where it
-        is interrupted, the rest stays.
+        Running jobs stay, and so do jobs that are enqueued meanwhile. Each of several transactions deletes
+        some: if the call is interrupted, the rest stays.
 
         Args:
             states: Which jobs; not the running ones.
-            until: Only jobs with ids up to this one; else those that there are now.
+            until: Only jobs with ids up to this one; by default those that there are now.
             told: Called after each transaction, with how many jobs in that state are deleted so far.
 
         Raises:
@@ -183,7 +183,7 @@ def _changes(
     }
     changes = {name: value for name, value in named.items() if value is not None}
     if not changes:
-        message = "set: say what: retention=, max_attempts=, timeout= or concurrency="
+        message = "set: say what to set: retention=, max_attempts=, timeout= or concurrency="
         raise ConfigError(message)
     NOTHING.using(changes)  # raises for values that cannot be
     return changes
@@ -196,7 +196,7 @@ def _none(names: Collection[str]) -> dict[str, float | None]:
         ConfigError: There is no such setting.
     """
     if unknown := [name for name in names if name not in NAMES]:
-        message = f"unset: there is no setting {unknown[0]!r}; there are {', '.join(NAMES)}"
+        message = f"unset: there is no setting {unknown[0]!r}; the settings are {', '.join(NAMES)}"
         raise ConfigError(message)
     return dict.fromkeys(names or NAMES)
 
@@ -211,6 +211,6 @@ def _clearable(states: Collection[State | str]) -> list[State]:
     able = [state for state in State if state is not State.RUNNING]
     for state in named:
         if state not in able:
-            message = f"clear: {state!r} jobs cannot be cleared; possible are {', '.join(able)}"
+            message = f"clear: {state!r} jobs cannot be cleared; only these can: {', '.join(able)}"
             raise ConfigError(message)
     return [state for state in able if state in named]

@@ -106,7 +106,7 @@ class Queues:
         """
         check_name(queue, "queue")
         if queue in self.declared:
-            message = f"queue {queue!r} is declared already; say all of it in one place"
+            message = f"queue {queue!r} is already declared; put all its settings in one place"
             raise ConfigError(message)
         self.declared = self.declared | {
             queue: QueueSettings(

@@ -11,6 +11,10 @@ OF_CHILDREN = (
     "no lifespan of child processes yields it",
     "add one with @rota.lifespan(executor='process')",
 )
+OF_CLUSTER = (
+    "a node of a cluster has no lifespans",
+    "open what the handler needs in its own module, when it is first used",
+)
 OF_TEST = ("this test provides none", "give it with rota_test.provide(name=value)")
 """What is said where a resource is missing, and what to do."""
 

@@ -5,12 +5,15 @@ the key that the args make, the shard of the handler that enqueues. Where nothin
 the wrong shard would lie beside the wrong rows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
+import msgspec
+
 from rota.app.enqueue import Enqueuer, written
+from rota.app.enqueuing import FlowPlace
 from rota.app.handle import FindCodec, JobHandle
 from rota.app.here import HERE
 from rota.app.middleware import Middleware
@@ -23,9 +26,10 @@ from rota.database.database import Database
 from rota.database.leading import aleading_to, leading_to
 from rota.errors import ConfigError, StoreUnavailable
 from rota.model.enqueued import Enqueued, Placing
-from rota.model.job import JobId
+from rota.model.job import JobId, JobRecord
 from rota.model.keys import KeyTemplate
 from rota.model.rendezvous import chosen
+from rota.model.transfer import JobOnItsWay
 from rota.store.execute import in_thread
 from rota.store.protocol import Store
 
@@ -87,6 +91,24 @@ class Router:
             return self._shards[self._said(call)].enqueuer
         return await in_thread(self._known, await aleading_to(call.conn, self._stores))
 
+    def flow_home(self, flow: FlowPlace) -> Enqueuer:
+        """What stores a flow, all jobs of which lie on one shard.
+
+        Raises:
+            ConfigError: Nothing says where, or the keys of its jobs belong to several shards.
+            StoreError: The database refuses.
+        """
+        if flow.conn is None:
+            return self._shards[self._said_of_flow(flow)].enqueuer
+        return _agreed(flow, self._known(leading_to(flow.conn, self._stores)))
+
+    async def aflow_home(self, flow: FlowPlace) -> Enqueuer:
+        """`flow_home` for async code."""
+        if flow.conn is None:
+            return self._shards[self._said_of_flow(flow)].enqueuer
+        found = await in_thread(self._known, await aleading_to(flow.conn, self._stores))
+        return _agreed(flow, found)
+
     def enqueue(self, call: EnqueueCall) -> Enqueued:
         """Store the jobs of a call, all on one shard."""
         return self.home(call).enqueue(call)
@@ -122,6 +144,22 @@ class Router:
             raise ConfigError(message)
         return self._shards[name]
 
+    def key_of(self, job: JobRecord | JobOnItsWay) -> str | None:
+        """The key of a job that was stored; None where its task has none, or is not known here."""
+        task = self.tasks.get(job.task)
+        template = None if task is None else self._template(task)
+        if template is None:
+            return None
+        # SQL can store args that make no key.
+        with suppress(TypeError, msgspec.MsgspecError):
+            return template.key(job.args)
+        return None
+
+    @property
+    def has_key(self) -> bool:
+        """Whether any args make a key."""
+        return self._key is not None
+
     def of(self, key: str) -> str:
         """The shard of a key."""
         return self._pinned.get(key) or chosen(key, self._shards)
@@ -138,11 +176,11 @@ class Router:
         name = self.on.get() or self._by_key(call) or self._around()
         if name is None:
             message = (
-                f"nothing says on which shard a job of {call.task.name!r} shall lie: give conn=, the connection with "
+                f"nothing says to which shard a job of {call.task.name!r} belongs: pass conn=, the connection with "
                 f'your transaction, or enqueue within `with rota.on("…"):`, with one of {self._names}'
             )
             if self._key is not None:
-                message += f"; it has not the parameters of the key {self._key!r}"
+                message += f"; the task lacks the parameters of the key {self._key!r}"
             raise ConfigError(message)
         return name
 
@@ -152,18 +190,48 @@ class Router:
         Raises:
             ConfigError: The keys of the jobs of one call have several shards.
         """
-        if (template := self._template(call.task)) is None:
+        if self._template(call.task) is None:
             return None
-        found = {
-            self.of(template.key(args)) for args in written(call, self.max_args_bytes, call.jobs)
-        }
+        args = written(call, self.max_args_bytes, call.jobs)
+        found = self.shards_of(call.task, args, ())
         if len(found) > 1:
             message = (
-                f"the jobs of this call lie on several shards ({', '.join(sorted(found))}), and no transaction "
-                "reaches across: make a call for each, of the jobs whose keys have it (rota.of(key))"
+                f"the jobs of this call belong to several shards ({', '.join(sorted(found))}), and no "
+                "transaction spans them: make one call for each shard (rota.of(key) says which)"
             )
             raise ConfigError(message)
         return next(iter(found), None)
+
+    def shards_of(
+        self, task: Task[..., Any, Any], args: Sequence[str], later: Collection[str]
+    ) -> set[str]:
+        """The shards of the keys that these args make, without the parameters that get their values later."""
+        template = self._template(task)
+        if template is None or not set(template.names).isdisjoint(later):
+            return set()
+        return {self.of(template.key(one)) for one in args}
+
+    def _said_of_flow(self, flow: FlowPlace) -> str:
+        """The shard of a flow that joins nobody's transaction."""
+        name, shards = flow.name, flow.shards
+        said = flow.on or self.on.get()
+        if said is not None:
+            return said
+        if len(shards) > 1:
+            nodes = ", ".join(f"{node!r} to {shard}" for shard, node in shards.items())
+            message = (
+                f"the jobs of flow {name!r} belong to several shards ({nodes}), and a flow lies on one: build one for each "
+                f'shard (rota.of(key) says which), or say where all of it is to lie, rota.flow({name!r}, on="…")'
+            )
+            raise ConfigError(message)
+        found = next(iter(shards), None) or self._around()
+        if found is None:
+            message = (
+                f'nothing says to which shard flow {name!r} belongs: rota.flow({name!r}, on="…"), with one of '
+                f"{self._names}, or conn=, the connection with your transaction"
+            )
+            raise ConfigError(message)
+        return found
 
     def _template(self, task: Task[..., Any, Any]) -> KeyTemplate | None:
         """What makes the key of a task's jobs; None where it has not the parameters."""
@@ -202,7 +270,7 @@ class Router:
             return found[0].enqueuer
         if found:
             names = " and ".join(shard.name for shard in found)
-            message = f"shards {names} are one database; give each a database of its own"
+            message = f"shards {names} are the same database; give each its own"
             raise ConfigError(message)
         if away:
             raise away[0]
@@ -215,3 +283,11 @@ class Router:
     @property
     def _names(self) -> str:
         return ", ".join(self._shards)
+
+
+def _agreed(flow: FlowPlace, home: Enqueuer) -> Enqueuer:
+    """Where a flow's connection leads, which must not be another shard than was said."""
+    if flow.on is not None and flow.on != home.shard:
+        message = f"on={flow.on!r}, but conn leads to shard {home.shard}: leave one of them out"
+        raise ConfigError(message)
+    return home

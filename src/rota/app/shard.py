@@ -66,8 +66,7 @@ class Shard(Rota):
         Raises:
             StoreUnavailable: It cannot be reached.
         """
-        with self.database.store.lent() as connection:
-            return connection.run(self.database.store.identity())
+        return self.database.apart(self.database.store.identity())
 
     def use(self, url: str) -> None:
         """Keep its jobs in another database from now on.

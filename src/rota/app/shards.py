@@ -17,13 +17,14 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from rota.app.declares_tasks import DeclaresTasks
 from rota.app.handle import JobHandle
 from rota.app.here import HERE, NAMING, Here, at
 from rota.app.lifespan import Lifespans
 from rota.app.middleware import Crossing, Middleware
+from rota.app.mover import Moved, Mover
 from rota.app.queues import Queues
 from rota.app.routing import Router
 from rota.app.shard import Shard
@@ -36,6 +37,10 @@ from rota.model.durations import seconds
 from rota.model.job import LARGEST_ID
 from rota.model.queue_settings import Retention
 from rota.store.shard_urls import checked, from_environment
+
+if TYPE_CHECKING:
+    from rota.app.flow import Flow
+    from rota.dashboard.mounting import Dashboard
 
 E = TypeVar("E", bound=Event)
 A = TypeVar("A", None, Coroutine[Any, Any, None])
@@ -113,7 +118,7 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
         return f"<Shards {', '.join(self)}>"
 
     def of(self, key: str) -> str:
-        """The name of the shard on which the jobs of a key lie: where it is pinned, else what its hash says.
+        """The name of the shard of a key: where it is pinned, else where its hash puts it.
 
         The hash is the same in each process and each version of Rota. A shard that is added takes its share of
         the keys from the others, and no other key changes its shard.
@@ -122,10 +127,10 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
 
     @property
     def here(self) -> str:
-        """The name of the shard that one is on: by `on`, in a handler, in a subscriber.
+        """The name of the current shard: by `on`, in a handler, in a subscriber.
 
         Raises:
-            ConfigError: On none.
+            ConfigError: There is no current shard.
         """
         return self._enqueuer.here.name
 
@@ -137,8 +142,8 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
     def on(self, what: Any, /) -> Any:
         """`with rota.on("eu"):` puts jobs there; `@rota.on(JobSettled)` subscribes to what happens on all shards.
 
-        Within the block jobs lie on that shard, unless their `conn=` leads to another one. `here` says to a
-        subscriber which shard it is told of.
+        Within the block jobs lie on that shard, unless their `conn=` leads to another one. In a subscriber,
+        `here` says on which shard the event happened.
 
         Raises:
             ConfigError: There is no shard of that name.
@@ -173,7 +178,7 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
         timeout: float | timedelta | None = None,
         concurrency: int | None = None,
     ) -> None:
-        """Declare what holds for a queue's jobs on each shard, as `Rota.queue` does for one database.
+        """Declare defaults for a queue's jobs on each shard, as `Rota.queue` does for one database.
 
         Raises:
             ConfigError: A value cannot be used, or the queue was declared before.
@@ -183,26 +188,99 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
 
     # Jobs ------------------------------------------------------------------------------------
 
+    def flow(
+        self,
+        name: str,
+        /,
+        *,
+        on: str | None = None,
+        conn: object = None,
+        retention: float | timedelta | None = None,
+        deadline: float | timedelta | None = None,
+    ) -> "Flow":
+        """Build a flow, as `Rota.flow` does for one database: all of its jobs lie on one shard.
+
+        Which one is known when the block ends: where `conn` leads, what `on` says, the shard of the keys that the args
+        of its jobs make, that of the handler which builds it. `rota["eu"].flows` finds it again.
+
+        Args:
+            name: What flows of this kind are called; many may have one name.
+            on: A shard's name, for whatever keys the jobs have.
+            conn: A connection or session of yours, whose transaction the flow joins.
+            retention: As for `Rota.flow`.
+            deadline: As for `Rota.flow`.
+
+        Raises:
+            ConfigError: An option cannot be used; or, when the block ends, nothing says where, or the keys of the jobs have
+                several shards.
+        """
+        from rota.app.flow import Flow  # here: many programs have none
+
+        return Flow(
+            self._enqueuer, name, on=None if on is None else self._named(on), conn=conn,
+            retention=retention, deadline=deadline,
+        )  # fmt: skip
+
     def job(self, reference: str) -> JobHandle[Any]:
-        """A handle on the job that `reference` names: `eu:123`, as a handle's own `reference` has it.
+        """A handle on the job that `reference` names: `eu:123`, as in a handle's `reference`.
 
         Raises:
             ConfigError: There is no shard of that name.
-            JobNotFound: It is no reference.
+            JobNotFound: It is not a reference.
         """
         name, colon, job = str(reference).rpartition(":")
         if not (colon and job.isascii() and job.isdigit() and int(job) <= LARGEST_ID):
-            message = f"{reference!r} is no job of several databases; it is written eu:123, as JobHandle.reference has it"
+            message = f"{reference!r} does not name a job of several databases; write eu:123, as in JobHandle.reference"
             raise JobNotFound(message)
         return self._shards[self._named(name)].job(int(job))
 
     def transaction(self) -> OwnTransaction:
-        """A transaction of Rota's own on the shard that one is on, for `with` and `async with`.
+        """A transaction of Rota's own on the current shard, for `with` and `async with`.
 
         Raises:
-            ConfigError: On none.
+            ConfigError: There is no current shard.
         """
         return self._enqueuer.here.transaction()
+
+    def dashboard(self, *, access: object = None) -> "Dashboard":
+        """A page for people who look after jobs, as `Rota.dashboard` gives one: of all shards, and of each.
+
+        Args:
+            access: An `Access`, or a function from the framework's request to one. The pages of a shard are below
+                `shard/NAME/`, so a function can tell the shards by the path.
+
+        Raises:
+            ConfigError: `access` is not said, or the extra is not installed.
+        """
+        from rota.dashboard.mounting import Dashboard  # here: most programs have none
+
+        return Dashboard(self, access)
+
+    def move(self, key: str, *, to: str) -> Moved:
+        """Move the waiting jobs of a key from other shards to the shard where the key belongs now.
+
+        They keep everything but their ids and their notes. The process may be killed at any point: the next call
+        finishes what it began, and nothing is lost or duplicated. Pin the key first, in every process that enqueues, and call
+        this until it moves nothing and nothing runs elsewhere.
+
+        Args:
+            key: As for `of`.
+            to: The shard to which the key belongs, to be sure.
+
+        Raises:
+            ConfigError: The key belongs elsewhere, or there is no such shard, or no `key=`.
+            StoreUnavailable: A shard is away. If it is `to`, nothing was moved; else the jobs on all other shards were.
+        """
+        if not self._enqueuer.has_key:
+            message = "these shards have no key: say which args make it, Rota.shards(…, key=…)"
+            raise ConfigError(message)
+        if (home := self.of(key)) != self._named(to):
+            message = (
+                f"new jobs of {key!r} belong to {home}: pin the key to {to} first (pinned={{{key!r}: {to!r}}}), in every "
+                "process that enqueues, then move the waiting jobs"
+            )
+            raise ConfigError(message)
+        return Mover(self._shards, key, to, lambda job: self._enqueuer.key_of(job) == key).move()
 
     # The app itself --------------------------------------------------------------------------
 
@@ -247,7 +325,7 @@ class TasksOfAll(Tasks):
         """Add a task here, and to each shard.
 
         Raises:
-            TaskAlreadyRegistered: There is a task of that name already.
+            TaskAlreadyRegistered: There is already a task of that name.
         """
         super().register(task)
         for shard in self._shards.values():

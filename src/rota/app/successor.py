@@ -52,13 +52,13 @@ def chosen(option: str, given: object, enqueuing: Enqueuing) -> str:
             raise ConfigError(message)
         if enqueuing.tasks.get(given.name) is not given:
             message = (
-                f"{option}: only the name of {given.name!r} is kept, and not what using(…) has changed; give "
-                "these options to the task itself"
+                f"{option}: only the name of {given.name!r} is stored, without the options of using(…); set "
+                "these options on the task itself"
             )
             raise ConfigError(message)
         given = given.name
     if not isinstance(given, str) or not given:
-        message = f"{option}: a task or its name is needed, not {given!r}"
+        message = f"{option}: must be a task or its name, not {given!r}"
         raise ConfigError(message)
     if given in enqueuing.tasks:
         _check(option, enqueuing.tasks[given])
@@ -78,7 +78,7 @@ def check_declared(task: AnyTask) -> None:
         if found is None:
             message = (
                 f"task {task.name!r}: its {option} names {name!r}, and no such task is registered here; "
-                "correct the name, or import the module that has it"
+                "correct the name, or import the module that defines it"
             )
             raise ConfigError(message)
         _check(f"task {task.name!r}, {option}", found)
@@ -219,7 +219,7 @@ def _name(move: Move, headers: Mapping[str, str], task: AnyTask) -> str | None:
 def _found(task: AnyTask, name: str) -> AnyTask:
     found = task.enqueuing.tasks.get(name)
     if found is None:
-        message = f"its successor {name!r} is not registered in this worker; import the module that has it there"
+        message = f"its successor {name!r} is not registered in this worker; import the module that defines it"
         raise SuccessorNotFound(message)
     return found
 
@@ -278,8 +278,8 @@ def _check(option: str, task: AnyTask) -> None:
     if len(required) > 1:
         names = ", ".join(f"`{name}`" for name in required)
         message = (
-            f"{option}: a successor is given one argument at the most, and {task.name!r} needs {names}; "
-            "give all but one a default, or take a FinishedJob, which has the job's args"
+            f"{option}: a successor gets at most one argument, and {task.name!r} needs {names}; "
+            "give all but one a default, or accept a FinishedJob, which has the job's args"
         )
         raise ConfigError(message)
     if required and option.endswith("on_failure") and not _whole(task):

@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any, Generic, ParamSpec, Self, TypeVar
 
 from rota.app.arguments import Arguments, arguments_of_many
@@ -44,7 +45,7 @@ NOT_GIVEN = object()
 
 @dataclass(frozen=True, slots=True)
 class EnqueueCall:
-    """Jobs that are to be enqueued, before their args are checked.
+    """Jobs that are about to be enqueued, before their args are checked.
 
     Attributes:
         task: The task, as `using(…)` has left it.
@@ -65,7 +66,7 @@ class EnqueueCall:
         return self.task.options
 
     def using(self, **changes: Any) -> Self:
-        """The same jobs with other options, as `Task.using` has them.
+        """The same jobs with other options, as in `Task.using`.
 
         Raises:
             ConfigError: An option is not known, or a value is outside its range.
@@ -74,7 +75,7 @@ class EnqueueCall:
         return replace(self, task=self.task.using(**changes), conn=conn)
 
     def passing(self, **arguments: object) -> Self:
-        """The same jobs with further keyword arguments, where a job has none of that name yet."""
+        """The same jobs with more keyword arguments, for jobs that do not have them yet."""
         names = self.task.codec.names
         jobs = []
         for args, kwargs in self.jobs:
@@ -85,7 +86,13 @@ class EnqueueCall:
 
 
 class Task(Generic[P, R, T]):
-    """A function that can be enqueued. Made by `Rota.task`."""
+    """A function that can be enqueued. Made by `Rota.task`.
+
+    Attributes:
+        engine: What its jobs need of a cluster, in the words of the cluster's engine.
+    """
+
+    engine: Mapping[str, object] = MappingProxyType({})
 
     def __init__(
         self,
@@ -117,7 +124,9 @@ class Task(Generic[P, R, T]):
         parameters = inspect.signature(function).parameters
         self._first = next(iter(parameters), None)
         if "conn" in parameters:
-            message = f"task {name!r}: a parameter cannot be named conn, which enqueue has itself"
+            message = (
+                f"task {name!r}: a parameter cannot be named conn, which is one of enqueue's own"
+            )
             raise ConfigError(message)
         # What is not stored may be of any type.
         self.result_codec = ResultCodec(self._result_annotation() if store_result else Any, name)
@@ -175,6 +184,19 @@ class Task(Generic[P, R, T]):
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
 
+    def result_annotation(self) -> object:
+        """How the result of one job is annotated."""
+        return self._result_annotation()
+
+    @functools.cached_property
+    def given_codec(self) -> ResultCodec:
+        """What writes results that other jobs are given, whether the task keeps them or not."""
+        return (
+            self.result_codec
+            if self.store_result
+            else ResultCodec(self._result_annotation(), self.name)
+        )
+
     def using(
         self,
         *,
@@ -202,20 +224,20 @@ class Task(Generic[P, R, T]):
             priority: Smaller first.
             delay: Seconds or a timedelta to wait before the job becomes available.
             at: An aware datetime before which the job does not become available.
-            max_attempts: How often it is tried before it is discarded.
+            max_attempts: How many times it is tried before it is discarded.
             timeout: Seconds or a timedelta that one attempt may take.
-            wake: Whether a sleeping worker is told at once (the default); without, it finds the job
-                by polling, within a second. PostgreSQL cannot prepare a transaction (two-phase
+            wake: Whether a sleeping worker is told at once (the default); if not, it finds the job by
+                polling, within a second. PostgreSQL cannot prepare a transaction (two-phase
                 commit) that has notified a worker.
             unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.
             limit: How many jobs of a key may run at once, or start in a time.
-            fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared.
+            fair: A key such as `"tenant:{tenant}"`: the queue is shared fairly between its values.
             headers: Names and texts that travel with the job, to `Context.headers`; 4 kB at the most.
             expires: Seconds or a timedelta after the enqueue, or an aware datetime, after which no attempt
                 begins: the job is cancelled instead.
-            on_success: A task, or its name, of which a job is enqueued when this one is completed; it comes
-                before what the task declares.
-            on_failure: That of which one is enqueued when this one is discarded.
+            on_success: A task, or its name: a job of it is enqueued when this one completes. It overrides
+                what the task declares.
+            on_failure: The same, for when this one is discarded.
             conn: The caller's connection or session; `using(conn=c).enqueue(…)` is
                 `enqueue(…, conn=c)` in a form that type checkers can follow. Not `None`.
             unknown: Anything else is refused.
@@ -273,9 +295,9 @@ class Task(Generic[P, R, T]):
     def enqueue_many(
         self, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], *, conn: object = None
     ) -> Enqueued:
-        """Store many jobs, all or none; their ids in the same order.
+        """Store many jobs, all or none; returns their ids in the same order.
 
-        Where jobs are unique, the answer says too which were created, replaced and skipped.
+        For unique jobs, the answer also says which were created, replaced and skipped.
 
         Args:
             jobs: For each job a tuple (or list) of positional arguments, or a dict of keyword
@@ -345,8 +367,8 @@ def _connection(conn: object, otherwise: object) -> object:
     """
     if conn is None:
         message = (
-            "using(conn=None): there is no transaction that the jobs could join; give a connection or "
-            "session, or leave conn= out, and they are stored in a transaction of their own"
+            "using(conn=None): there is no transaction for the jobs to join; pass a connection or "
+            "session, or leave out conn= to store them in a transaction of their own"
         )
         raise ConfigError(message)
     return otherwise if conn is NOT_GIVEN else conn

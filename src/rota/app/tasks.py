@@ -15,10 +15,10 @@ class Tasks(dict[str, Task[..., Any, Any]]):
         """Add a task.
 
         Raises:
-            TaskAlreadyRegistered: There is a task of that name already.
+            TaskAlreadyRegistered: There is already a task of that name.
         """
         if self.setdefault(task.name, task) is not task:
-            message = f"there is a task named {task.name!r} already; give one of them a name="
+            message = f"there is already a task named {task.name!r}; give one of them a name="
             raise TaskAlreadyRegistered(message)
 
     def find(self, name: str) -> Task[..., Any, Any]:
@@ -30,7 +30,9 @@ class Tasks(dict[str, Task[..., Any, Any]]):
         try:
             return self[name]
         except KeyError:
-            message = f"no task named {name!r} is registered here; import the module that has it"
+            message = (
+                f"no task named {name!r} is registered here; import the module that defines it"
+            )
             raise TaskNotFound(message) from None
 
     def meant(self, given: object) -> object:

@@ -25,7 +25,7 @@ KEY = "ROTA_DATABASE_URL"
 
 
 class RotaFlask:
-    """Joins an app of Rota's and a Flask application.
+    """Connects a Rota app with a Flask application.
 
     Each run of a handler, in a thread or on the event loop, has an application context of its own, which ends with
     it: `current_app`, `g` and Flask-SQLAlchemy's `db.session` work as in a request. Child processes
@@ -36,14 +36,14 @@ class RotaFlask:
         app: The application; or give it to `init_app`, where it is made later.
 
     Raises:
-        ConfigError: `rota` is no app of Rota's, or its database cannot be that of the application's config.
+        ConfigError: `rota` is not a Rota app, or its database cannot be that of the application's config.
     """
 
     def __init__(self, rota: Rota, app: Flask | None = None) -> None:
         if not isinstance(rota, Rota):
             message = (
                 f"RotaFlask takes the rota.Rota first, not a {type(rota).__name__}; give it the Flask "
-                "application second, RotaFlask(rota, app), or by init_app(app)"
+                "application second, RotaFlask(rota, app), or with init_app(app)"
             )
             raise ConfigError(message)
         self._rota = rota

@@ -24,15 +24,15 @@ _read = msgspec.json.Decoder().decode
 
 @dataclass(frozen=True)
 class CeleryTasks:
-    """The tasks of an application of Celery.
+    """The tasks of a Celery application.
 
     Args:
-        app: The application; its broker and its routes count.
-        queue: The queue of Celery; else as the application routes its tasks.
+        app: The application, whose broker and routes are used.
+        queue: The queue of Celery; by default as the application routes its tasks.
         timeout: Seconds that the broker may take for one batch.
 
     Raises:
-        ConfigError: A value cannot be used, or the broker would not say what it has.
+        ConfigError: A value cannot be used, or the broker would not confirm what it receives.
     """
 
     app: Any
@@ -41,7 +41,7 @@ class CeleryTasks:
 
     def __post_init__(self) -> None:
         if not callable(getattr(self.app, "send_task", None)):
-            message = f"CeleryTasks: a celery.Celery is needed, not {type(self.app).__name__}"
+            message = f"CeleryTasks: must be a celery.Celery, not {type(self.app).__name__}"
             raise ConfigError(message)
         check_timeout(self.timeout, "CeleryTasks")
 
@@ -49,7 +49,7 @@ class CeleryTasks:
         """What sends calls.
 
         Raises:
-            ConfigError: The broker would not say what it has.
+            ConfigError: The broker would not confirm what it receives.
         """
         del relay, unsettled  # the broker does not remember what was sent
         transport = self.app.connection_for_write().transport_cls

@@ -52,7 +52,7 @@ class JetStream:
 
     Args:
         url: `nats://host:4222`, or several servers of a cluster with commas between them.
-        subject: Of all messages; else `outbox.event.` and the relay's name.
+        subject: The subject of all messages; by default `outbox.event.` and the relay's name.
         credentials: A file with the user's credentials.
         timeout: Seconds that the server may take for one batch.
 
@@ -68,11 +68,13 @@ class JetStream:
     def __post_init__(self) -> None:
         for url in self.url.split(","):
             if not url.strip().startswith(SCHEMES):
-                message = f"JetStream: a URL such as nats://host:4222 is needed, not {url.partition('@')[2] or url!r}"
+                message = f"JetStream: must be a URL such as nats://host:4222, not {url.partition('@')[2] or url!r}"
                 raise ConfigError(message)
         subject = self.subject
         if subject is not None and (not subject or set(subject) & set(" \t\r\n*>")):
-            message = f"JetStream: subject: a name without blanks and wildcards is needed, not {subject!r}"
+            message = (
+                f"JetStream: subject: must be a name without spaces or wildcards, not {subject!r}"
+            )
             raise ConfigError(message)
         check_timeout(self.timeout, "JetStream")
 
@@ -198,7 +200,9 @@ def _headers(message: Message, most: int) -> dict[str, str]:
         len(f"{name}: {text}\r\n".encode()) for name, text in headers.items()
     )
     if size + len("NATS/1.0\r\n\r\n") > most:
-        reason = f"the message has {size} bytes with its headers, and the server takes {most}"
+        reason = (
+            f"the message has {size} bytes with its headers, and the server takes at most {most}"
+        )
         raise MessageRefused(reason)
     return headers
 

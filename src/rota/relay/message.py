@@ -51,8 +51,8 @@ def message(aggregateid: str, type: str, payload: Any) -> None:  # noqa: A002, A
         ConfigError: Always: a worker that serves the relay's queue sends its jobs, and calls nothing.
     """
     text = (
-        "a relay sends its jobs in order, from its own queue; this one was called, or lies in another queue: "
-        "enqueue it by the relay, whose queue has its name"
+        "a relay sends its jobs in order, from its own queue; this one was called directly, or is in another "
+        "queue: enqueue it through the relay, whose queue has its name"
     )
     raise ConfigError(text)
 

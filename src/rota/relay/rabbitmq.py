@@ -37,9 +37,9 @@ class RabbitMQ:
 
     Args:
         url: `amqp://user:password@host:5672/vhost`, or `amqps://…`.
-        exchange: The exchange, which must exist; without one the default exchange, which leads to the queue that is named like
-            the routing key.
-        routing_key: Of all messages; else `outbox.event.` and the relay's name.
+        exchange: The exchange, which must exist; without one, the default exchange, which leads to the queue named by the
+            routing key.
+        routing_key: The routing key of all messages; by default `outbox.event.` and the relay's name.
         timeout: Seconds that the broker may take for one batch.
 
     Raises:
@@ -54,7 +54,7 @@ class RabbitMQ:
     def __post_init__(self) -> None:
         scheme = urlsplit(self.url).scheme
         if scheme not in PORTS:
-            message = f"RabbitMQ: a URL such as amqp://user:password@host:5672/ is needed, not one of {scheme!r}"
+            message = f"RabbitMQ: must be a URL such as amqp://user:password@host:5672/, not one that begins with {scheme!r}"
             raise ConfigError(message)
         check_timeout(self.timeout, "RabbitMQ")
 
@@ -145,7 +145,7 @@ class RabbitMQSender:
         headers = headers_of(message)
         for name in (message.type, *headers):
             if len(name.encode()) > LONGEST:
-                text = f"AMQP has {LONGEST} bytes for a type or the name of a header; this has more: {name[:40]!r}…"
+                text = f"AMQP has {LONGEST} bytes for a type or the name of a header; this is longer: {name[:40]!r}…"
                 raise MessageRefused(text)
         carried = amqp.Message(
             message.payload,

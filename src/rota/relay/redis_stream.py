@@ -44,8 +44,8 @@ class RedisStream:
 
     Args:
         url: `redis://…`, `rediss://…` or `unix://…`.
-        stream: The stream's key; else `outbox.event.` and the relay's name.
-        maxlen: About how many entries the stream keeps; all, unless it is given.
+        stream: The stream's key; by default `outbox.event.` and the relay's name.
+        maxlen: About how many entries the stream keeps; by default all.
         timeout: Seconds that Redis may take for one batch.
 
     Raises:
@@ -60,11 +60,11 @@ class RedisStream:
     def __post_init__(self) -> None:
         scheme = urlsplit(self.url).scheme
         if scheme not in SCHEMES:
-            message = f"RedisStream: a URL such as redis://localhost:6379/0 is needed, not one of {scheme!r}"
+            message = f"RedisStream: must be a URL such as redis://localhost:6379/0, not one that begins with {scheme!r}"
             raise ConfigError(message)
         maxlen = self.maxlen
         if maxlen is not None and (isinstance(maxlen, bool) or not maxlen >= 1):
-            message = f"RedisStream: maxlen: a whole number of at least 1 is needed, not {maxlen!r}"
+            message = f"RedisStream: maxlen: must be a whole number of at least 1, not {maxlen!r}"
             raise ConfigError(message)
         check_timeout(self.timeout, "RedisStream")
 
@@ -148,7 +148,7 @@ class RedisSender:
         sent = ",".join(self._doubtful | self._last)
         arguments = [self._holder or "", self._batch, self._maxlen, _pack(entries), sent]
         if not self._script(keys=[self._stream, self.position], args=arguments):
-            text = f"another relay sends to the stream {self._stream!r} now, or its position was deleted"
+            text = f"another relay is sending to the stream {self._stream!r}, or its position was deleted"
             raise PositionTaken(text)
         self._batch += 1
         self._doubtful |= self._last

@@ -31,8 +31,8 @@ class Relay(Task[[str, str, Any], None, None]):
     """A task whose jobs are sent to a target, in their order. Made by `Rota.relay`.
 
     Attributes:
-        target: Where to.
-        batch: How many are sent at once at the most.
+        target: Where its jobs are sent.
+        batch: How many are sent at once at most.
     """
 
     def __init__(
@@ -46,12 +46,12 @@ class Relay(Task[[str, str, Any], None, None]):
     ) -> None:
         if not callable(getattr(target, "open", None)):
             text = (
-                f"relay {name!r}: to: a target such as rota.relay.RedisStream(…) is needed, not "
+                f"relay {name!r}: to: must be a target such as rota.relay.RedisStream(…), not "
                 f"{type(target).__name__}"
             )
             raise ConfigError(text)
         if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= LARGEST:
-            text = f"relay {name!r}: batch: a whole number between 1 and {LARGEST} is needed, not {batch!r}"
+            text = f"relay {name!r}: batch: must be a whole number between 1 and {LARGEST}, not {batch!r}"
             raise ConfigError(text)
         self.target = target
         self.batch = batch
@@ -69,27 +69,41 @@ class Relay(Task[[str, str, Any], None, None]):
 
     if TYPE_CHECKING:
         # With the names, which the list of types above cannot have.
-        def enqueue(  # noqa: D102 - the task's
+        def enqueue(
             self,
             aggregateid: str,
             type: str,  # noqa: A002 - Debezium's name
             payload: Any,
             *,
             conn: object = None,
-        ) -> JobHandle[None]: ...
+        ) -> JobHandle[None]:
+            """Store one message; it is there if the transaction commits.
 
-        async def aenqueue(  # noqa: D102 - the task's
+            Args:
+                aggregateid: What it is about, such as an order's number.
+                type: What happened.
+                payload: Any JSON value.
+                conn: Your connection or session, whose transaction it joins; else it has one of Rota's own.
+
+            Raises:
+                ArgsError: The payload cannot be stored as JSON, or is too large.
+                ConfigError: `conn` cannot be used.
+                StoreUnavailable: The database cannot be reached.
+            """
+
+        async def aenqueue(
             self,
             aggregateid: str,
             type: str,  # noqa: A002 - Debezium's name
             payload: Any,
             *,
             conn: object = None,
-        ) -> JobHandle[None]: ...
+        ) -> JobHandle[None]:
+            """The same, without blocking the event loop."""
 
     @property
     def queue(self) -> str:
-        """Where its jobs lie, and no others."""
+        """The queue of its jobs, and of no others."""
         return self.options.queue
 
     def _check_changes(self, changes: Mapping[str, object]) -> None:

@@ -75,5 +75,5 @@ def check_timeout(timeout: float, target: str) -> None:
         ConfigError: It is no number of seconds, or none at all.
     """
     if not seconds(timeout, f"{target}: timeout"):
-        message = f"{target}: timeout: more than 0 seconds are needed"
+        message = f"{target}: timeout: must be more than 0 seconds"
         raise ConfigError(message)

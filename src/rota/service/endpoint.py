@@ -76,7 +76,7 @@ class Endpoint:
             )
             self._socket = socket.create_server(where[:2], family=family)
         except OSError as error:
-            message = f"{address} cannot be listened on: {error.strerror}; name another address"
+            message = f"cannot listen on {address}: {error.strerror}; name another address"
             raise ConfigError(message) from error
         self.address = Address(*self._socket.getsockname()[:2])
         self._clients: dict[asyncio.Task[Any], None] = {}

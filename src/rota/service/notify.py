@@ -42,7 +42,7 @@ class Notifier:
         if not address:
             return None
         if not address.startswith(("/", "@")):
-            logger.warning("NOTIFY_SOCKET is no socket of this machine's; systemd is told nothing")
+            logger.warning("NOTIFY_SOCKET is not a socket of this machine; systemd is not notified")
             return None
         meant = not process or process == str(os.getpid())
         wanted = meant and microseconds.isascii() and microseconds.isdigit() and int(microseconds)
@@ -55,7 +55,7 @@ class Notifier:
             self._socket.sendto(message.encode("utf-8", "replace"), self._address)
         except OSError as error:
             if not self._failed:
-                logger.warning("systemd cannot be told how the worker is: %s", error)
+                logger.warning("systemd cannot be notified: %s", error)
             self._failed = True
         else:
             self._failed = False

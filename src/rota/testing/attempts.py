@@ -8,6 +8,7 @@ undone when the handler fails; nothing else runs meanwhile.
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,19 +16,26 @@ from rota.app.app import Rota
 from rota.app.batch import BatchTask
 from rota.app.context import BatchContext, Context
 from rota.app.executor import Executor
+from rota.app.grafting import Grafting
+from rota.app.job_steps import JobSteps
 from rota.app.job_transaction import Completion, JobTransaction
 from rota.app.resources import Resources
+from rota.app.results import Fetch, Filled, fetching, put
 from rota.app.successor import check_known
+from rota.app.suspended import Suspended, suspended
 from rota.app.task import Task
-from rota.errors import ConfigError, TaskNotFound
+from rota.errors import ArgsError, ConfigError, TaskNotFound
 from rota.events import JobExpired, JobStarted
+from rota.model.flow import needs_of
 from rota.model.headers import expired
 from rota.model.job import ClaimedJob, Following, LeaseId, SessionId
+from rota.model.memory import Holder
 from rota.model.notes import Notes
 from rota.model.settlement import cancelled, released
 from rota.model.states import Move
 from rota.outcome import Outcome
 from rota.relay.relay import Relay
+from rota.store.operation import Operation
 from rota.store.protocol import Store
 from rota.store.testing import Wanted
 from rota.testing.calling import Handler, Side
@@ -35,7 +43,7 @@ from rota.testing.frames import hidden
 from rota.testing.jobs import read_args
 from rota.testing.runs import Ended, Run
 from rota.worker.batches import CANCELLED, Batch
-from rota.worker.ending import failed, returned
+from rota.worker.ending import failed, forgetting, returned
 from rota.worker.undone import undone
 
 __tracebackhide__ = hidden
@@ -75,6 +83,8 @@ class Attempts:
             if not one.settled:
                 settling = self._store.settle(session, [one.settlement])
                 came = (yield partial(side.run, settling)).following
+            if one.settlement.node is not None:
+                yield partial(side.run, self._store.flows.decide([one.settlement.node]))
             yield partial(side.tell, partial(self._app.events.settled, one.job, one.settlement))
             yield partial(side.tell, partial(self._app.events.following, came))
             runs.append(self._run(one, came))
@@ -91,7 +101,9 @@ class Attempts:
         wanted = Wanted(jobs=[one.job.id for one in ended], limits=False)
         return (yield partial(side.run, testing.claim(session, wanted, len(ended))))
 
-    def _attempt(self, side: Side, session: SessionId, jobs: Sequence[ClaimedJob]) -> Flow:
+    def _attempt(  # noqa: C901 - as an attempt goes
+        self, side: Side, session: SessionId, jobs: Sequence[ClaimedJob]
+    ) -> Flow:
         """Call the handler in a savepoint; how each job ended."""
         task = self._app.tasks.get(jobs[0].task)
         if task is None:
@@ -104,23 +116,29 @@ class Attempts:
         if late := [job for job in jobs if job.headers and expired(job.headers, time.time())]:
             return (yield from self._without(late, side, session, jobs))
         call = _Call(self._app, task, session, jobs, notes=self._notes, resources=self._resources)
+        yield from call.fill(side)
         handler = call.handler(self._app)
         yield from self._check(side, session, jobs, handler)
         savepoint = yield side.joined
         yield savepoint.begin
-        value, error = None, None
+        value: Any = None
+        error: BaseException | None = None
         try:
             if call.wanted:
                 value = yield partial(side.call, handler)
         except Exception as raised:  # noqa: BLE001 - whatever a handler raises is an outcome
             error = raised
-        except BaseException:
-            yield savepoint.rollback
-            raise
+        except BaseException as raised:
+            error = suspended(raised)
+            if error is None:
+                yield savepoint.rollback
+                raise
         if error is None and value is not None:
             error = undone(value)
-        if error is not None and not isinstance(error, Outcome) and not call.completed:
+        if error is not None and not isinstance(error, Outcome | Suspended) and not call.completed:
             yield savepoint.rollback
+            for operation in call.written(self._store):
+                yield partial(side.run, operation)
         else:
             yield savepoint.commit
         if told := self._notes.take():
@@ -168,6 +186,18 @@ class Attempts:
         )  # fmt: skip
 
 
+def filling(steps: Fetch[Filled], side: Side) -> Flow:
+    """Run what is to be read for a job; the job with it, or why it cannot be given that."""
+    try:
+        operation = next(steps)
+        while True:
+            operation = steps.send((yield partial(side.run, operation)))
+    except StopIteration as end:
+        return end.value
+    except ArgsError as error:
+        return error
+
+
 class _Call:
     """One call, for one job or those of a batch."""
 
@@ -186,7 +216,9 @@ class _Call:
         self._session = session
         self._jobs = jobs
         self._resources = resources
+        self._filled: Filled | ArgsError = Filled(jobs[0], {})
         self._completion: Completion | None = None
+        self._steps: JobSteps | None = None
         self._batch: Batch | None = None
         self._context: Context | BatchContext
         if isinstance(task, BatchTask):
@@ -195,14 +227,20 @@ class _Call:
             self._batch.read(notes, resources)
             self._context = self._batch.context
         else:
-            transact = None if task.executor is Executor.PROCESS else self._transact
             self._context = Context(
                 jobs[0],
                 notes=notes,
-                transact=transact,
+                transact=self._transact,
+                remember=None if task.executor.elsewhere else self._remember,
+                grafts=None if task.executor.elsewhere else partial(Grafting, task.enqueuing),
                 resources=resources,
                 soft_timeout=task.soft_timeout,
             )
+
+    def fill(self, side: Side) -> Flow:
+        """Get the results that the job is given of others; what is wrong with them is the handler's error."""
+        if self._batch is None and needs_of(self._jobs[0].headers):
+            self._filled = yield from filling(fetching(self._jobs[0], self._task), side)
 
     @property
     def wanted(self) -> bool:
@@ -215,6 +253,13 @@ class _Call:
     def completed(self) -> bool:
         """Whether the handler's own transaction has completed the job."""
         return self._completion is not None and self._completion.over
+
+    def written(self, store: Store) -> list[Operation[bool]]:
+        """What appends the steps to memory once more that the handler has appended: its failure undoes no others."""
+        if self._steps is None:
+            return []
+        holder = Holder(self._session, self._jobs[0].lease, self._jobs[0].id)
+        return [store.memory.remember(holder, name, text) for name, text in self._steps.written]
 
     def handler(self, app: Rota) -> Handler:
         """What is to be called."""
@@ -253,9 +298,15 @@ class _Call:
     def _end(self, job: ClaimedJob, value: Any, error: BaseException | None) -> Ended:
         if isinstance(value, Outcome):
             value, error = None, value
+        if isinstance(error, Suspended):
+            return Ended(job, error.settlement(job), None, None)
         if error is not None:
-            return Ended(job, failed(job, self._task, error), None, error)
-        return Ended(job, returned(job, self._task, value, encoded=False), value)
+            ended = Ended(job, failed(job, self._task, error), None, error)
+        else:
+            graft = self._context.added() if isinstance(self._context, Context) else None
+            settlement = returned(job, self._task, value, encoded=False, graft=graft)
+            ended = Ended(job, settlement, value)
+        return replace(ended, settlement=forgetting(ended.settlement, self._context))
 
     def _arguments(self) -> tuple[list[object], dict[str, object]]:
         if self._batch is not None:
@@ -263,18 +314,31 @@ class _Call:
         codec = self._task.codec
         if self._jobs[0].headers is not None:
             check_known(self._jobs[0], self._task)
-        args, kwargs = codec.decode(self._jobs[0].args)
+        filled = self._filled
+        if isinstance(filled, Exception):
+            raise filled
+        args, kwargs = codec.decode(filled.job.args)
+        if filled.pages:
+            put(codec.names, (args, kwargs), filled.pages)
         if codec.context_parameter is not None:
             kwargs[codec.context_parameter] = self._context
         kwargs.update(self._resources.of(self._task))
         return args, kwargs
 
     def _transact(self, job: ClaimedJob, conn: object, commit: bool) -> JobTransaction:  # noqa: FBT001
+        return JobTransaction(self._app.database, self._hold(job), conn, commit=commit)
+
+    def _remember(self, job: ClaimedJob) -> JobSteps:
+        awaits = self._task.executor is Executor.LOOP
+        self._steps = JobSteps(self._app.database, self._hold(job), awaits=awaits)
+        return self._steps
+
+    def _hold(self, job: ClaimedJob) -> Completion:
         if self._completion is None:
             self._completion = Completion(
                 job, self._session, self._task, moving=_moving, doubtful=lambda: None
             )
-        return JobTransaction(self._app.database, self._completion, conn, commit=commit)
+        return self._completion
 
 
 @contextmanager

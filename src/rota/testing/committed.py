@@ -27,10 +27,10 @@ _templates: dict[str, str] = {}
 
 
 class Committed:
-    """The app's database for the length of a block; afterwards the app has its own again.
+    """The app's database during a block; afterwards the app has its own again.
 
     Attributes:
-        url: Where it is. Connect to it with your own driver, and close that again.
+        url: Its URL. Connect to it with your own driver, and close your connections again.
     """
 
     url: str
@@ -115,8 +115,8 @@ def _copy(url: str, name: str, template: str) -> None:
             admin.execute(create.format(sql.Identifier(name), sql.Identifier(template), how))
         except Error as error:
             message = (
-                f"cannot make a database for the test: {error}. The role needs CREATEDB, and to copy a database of "
-                "yours needs that nothing is connected to it"
+                f"cannot make a database for the test: {error}. The role needs CREATEDB, and nothing may be "
+                "connected to a database that is copied"
             )
             raise ConfigError(message) from error
 

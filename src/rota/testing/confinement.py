@@ -277,9 +277,9 @@ class Confinement:
         self._djangos = self._djangos or here
         if here is not self._djangos:
             message = (
-                "this runs in another thread than the test, where Django has another connection: what happens there "
-                "would be committed. Async code comes back to the test's thread in an `async def` test of Django's "
-                "TestCase, and in no other; what starts threads is for a TransactionTestCase, with a worker"
+                "this runs in another thread than the test, where Django has another connection, so its changes would "
+                "be committed. Async code returns to the test's thread only in an `async def` test of Django's "
+                "TestCase; test code that starts threads in a TransactionTestCase, with a worker"
             )
             raise ConfigError(message)
 
@@ -334,8 +334,8 @@ def _below(connection: Any) -> Any:
 
 def _refuse() -> NoReturn:
     message = (
-        "conn= is another connection than the test's: what happens there would be committed, and the test "
-        "would not see it. Let the code under test use the connection or session of rota_test.use(...), or "
+        "conn= is not the test's connection: changes there would be committed, and the test would not see "
+        "them. Let the code under test use the connection or session of rota_test.use(...), or "
         "test it with rota_test.committed()"
     )
     raise ConfigError(message)

@@ -33,7 +33,7 @@ _prepared: set[tuple[str, str, int]] = set()
 """The lanes that are there, by the app's URL."""
 
 NO_TRANSACTION = (
-    "the test's connection is in no transaction, so a rollback would undo nothing: begin one before "
+    "the test's connection is not in a transaction, so a rollback would undo nothing: begin one before "
     "rota_test.use(...). psycopg: no autocommit, or `with conn.transaction(force_rollback=True)`; asyncpg: "
     "`await conn.transaction().start()`; sqlite3: no autocommit, or execute('BEGIN'); SQLAlchemy: "
     "`connection.begin()`; Django: a TestCase, whose tests may be async, or atomic()"
@@ -162,7 +162,7 @@ class Drain:
             ConfigError: Time does not go back.
         """
         if seconds <= 0:
-            message = "travel: time only goes on; say how long, travel(hours=2)"
+            message = "travel: time only goes forward; say how long, travel(hours=2)"
             raise ConfigError(message)
         yield from self.begin(side)
         own = yield partial(side.run, self._testing.own(self._after))
@@ -220,6 +220,8 @@ class Drain:
             claimed = yield partial(side.run, self._testing.claim(self._session, wanted))
             if not claimed:
                 if (yield partial(side.run, self._testing.stage(wanted, due=now))):
+                    continue
+                if (yield partial(side.run, self._testing.decide())):
                     continue
                 return runs
             claimed += yield from self._batch(side, claimed[0], wanted)

@@ -39,6 +39,6 @@ class Guard:
             message = (
                 f"rota_test has no connection yet, so this job would be committed to {shown(self._app.url)}: call "
                 "rota_test.use(connection_or_session) first, override the fixture rota_connection, or enqueue "
-                "inside of rota_test.committed()"
+                "inside rota_test.committed()"
             )
             raise ConfigError(message)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from rota.model.enqueued import Enqueued
+from rota.model.flow import FlowOrder, Made, NodeOrder
 from rota.model.job import JobFilter, JobId, JobRecord, Order, SessionId
 from rota.model.settlement import Completions, Settled, Settlement
 from rota.model.states import State
@@ -37,11 +38,15 @@ class IsolatedStore:
 
     def enqueue(self, order: Order) -> Operation[Enqueued]:
         """Store the jobs of an order. No worker can see them, so none is woken."""
-        self.limited = self.limited or order.spec.limit is not None
         operation = self._store.enqueue(self._own(order))
         return Stepped(
             operation.name, self._noted(operation, order), operation.begin, operation.then
         )
+
+    @property
+    def flows(self) -> "IsolatedFlows":
+        """The operations on flows."""
+        return IsolatedFlows(self._store, self._own_nodes)
 
     def settle(
         self,
@@ -81,16 +86,22 @@ class IsolatedStore:
 
     def _own(self, order: Order) -> Order:
         """An order with keys of the test's own."""
+        self.limited = self.limited or order.spec.limit is not None
         keys = order.keys
         if keys is not None and keys.unique is not None:
             keys = keys._replace(unique=[self._prefix + key for key in keys.unique])
         return Order(replace(order.spec, wake=False), order.args, keys)
 
+    def _own_nodes(self, nodes: Sequence[NodeOrder]) -> list[NodeOrder]:
+        return [node._replace(order=self._own(node.order)) for node in nodes]
+
     def _followed(self, settlement: Settlement) -> Settlement:
-        if settlement.successor is None:
-            return settlement
-        self.limited = self.limited or settlement.successor.spec.limit is not None
-        return settlement._replace(successor=self._own(settlement.successor))
+        if settlement.successor is not None:
+            settlement = settlement._replace(successor=self._own(settlement.successor))
+        if settlement.graft is not None:
+            graft = settlement.graft._replace(nodes=self._own_nodes(settlement.graft.nodes))
+            settlement = settlement._replace(graft=graft)
+        return settlement
 
     def _noted(self, operation: Operation[Enqueued], order: Order) -> Steps[Enqueued]:
         stored = yield from operation.steps
@@ -107,6 +118,23 @@ class IsolatedStore:
             else record
             for record in records
         ]
+
+
+class IsolatedFlows:
+    """All operations are the store's own, on orders with keys of the test's own."""
+
+    def __init__(
+        self, store: Store, own: Callable[[Sequence[NodeOrder]], Sequence[NodeOrder]]
+    ) -> None:
+        self._flows = store.flows
+        self._own = own
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._flows, name)
+
+    def create(self, order: FlowOrder) -> Operation[Made]:
+        """Store a flow."""
+        return self._flows.create(order._replace(nodes=self._own(order.nodes)))
 
 
 def _mapped(operation: Operation[T], function: Callable[[T], R]) -> Operation[R]:

@@ -43,15 +43,15 @@ class EnqueuedJob:
     Attributes:
         id: The job's id.
         task: The task's name.
-        args: Its args by parameter name, as the handler gets them; as JSON has them where the task is
-            not known here, or they do not fit it.
+        args: Its args by parameter name, as the handler gets them; as JSON has them if the task is not
+            known here, or they do not fit it.
         queue: Where it waits.
         priority: Smaller first.
         state: As of now.
         attempt: Attempts begun so far.
-        scheduled_at: What it waits for, if it does.
+        scheduled_at: The time it waits for, if any.
         unique_key: Its unique key, if it has one.
-        record: All that is known of it.
+        record: Everything that is known about it.
     """
 
     id: JobId
@@ -201,7 +201,7 @@ def pattern(
 
 def _state(given: State | str) -> State:
     if given not in set(State):
-        message = f"state: no job can be {given!r}; the states are {', '.join(State)}"
+        message = f"state: {given!r} is not a state; the states are {', '.join(State)}"
         raise ConfigError(message)
     return State(given)
 

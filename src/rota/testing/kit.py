@@ -33,7 +33,7 @@ class Kit(Looking):
     """Looks at the jobs of one transaction, which the test rolls back, and runs them.
 
     Args:
-        connection: A connection or session in a transaction of the test's; or give it to `use` later.
+        connection: A connection or session in the test's transaction; or pass it to `use` later.
         app: The app; not needed if the process has only one.
         unique: `"test"`: keys of unique jobs are the test's own, so that tests beside each other do not wait
             for each other; `"real"`: they are stored as they are.
@@ -91,7 +91,7 @@ class Kit(Looking):
         Raises:
             ConfigError: There were more attempts than `limit`.
         """
-        part = self._drained(
+        part = self.part_of(
             queues, due, recursive=recursive, raises=raises, limit=limit, crash=crash
         )
         return Runs(self._do(partial(self._part.drain, part=part)))
@@ -107,7 +107,7 @@ class Kit(Looking):
         crash: Literal["before_settle"] | None = None,
     ) -> Runs:
         """`drain` for async tests."""
-        part = self._drained(
+        part = self.part_of(
             queues, due, recursive=recursive, raises=raises, limit=limit, crash=crash
         )
         return Runs(await self._ado(partial(self._part.drain, part=part)))
@@ -120,13 +120,13 @@ class Kit(Looking):
         """
 
         def around(call: EnqueueCall, call_next: Any) -> Any:
-            return self._inlined(call_next(call), due, raises=raises)
+            jobs = call_next(call)
+            self.run_part(Part(due=due, raises=raises, jobs=frozenset(jobs)))
+            return jobs
 
         async def aaround(call: EnqueueCall, call_next: Any) -> Any:
             jobs = await call_next(call)
-            with self._deeper():
-                part = Part(due=due, raises=raises, jobs=frozenset(jobs))
-                await self._ado(partial(self._part.drain, part=part))
+            await self.arun_part(Part(due=due, raises=raises, jobs=frozenset(jobs)))
             return jobs
 
         registered = self._mine_app.middleware.enqueueing
@@ -136,6 +136,16 @@ class Kit(Looking):
         finally:
             registered.remove(around)
             registered.remove(aaround)
+
+    def run_part(self, part: Part) -> Runs:
+        """Run some of the jobs, inside of whatever runs."""
+        with self._deeper():
+            return Runs(self._do(partial(self._part.drain, part=part)))
+
+    async def arun_part(self, part: Part) -> Runs:
+        """`run_part` for async tests."""
+        with self._deeper():
+            return Runs(await self._ado(partial(self._part.drain, part=part)))
 
     # Time, and events ----------------------------------------------------------------------------
 
@@ -148,9 +158,9 @@ class Kit(Looking):
         minutes: float = 0,
         seconds: float = 0,
     ) -> None:
-        """Let so much time pass for the transaction's jobs: `travel(hours=2)`, `travel(days=1, minutes=5)`.
+        """Let this much time pass for the transaction's jobs: `travel(hours=2)`, `travel(days=1, minutes=5)`.
 
-        The clock stays. What is stored of the jobs is set back: the times that they wait for, the windows of
+        The clock stays. What is stored about the jobs is set back: the times that they wait for, the windows of
         their limits and unique keys, and how long finished jobs are kept.
         """
         passed = timedelta(days, seconds, minutes=minutes, hours=hours, weeks=weeks)
@@ -176,7 +186,7 @@ class Kit(Looking):
             yield events
 
     def args(self, job: int) -> Mapping[str, Any]:
-        """The args of a job that was enqueued here, also where an event tells only its id.
+        """The args of a job that was enqueued here, for events that tell only its id.
 
         Raises:
             ConfigError: The app has not enqueued it since `use`.
@@ -217,12 +227,6 @@ class Kit(Looking):
         mine = self._mine(task)
         return partial(self._part.run_one, task=mine, args=args, named=named, raises=raises)
 
-    def _inlined(self, jobs: Sequence[JobId], due: Due, *, raises: bool) -> Sequence[JobId]:
-        with self._deeper():
-            part = Part(due=due, raises=raises, jobs=frozenset(jobs))
-            self._do(partial(self._part.drain, part=part))
-        return jobs
-
     @contextmanager
     def _deeper(self) -> Iterator[None]:
         if self._depth >= DEEPEST:
@@ -238,7 +242,7 @@ class Kit(Looking):
             self._depth -= 1
 
     @staticmethod
-    def _drained(
+    def part_of(
         queues: Queues | None,
         due: Due,
         *,
@@ -247,11 +251,16 @@ class Kit(Looking):
         limit: int,
         crash: Literal["before_settle"] | None,
     ) -> Part:
+        """What a drain does.
+
+        Raises:
+            ConfigError: A word is not known.
+        """
         if due not in {"now", "all"}:
-            message = f'due="now" or due="all" is needed, not {due!r}'
+            message = f'due must be "now" or "all", not {due!r}'
             raise ConfigError(message)
         if crash not in {None, "before_settle"}:
-            message = f'crash="before_settle" is the only crash there is, not {crash!r}'
+            message = f'crash must be "before_settle", not {crash!r}'
             raise ConfigError(message)
         only = (queues,) if isinstance(queues, str) else queues
         return Part(

@@ -72,12 +72,12 @@ class Looking(Using):
             args: Some of its args.
             queue: In this queue.
             priority: With this priority.
-            state: And it is in this state now.
-            count: So many, not one or more.
+            state: In this state now.
+            count: Exactly so many, instead of one or more.
             named: Some of its args; `args` is for names that mean something else here.
 
         Raises:
-            AssertionError: None was; the message says what was enqueued, the nearest first.
+            AssertionError: No such job was; the message says what was enqueued, the nearest first.
         """
         wanted = self._pattern(task, args, named, queue=queue, priority=priority, state=state)
         return _enqueued(wanted, self._do(self._part.jobs), count)
@@ -109,7 +109,7 @@ class Looking(Using):
         state: State | str | None = None,
         **named: Any,
     ) -> None:
-        """Check that no such job was enqueued; without anything: none at all.
+        """Check that no such job was enqueued; without arguments, none at all.
 
         Raises:
             AssertionError: One was.

@@ -20,7 +20,7 @@ class Run:
         attempt: Which attempt it was, from 1.
         move: What followed: `complete`, `retry`, `discard`, `snooze`, `again`, `cancel`, `release`.
         result: What the handler returned; of a task with `store_result` as it was stored and read again.
-        error: What the handler raised, an outcome such as `Snooze` too.
+        error: What the handler raised, including an outcome such as `Snooze`.
         delay: Seconds until the job runs again, if it does.
         successors: The ids of the jobs that were enqueued because it has ended.
     """
@@ -42,12 +42,12 @@ class Run:
 
     @property
     def failed(self) -> bool:
-        """Whether the attempt failed, and another follows or not."""
+        """Whether the attempt failed, whether or not another follows."""
         return self.move in {Move.RETRY, Move.DISCARD}
 
 
 class Runs(Sequence[Run]):
-    """The attempts of a drain, in their order, and how many ended how."""
+    """The attempts of a drain, in their order, and how they ended."""
 
     def __init__(self, runs: Sequence[Run] = ()) -> None:
         self._runs = tuple(runs)
@@ -81,7 +81,7 @@ class Runs(Sequence[Run]):
 
     @property
     def retried(self) -> int:
-        """Attempts that failed, and that another one follows."""
+        """Attempts that failed and are followed by another one."""
         return self._count(Move.RETRY)
 
     @property

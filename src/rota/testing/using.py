@@ -1,14 +1,18 @@
 """Which transaction a test kit looks at, and the ways from a call to what it does there."""
 
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from secrets import token_hex
 from types import TracebackType
 from typing import Any, Literal, Self
 
 from rota.app.app import APPS, Rota
+from rota.app.here import at
 from rota.app.resources import OF_TEST, Resources
+from rota.app.shard import Shard
 from rota.app.task import Task
 from rota.errors import ConfigError
+from rota.model.job import JobId
 from rota.store.execute import adrive, drive
 from rota.testing.attempts import Flow
 from rota.testing.calling import Later, Now, Side, later, now
@@ -62,7 +66,7 @@ class Using:
         self._app = app or self._app or only_app()
         self._unique = unique or self._unique
         if self._unique not in {"test", "real"}:
-            message = f'unique="test" or unique="real" is needed, not {self._unique!r}'
+            message = f'unique must be "test" or "real", not {self._unique!r}'
             raise ConfigError(message)
         test = f"test-{token_hex(4)}" if self._unique == "test" else ""
         database = self._app.database
@@ -88,6 +92,11 @@ class Using:
         """
         for name, value in resources.items():
             self._resources.add(name, value)
+
+    def enqueued(self) -> frozenset[JobId]:
+        """The jobs that the app has enqueued since `use`."""
+        confinement = self._confinement
+        return frozenset() if confinement is None else frozenset(confinement.isolated.orders)
 
     def close(self) -> None:
         """Give the app its own database back. The transaction stays as it is; the test rolls it back."""
@@ -144,14 +153,21 @@ class Using:
         if confinement.awaits:
             return confinement.from_thread(partial(self._ado, flow))
         confinement.require_thread()
-        return drive(self._flow(flow, side), now)
+        with self._here():
+            return drive(self._flow(flow, side), now)
 
     async def _ado(self, flow: Any) -> Any:
         side, confinement = self._later, self._confinement
         assert side is not None  # noqa: S101 - there is a drain
         assert confinement is not None  # noqa: S101 - and so there is this
         await confinement.started()
-        return await adrive(self._flow(flow, side), later)
+        with self._here():
+            return await adrive(self._flow(flow, side), later)
+
+    def _here(self) -> AbstractContextManager[None]:
+        """On the app's shard, if it is one, as its jobs are in a worker."""
+        app = self._mine_app
+        return at(app.here) if isinstance(app, Shard) else nullcontext()
 
     def _flow(self, flow: Any, side: Side) -> Flow:
         return (yield from flow(side))
@@ -166,8 +182,8 @@ class Using:
         task = self._mine_app.tasks.meant(given)
         if not isinstance(task, Task):
             message = (
-                f"a task of the app is needed, not {task!r}; is the function decorated with @rota.task, or a task of "
-                "Django's whose backend is Rota's?"
+                f"this is not a task of the app: {task!r}. Is the function decorated with @rota.task, or is it a "
+                "Django task on Rota's backend?"
             )
             raise ConfigError(message)
         if (

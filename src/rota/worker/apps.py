@@ -37,6 +37,7 @@ class Apps:
     Attributes:
         tasks: The tasks of all, by name, and Rota's own. Some apps have tasks that are found only when they are asked for.
         events: Told of what happens in the worker.
+        identity: Which database they have, once they are `ready`.
 
     Raises:
         ConfigError: There is none.
@@ -46,6 +47,7 @@ class Apps:
 
     tasks: Mapping[str, AnyTask]
     events: Events
+    identity: str
 
     def __init__(self, apps: Rota | Iterable[Rota]) -> None:
         every = (apps,) if isinstance(apps, Rota) else tuple(dict.fromkeys(apps))
@@ -54,7 +56,7 @@ class Apps:
                 message = f"a worker runs the tasks of a rota.Rota, or of several; this is a {type(app).__name__}"
                 raise ConfigError(message)
         if not every:
-            message = "a worker needs an app at least: Worker(rota), or Worker([shop, mail])"
+            message = "a worker needs at least one app: Worker(rota), or Worker([shop, mail])"
             raise ConfigError(message)
         self._apps = every
         declare(self.first)
@@ -101,7 +103,7 @@ class Apps:
         for queue in queues.difference(wanted):
             if (pattern := meaning(wanted, queue)) is not None:
                 message = (
-                    f"queue {pattern!r} means that of relay {queue!r}, too, from which jobs are sent in order and not "
+                    f"queue {pattern!r} also matches the queue of relay {queue!r}, whose jobs are sent in order and not "
                     "claimed; name the queues, or give a narrower pattern"
                 )
                 raise ConfigError(message)
@@ -121,14 +123,14 @@ class Apps:
         """
         for app in self._apps:
             app.database.ready()
+        first = self.identity = _identity(self.first)
         if len({app.url for app in self._apps}) == 1:
             return
-        first = _identity(self.first)
         for app in self._apps[1:]:
             if _identity(app) != first:
                 message = (
-                    f"these apps have two databases, {shown(self.first.url)} and {shown(app.url)}, and a worker "
-                    "works on one; run a worker for each, or give all of them the same by ROTA_DATABASE_URL or --url"
+                    f"these apps have two databases, {shown(self.first.url)} and {shown(app.url)}, but a worker "
+                    "works on one; run a worker for each, or give all of them the same one by ROTA_DATABASE_URL or --url"
                 )
                 raise ConfigError(message)
 
@@ -169,8 +171,8 @@ class Apps:
                     raise TaskAlreadyRegistered(message)
             if twice := entries & app.cron.declared.keys():
                 message = (
-                    f"two apps have a cron entry named {min(twice)!r}, and a database has only one; give one of "
-                    "them a name of its own: cron(..., name=...)"
+                    f"two apps have a cron entry named {min(twice)!r}, but a database has only one of that name; "
+                    "give one of them another name: cron(..., name=...)"
                 )
                 raise CronEntryExists(message)
             entries |= app.cron.declared.keys()

@@ -20,7 +20,6 @@ from rota.app.successor import check_known
 from rota.errors import ArgsError, ConfigError, SuccessorNotFound
 from rota.model.job import ClaimedJob, JobId
 from rota.model.notes import Notes
-from rota.worker.switchboard import Switchboard
 
 CANCELLED: Final = object()
 """What is said of a job that was not completed because its cancelling was requested."""
@@ -127,25 +126,26 @@ class Batch:
     def _wrong(self, what: str) -> TypeError:
         return TypeError(
             f"the batch handler of {self.task.name!r} was called with {len(self.context.jobs)} elements "
-            f"and returned {what}; it must return None, or a list that says something of each"
+            f"and returned {what}; it must return None, or a list with one item for each"
         )
 
 
 class Batches:
     """Gathers jobs into batches; lives on the event loop.
 
-    `take` is called with each batch that a runner shall take.
+    `take` is called with each batch that a runner shall take, `allow` with how many jobs may be held for batches
+    beyond the concurrency.
     """
 
     def __init__(
         self,
         tasks: Mapping[str, BatchTask[Any, Any]],
         take: Callable[[Batch], None],
-        switchboard: Switchboard,
+        allow: Callable[[int], None],
     ) -> None:
         self._tasks = tasks
         self._take = take
-        self._switchboard = switchboard
+        self._allow = allow
         self._loop = asyncio.get_running_loop()
         self._open: dict[str, Batch] = {}
         self._waiting: list[Batch] = []
@@ -214,7 +214,7 @@ class Batches:
         gathering = sum(
             batch.task.batching.size for batch in self._open.values() if batch.timer is not None
         )
-        self._switchboard.allow(gathering + self._running)
+        self._allow(gathering + self._running)
 
 
 def _no_transaction(job: ClaimedJob, conn: object, commit: bool) -> NoReturn:  # noqa: ARG001, FBT001

@@ -11,14 +11,14 @@ missing in them, too.
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from rota.config import WorkerConfig
 from rota.dispatch import Events
 from rota.errors import LeaseLost
 from rota.events import JobsClaimed, LimitsReached
 from rota.model.job import ClaimedJob, SessionId
-from rota.store.connections import Waker
+from rota.store.connections import Wake, Waker
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
 from rota.worker.loop import Repeating, finish, hurried, repeat
@@ -326,12 +326,12 @@ class Claimer:
 
     def _sleep(self, seconds: float) -> bool:
         """Sleep for so long, unless news come; whether they have."""
-        woken = goes_first(self._waker, seconds, self._session.peers.stands_by)
-        if woken:
+        wakes = goes_first(self._waker, seconds, self._session.peers.stands_by)
+        if wakes:
             self._news = True
-            if not self._looking_again:
+            if not self._looking_again and any(wake.timed for wake in wakes):
                 self._switchboard.nudge()
-        return woken
+        return bool(wakes)
 
     def _want(self) -> int:
         """How many jobs to claim now: what may run, and half of what is ahead, unless more is held."""
@@ -364,11 +364,11 @@ class Claimer:
         took = sum(self._took) / len(self._took)
         # Rates count what is claimed, though it has not begun.
         longest = PREFETCH_TIME if self._leases.limited else LONGEST_PREFETCH
-        return min(max(PREFETCH_TIME, CLAIMS_AHEAD * took), longest)
+        return min(max(PREFETCH_TIME, CLAIMS_AHEAD * took) * self._share.busy, longest)
 
 
-def goes_first(waker: Waker, timeout: float, stands_by: Callable[[str], bool]) -> bool:
-    """Sleep; whether something woke this worker, and it is the one that claims.
+def goes_first(waker: Waker, timeout: float, stands_by: Callable[[str], bool]) -> Sequence[Wake]:
+    """Sleep; what woke this worker, if it is the one that claims.
 
     One that stands by looks `LATER`, as if its time were up, in case the first one could not. By then one
     look serves many wakes. The others sleep on: upkeep looks.
@@ -376,7 +376,7 @@ def goes_first(waker: Waker, timeout: float, stands_by: Callable[[str], bool]) -
     deadline = time.monotonic() + timeout
     while wakes := waker.wait(deadline - time.monotonic()):
         if any(wake.mine for wake in wakes):
-            return True
+            return wakes
         if any(stands_by(wake.queue) for wake in wakes):
             deadline = min(deadline, time.monotonic() + LATER)
-    return False
+    return ()

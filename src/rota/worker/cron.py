@@ -8,7 +8,7 @@ from rota.config import WorkerConfig
 from rota.dispatch import Events
 from rota.errors import StoreError, StoreUnavailable
 from rota.events import CronJobsMade, CronRunsMissed, JobsEnqueued
-from rota.model.job import Look
+from rota.model.look import Look
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from rota.worker.loop import REMINDER

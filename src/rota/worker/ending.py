@@ -1,27 +1,45 @@
 """How runs end: from what a handler returned or raised to a settlement."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rota.app.batch import BatchTask
+from rota.app.context import Context
+from rota.app.member import as_member
+from rota.app.run import Run
 from rota.app.successor import followed
 from rota.app.task import Task
 from rota.errors import ArgsError, SuccessorNotFound
 from rota.model.chosen import never, unchosen
 from rota.model.job import ClaimedJob
 from rota.model.settlement import Settlement, completed, decide
+from rota.model.states import Move
 from rota.outcome import Outcome
-from rota.worker.executors.process import Hopeless, UnstorableResult
+from rota.worker.executors.remote import Hopeless, UnstorableResult
+
+if TYPE_CHECKING:
+    from rota.model.flow import Graft
 
 
 def returned(
-    job: ClaimedJob, task: Task[..., Any, Any], value: Any, *, encoded: bool
+    job: ClaimedJob,
+    task: Task[..., Any, Any],
+    value: Any,
+    *,
+    encoded: bool,
+    graft: "Graft | None" = None,
 ) -> Settlement:
-    """The handler returned; `encoded` says that a result is JSON text already."""
+    """The handler returned; `encoded` says that a result is JSON text already, `graft` what the run adds to its flow."""
     alone = job.headers is None and not task.chained
     if alone and value is None and (not task.store_result or isinstance(task, BatchTask)):
         return completed(job, task.keeps[job.queue].completed)
     settlement = _returned(job, task, value, encoded=encoded)
+    if settlement.node is not None:
+        try:
+            settlement = as_member(settlement, job, task, value, graft, encoded=encoded)
+        except ArgsError as error:
+            keep = task.keeps[job.queue].discarded
+            settlement = decide(job, _unstorable(error), never, keep, now=datetime.now(UTC))
     return settlement if alone else followed(settlement, job, task, value, encoded=encoded)
 
 
@@ -56,6 +74,14 @@ def failed(job: ClaimedJob, task: Task[..., Any, Any], error: BaseException) -> 
     settlement = decide(job, error, policy, keep, now=datetime.now(UTC))
     if task.chained or job.headers is not None:
         return followed(settlement, job, task)
+    return settlement
+
+
+def forgetting(settlement: Settlement, run: Run | None) -> Settlement:
+    """The same; a round that has ended forgets its steps, and a unique job what replacements left behind."""
+    ends = settlement.move is Move.AGAIN or settlement.unique_key is not None
+    if ends and isinstance(run, Context) and run.remembers:
+        return settlement._replace(remembers=True)
     return settlement
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 from rota.app.app import Rota
 from rota.app.bulk_job import NAME as BULK
-from rota.app.executor import Executor
 from rota.app.resources import Resources
 from rota.app.task import Task
 
@@ -64,5 +63,5 @@ class Homes:
         """
         for home in self:
             for task in home.app.tasks.values():
-                if task.executor is not Executor.PROCESS:
+                if not task.executor.elsewhere:
                     home.resources.of(task)

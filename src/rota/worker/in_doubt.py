@@ -10,11 +10,11 @@ import logging
 import threading
 from typing import NamedTuple
 
-from rota.app.job_transaction import Completion
+from rota.app.job_transaction import Completion, Stage
 from rota.dispatch import Events
 from rota.errors import RotaError
 from rota.model.job import ClaimedJob
-from rota.model.settlement import Settlement
+from rota.model.settlement import Settled, Settlement
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from rota.worker.leases import Leases
@@ -95,14 +95,15 @@ class InDoubt:
             self._came.clear()
         for waiting in tuple(self._waiting):
             job, completion, otherwise = waiting
-            settled = connection.run(self._store.settle_free(completion.session, otherwise))
+            unseen = completion.stage is Stage.UNSEEN
+            settled = (self._settle_unseen if unseen else self._settle)(connection, waiting)
             if settled is None:
                 continue
             self._waiting.remove(waiting)
             self._switchboard.settled()
             self._leases.settled(otherwise.lease)
             self._events.following(settled.following)
-            if not settled:
+            if not settled and not unseen:
                 logger.warning(
                     "job %d (%s): the transaction that was to complete it was rolled back",
                     job.id,
@@ -111,6 +112,21 @@ class InDoubt:
             written = completion.settlement if settled else otherwise
             if written is not None:
                 self._events.settled(job, written)
+
+    def _settle(self, connection: Connection, waiting: Waiting) -> Settled | None:
+        _, completion, otherwise = waiting
+        return connection.run(self._store.settle_free(completion.session, otherwise))
+
+    def _settle_unseen(self, connection: Connection, waiting: Waiting) -> Settled | None:
+        """Settle under the lease that the job has, which the lost process may just be changing."""
+        job, completion, otherwise = waiting
+        lease = connection.run(self._store.lease_of(completion.session, job.id))
+        if lease is None:
+            return Settled([job.id])
+        settled = self._settle(
+            connection, waiting._replace(otherwise=otherwise._replace(lease=lease))
+        )
+        return None if settled else settled
 
 
 def _refuse(error: RotaError) -> None:

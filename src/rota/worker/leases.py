@@ -49,6 +49,12 @@ class Leases:
                 self._left[lease] for lease, owner in self._session.items() if owner == session
             )
 
+    @property
+    def held_jobs(self) -> int:
+        """How many jobs there are that have not been settled."""
+        with self._lock:
+            return sum(self._left.values())
+
     def left(self, lease: LeaseId) -> int:
         """How many jobs of a lease have not been settled."""
         return self._left.get(lease, 0)
@@ -77,7 +83,7 @@ class Leases:
             self._calm.wait_for(lambda: not self._counting)
             self._moving += 1
         try:
-            yield self._moved
+            yield self.moved
         finally:
             with self._calm:
                 self._moving -= 1
@@ -87,7 +93,8 @@ class Leases:
         """The session that claimed a lease."""
         return self._session[lease]
 
-    def _moved(self, old: LeaseId, new: LeaseId) -> None:
+    def moved(self, old: LeaseId, new: LeaseId) -> None:
+        """A job of the old lease has the new one, which is its own."""
         with self._lock:
             self._left[new] = 1
             self._session[new] = self._session[old]

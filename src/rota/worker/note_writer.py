@@ -69,7 +69,9 @@ class NoteWriter:
             try:
                 self._write(self._connection, None)
             except RotaError as error:
-                logger.warning("what handlers told last is not written: %s", error)
+                logger.warning(
+                    "the last progress and log lines of handlers were not written: %s", error
+                )
         self._connection.close()
 
     def _wake(self) -> None:
@@ -102,4 +104,4 @@ class NoteWriter:
         now = time.monotonic()
         if now >= self._reminded + REMINDER:
             self._reminded = now
-            logger.warning("what handlers tell of their runs cannot be written: %s", error)
+            logger.warning("progress and log lines of handlers cannot be written: %s", error)

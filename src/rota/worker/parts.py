@@ -12,8 +12,9 @@ from rota.events import QueueStrange, WorkerStarted, WorkerStopped, WorkerStoppi
 from rota.model.patterns import strange
 from rota.model.settlement import released
 from rota.worker.apps import Apps
-from rota.worker.call import Calls
+from rota.worker.calls import Calls
 from rota.worker.claim import Claimer
+from rota.worker.executors.process import Nursery
 from rota.worker.forwarder import Forwarder
 from rota.worker.health import Health, Phase, examined
 from rota.worker.homes import Homes
@@ -44,7 +45,7 @@ class Parts:
         drain: Called in the claimer's thread when no job is left, neither here nor to claim.
         refuse: Called in any thread when the database refuses for good.
         share: The slots that its jobs may have.
-        begin_child: Called first of all in each child process.
+        nursery: The child processes of the worker.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Parts:
         refuse: Callable[[RotaError], None],
         *,
         share: Share,
-        begin_child: Callable[[], object] | None = None,
+        nursery: Nursery,
     ) -> None:
         store, events, board = apps.first.database.store, apps.events, Switchboard()
         self._apps = apps
@@ -109,7 +110,9 @@ class Parts:
             homes=homes,
             notes=notes,
             effects=JobTransactions(apps, leases, board, notes),
-            begin_child=begin_child,
+            nursery=nursery,
+            places=share.places,
+            changed=self._adapt,
         )
         plain = PlainJobs(apps.tasks, homes, events, board)
         self._runners = Runners(
@@ -139,6 +142,7 @@ class Parts:
         board.claimed = self._claimer.claimed
         board.settle = self._settler.put
         board.complete = self._settler.complete
+        board.decide = self._settler.decide
         board.look = self._upkeep.look
         board.nudge = self._upkeep.nudge
         board.leave_in_doubt = self._in_doubt.put
@@ -155,10 +159,20 @@ class Parts:
         try:
             await self._calls.prepare()
         except BaseException:
-            self._session.close()
-            self._claimer.stop()
-            self._calls.close(hurry=True)
+            await self._give_up()
             raise
+
+    async def _give_up(self) -> None:
+        """End what was prepared for nothing."""
+        self._session.close()
+        self._claimer.stop()
+        await asyncio.to_thread(self._calls.close, hurry=True)
+
+    def _adapt(self) -> None:
+        """What the executors can do has changed."""
+        self._runners.widen(self._calls.capacity)
+        self._session.leave_out(self._calls.unable)
+        self._claimer.wake()
 
     async def start(self) -> None:
         """Open the session, and begin to claim.
@@ -170,8 +184,7 @@ class Parts:
             self._number = await asyncio.to_thread(self._session.open)
             known = await asyncio.to_thread(self._queues)
         except RotaError:
-            self._session.close()
-            self._claimer.stop()
+            await self._give_up()
             raise
         self._events.emit(
             WorkerStarted(self._number, self._config.queues, self._config.concurrency)

@@ -21,6 +21,7 @@ from rota.app.queues import Keeps
 from rota.app.task import Task
 from rota.dispatch import Events
 from rota.events import JobCompleted, JobStarted
+from rota.model.headers import NodeId, only_node
 from rota.model.job import ClaimedJob
 from rota.worker.homes import Homes
 from rota.worker.switchboard import Switchboard
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 TOLD_AT_ONCE = 50
 """Jobs that have ended before the claimer hears of them: its next claim need not wait for the end of a turn."""
+
+MOST_NODES = 1000
+"""Headers that it remembers, each of which all jobs of a map have."""
 
 Begun = tuple[ClaimedJob, Awaitable[Any] | None]
 """A job that goes the long way: what is left of its handler, or `None` where that was not called."""
@@ -76,6 +80,7 @@ class PlainJobs:
             if _plain(task)
         }
         self.busy = False
+        self._nodes: dict[str, NodeId] = {}
         self._switchboard = switchboard
         # Asked for once: a call per job would cost more than a small handler.
         self._listeners = events.listeners(JobStarted), events.listeners(JobCompleted)
@@ -104,6 +109,15 @@ class PlainJobs:
         turn.waits = True
         return turn.job, _rest(steps, waits_for)
 
+    def _node(self, headers: str) -> NodeId | None:
+        """The node of a flow that a job belongs to, if its headers say nothing else."""
+        node = only_node(headers)
+        if node is not None:
+            if len(self._nodes) >= MOST_NODES:
+                self._nodes.clear()
+            self._nodes[headers] = node
+        return node
+
     async def _steps(
         self,
         turn: Turn,
@@ -116,16 +130,19 @@ class PlainJobs:
 
         One coroutine for all handlers of a turn: a first step of each by itself takes twice as long.
         """
-        handlers, complete = self._handlers, self._switchboard.complete
+        handlers, complete, nodes = self._handlers, self._switchboard.complete, self._nodes
         while inbox:
             turn.job = job = inbox.popleft()
-            handler = handlers.get(job.task)
+            handler, node = handlers.get(job.task), None
             if (
                 handler is None
                 or job.timeout is not None
-                or job.headers is not None
                 or job.unique_key is not None
                 or handler.around
+                or (
+                    (headers := job.headers) is not None
+                    and (node := nodes.get(headers) or self._node(headers)) is None
+                )
             ):
                 return job, None
             try:
@@ -139,7 +156,7 @@ class PlainJobs:
                 return value
             if value is not None:
                 return job, _returned(value)
-            complete(job, handler.keeps[job.queue].completed)
+            complete(job, handler.keeps[job.queue].completed, node)
             turn.ended += 1
             if turn.ended == TOLD_AT_ONCE:
                 self._switchboard.free(turn.ended)

@@ -20,7 +20,8 @@ from rota.model.job import ClaimedJob, JobId, SessionId
 from rota.model.settlement import Settlement, released
 from rota.model.states import Move
 from rota.worker.batches import Batch, Batches
-from rota.worker.call import Call, Calls, Stop
+from rota.worker.call import Call, Stop
+from rota.worker.calls import Calls
 from rota.worker.plain import Begun, PlainJobs
 from rota.worker.slots import Share
 from rota.worker.switchboard import Switchboard
@@ -52,13 +53,14 @@ class Runners:
         share.start = self._start
         # Handlers see nothing of whatever else is done on the loop.
         self._context = Context() if context is None else context
+        self._for_batches = 0
         self._calls = calls
         self._plain = plain
         self._events = events
         self._switchboard = switchboard
         self._loop = asyncio.get_running_loop()
         self._inbox: deque[ClaimedJob] = deque()
-        self._batches = Batches(batch_tasks, self._take, switchboard)
+        self._batches = Batches(batch_tasks, self._take, self._hold)
         self._due: deque[Batch] = deque()
         self._batch_next = False
         self._unwanted: set[JobId] = set()
@@ -73,6 +75,12 @@ class Runners:
     def running(self) -> int:
         """How many jobs run."""
         return len(self._calls) + self._plain.busy
+
+    def widen(self, more: int) -> None:
+        """From now on make so many calls beyond the concurrency."""
+        self._share.beyond = more
+        self._hold(self._for_batches)
+        self._start()
 
     def adopt(self, turns: Turns | None) -> None:
         """From now on run so many jobs at once of the queues that these turns name."""
@@ -145,6 +153,11 @@ class Runners:
         self._due.append(batch)
         self._start()
 
+    def _hold(self, for_batches: int) -> None:
+        """So many jobs may be held for batches; and what is widened is to be filled."""
+        self._for_batches = for_batches
+        self._switchboard.allow(for_batches + self._share.beyond)
+
     def _unstarted(self) -> list[ClaimedJob]:
         return [*self._inbox, *self._batches.unstarted()]
 
@@ -206,7 +219,7 @@ class Runners:
 
     def _begin(self, clean: Context, runner: "asyncio.Task[None]", until: float) -> Begun | None:
         """The next job that goes the long way, if there is one, after plain ones at the head of the inbox."""
-        if self._due or self._unwanted or self._turns is not None:
+        if self._due or self._unwanted or self._turns is not None or self._calls.full:
             return self._inbox.popleft(), None
         return self._plain.run(self._inbox, clean, runner, until)
 

@@ -19,6 +19,8 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from rota.config import WorkerConfig
 from rota.dispatch import Events
 from rota.errors import RotaError
@@ -66,6 +68,7 @@ class Session:
         self._switchboard = switchboard
         self._leases = leases
         self.peers = Peers(config.queues, config.session_timeout)
+        self._tasks = tasks
         self.tasks = tasks
         self._learnt: Mapping[str, QueueSettings] = {}
         self._info = SessionInfo(
@@ -73,8 +76,8 @@ class Session:
             os.getpid(),
             config.queues,
             config.session_timeout,
-            tuple(sorted(tasks)),
         )
+        self._changed = False
         self._entries = entries
         self._deadline = Deadline(self._miss, config.heartbeat)
         self._ends = threading.Lock()
@@ -113,6 +116,12 @@ class Session:
                 logger.warning("the session could not be closed, others will rescue it: %s", error)
         self._connection.close()
 
+    def leave_out(self, unable: Collection[str]) -> None:
+        """These are the tasks that the worker cannot run now, though it knows them; others see that."""
+        self.tasks = [name for name in self._tasks if name not in unable] if unable else self._tasks
+        self._changed = True
+        self.stir()
+
     def stir(self) -> None:
         """The worker has jobs again: from now on it gives signs of life at the full pace."""
         if not self._stirred.is_set():
@@ -130,7 +139,9 @@ class Session:
 
     def _register(self) -> SessionId:
         sent = time.monotonic()
-        session = self._connection.run(self._store.open_session(self._info))
+        self._changed = False
+        info = structs.replace(self._info, tasks=tuple(sorted(self.tasks)))
+        session = self._connection.run(self._store.open_session(info))
         if self._entries:
             again = self._thread is not None
             declared = self._store.cron.declare(session, self._entries, again=again)
@@ -166,6 +177,9 @@ class Session:
         if not renewal.alive:
             self._lose(session)
             return
+        if self._changed:
+            self._changed = False
+            self._connection.run(self._store.know(session, tuple(sorted(self.tasks))))
         with self._ends:
             if self.current != session:
                 return  # the answer came after the deadline

@@ -14,9 +14,12 @@ from typing import NamedTuple
 from rota.dispatch import Events
 from rota.errors import StoreUnavailable
 from rota.events import LeasesLost, SettlementsWritten
+from rota.model.headers import NodeId
 from rota.model.job import ClaimedJob, JobId, LeaseId, SessionId
 from rota.model.settlement import Completions, Settlement
+from rota.store.membership import arrived
 from rota.store.protocol import Store
+from rota.worker.deciding import Deciding
 from rota.worker.leases import Leases
 from rota.worker.loop import Repeating, repeat
 from rota.worker.note_writer import NoteWriter
@@ -25,7 +28,7 @@ from rota.worker.switchboard import Switchboard
 logger = logging.getLogger("rota")
 
 GATHER = 0.002
-"""Seconds between two looks at what has ended."""
+"""Seconds between two looks at leases of which some jobs have ended and others run."""
 
 HOLD = 0.01
 """Seconds that settlements wait for the rest of their lease."""
@@ -36,11 +39,11 @@ LARGEST = 5000
 
 @dataclass(slots=True)
 class Ended:
-    """What has ended of one lease and is not written; `completed` are the plain jobs, by how long they stay."""
+    """What has ended of one lease and is not written; `completed` are the plain jobs, by how long they stay and by their node."""
 
     since: float
     settlements: list[Settlement] = field(default_factory=list)
-    completed: dict[float, list[JobId]] = field(default_factory=dict)
+    completed: dict[tuple[float, NodeId | None], list[JobId]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.settlements) + sum(map(len, self.completed.values()))
@@ -57,7 +60,7 @@ class Batch(NamedTuple):
         """Write this, too."""
         self.settlements.extend(ended.settlements)
         self.completions.extend(
-            Completions(lease, keep, jobs) for keep, jobs in ended.completed.items()
+            Completions(lease, keep, jobs, node) for (keep, node), jobs in ended.completed.items()
         )
 
 
@@ -79,7 +82,9 @@ class Settler:
         self._switchboard = switchboard
         self._connection = store.connect("settler")
         self._ended: deque[Settlement] = deque()
-        self._completed: deque[tuple[ClaimedJob, float]] = deque()
+        self._completed: deque[tuple[ClaimedJob, float, NodeId | None]] = deque()
+        self._told: deque[NodeId] = deque()
+        self._deciding = Deciding(store, self._connection)
         self._waiting: dict[LeaseId, Ended] = {}
         self._batches: list[Batch] = []
         self._uncertain = False
@@ -100,15 +105,20 @@ class Settler:
         if not self._news.is_set():
             self._news.set()
 
-    def complete(self, job: ClaimedJob, keep: float) -> None:
+    def complete(self, job: ClaimedJob, keep: float, node: NodeId | None = None) -> None:
         """Have it written soon that a job has completed, of which nothing else is to be written.
 
         A settlement for each would cost more than all else that is done here.
         """
-        self._completed.append((job, keep))
+        self._completed.append((job, keep, node))
         if len(self._completed) == 1:
             # Else the settler has not come to the one before, either.
             self._news.set()
+
+    def decide(self, node: NodeId) -> None:
+        """Look soon what follows of the end of a job of this node."""
+        self._told.append(node)
+        self._news.set()
 
     def stop(self, timeout: float) -> bool:
         """Write everything that was put, for up to `timeout` seconds; whether all is written."""
@@ -136,33 +146,50 @@ class Settler:
 
     @property
     def _pending(self) -> bool:
-        return bool(self._ended or self._completed or self._waiting or self._batches)
+        return bool(
+            self._ended
+            or self._completed
+            or self._waiting
+            or self._batches
+            or self._told
+            or self._deciding
+        )
 
     def _step(self) -> None:
         if not self._batches:
             if not self._waiting:
-                self._news.wait()
+                self._news.wait(self._decide())
             if self._stopping.is_set() and not self._pending:
                 return
-            time.sleep(GATHER)
             self._news.clear()
             self._gather()
             self._batches = self._ripe()
+            if not self._batches:
+                time.sleep(GATHER)
         if self._batches:
             self._write()
+            self._decide()
+
+    def _decide(self) -> float | None:
+        """Look at nodes of flows that are due; in how many seconds others are."""
+        while self._told:
+            self._deciding.add((self._told.popleft(),))
+        if not self._deciding:
+            return None
+        return self._deciding.step(idle=not self._leases.held_jobs, hurry=self._hurry)
 
     def _gather(self) -> None:
         now = time.monotonic()
         while self._ended:
             settlement = self._ended.popleft()
             self._of(settlement.lease, now).settlements.append(settlement)
-        lease, keep, jobs = None, None, list[JobId]()
+        lease, keep, node, jobs = None, None, None, list[JobId]()
         while self._completed:
-            job, kept = self._completed.popleft()
+            job, kept, member = self._completed.popleft()
             # Nearly always it is as the one before.
-            if job.lease != lease or kept != keep:
-                lease, keep = job.lease, kept
-                jobs = self._of(lease, now).completed.setdefault(keep, [])
+            if job.lease != lease or kept != keep or member != node:
+                lease, keep, node = job.lease, kept, member
+                jobs = self._of(lease, now).completed.setdefault((keep, node), [])
             jobs.append(job.id)
 
     def _of(self, lease: LeaseId, now: float) -> Ended:
@@ -196,17 +223,18 @@ class Settler:
             self._uncertain = True
             raise
         del self._batches[0]
+        self._deciding.add(arrived(settlements, completions) - settled.decided)
         self._switchboard.settled()
         for settlement in settlements:
             self._leases.settled(settlement.lease)
-        for lease, _, jobs in completions:
+        for lease, _, jobs, _ in completions:
             self._leases.settled(lease, len(jobs))
         if settled:
             self._report(settled)
         self._uncertain = False
         self._events.following(settled.following)
         if self._events.wanted(SettlementsWritten):
-            count = len(settlements) + sum(len(jobs) for _, _, jobs in completions)
+            count = len(settlements) + sum(len(alike.jobs) for alike in completions)
             written = count - len(settled)
             self._events.emit(SettlementsWritten(written, time.monotonic() - began))
 

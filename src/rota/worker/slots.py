@@ -7,8 +7,12 @@ a job. So each has its turn, and one that is alone with work has all of them.
 A database may always claim as many jobs as its part of the slots (all of them, divided). Beyond that it claims for the
 slots that the others have no jobs for. So a worker holds no more than twice what it runs, and a database that does not
 answer keeps no slots from the others: what it may have been claiming counts for `PATIENCE` seconds.
+
+Where a cluster runs handlers, a share has slots `beyond` these, for jobs that run there. Then a slot does not say that a
+handler may run in the worker itself: for that there are `places`, as many as slots.
 """
 
+import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -20,10 +24,16 @@ PATIENCE = 1.0
 
 
 class Slots:
-    """The slots of one worker. Made by it, and shared out before its parts begin."""
+    """The slots of one worker. Made by it, and shared out before its parts begin.
 
-    def __init__(self, concurrency: int) -> None:
+    Args:
+        concurrency: How many there are.
+        clustered: Whether a cluster runs handlers, too.
+    """
+
+    def __init__(self, concurrency: int, *, clustered: bool = False) -> None:
         self.concurrency = concurrency
+        self.places = asyncio.Semaphore(concurrency) if clustered else None
         self.taken = 0
         self.shares: list[Share] = []
         self.waiting: list[Share] = []
@@ -50,6 +60,7 @@ class Share:
         taken: How many slots it has. The event loop's, as the methods of the first part.
         start: Called when there is a slot for which it has waited.
         held: How many jobs it has claimed that have not ended.
+        beyond: How many slots it has for itself, beyond those that are shared: a cluster's, for one.
     """
 
     def __init__(self, slots: Slots) -> None:
@@ -57,7 +68,14 @@ class Share:
         self.taken = 0
         self.start: Callable[[], None] = _nothing
         self.held: Callable[[], int] = _none
+        self.beyond = 0
+        self._taken_beyond = 0
         self._asking = (0.0, 0)
+
+    @property
+    def places(self) -> asyncio.Semaphore | None:
+        """Those for handlers in the worker itself, of all shares; none where each slot is one."""
+        return self._slots.places
 
     # The runners ask -------------------------------------------------------------------------
 
@@ -68,12 +86,18 @@ class Share:
             slots.taken += 1
             self.taken += 1
             return True
+        if self._taken_beyond < self.beyond:
+            self._taken_beyond += 1
+            return True
         if self not in slots.waiting and len(slots.shares) > 1:
             slots.waiting.append(self)
         return False
 
     def give(self) -> None:
-        """Give a slot up."""
+        """Give a slot up: one of its own, unless another share waits for one."""
+        if self._taken_beyond and not (self.taken and self._slots.waiting):
+            self._taken_beyond -= 1
+            return
         self.taken -= 1
         self._slots.freed()
 
@@ -100,11 +124,16 @@ class Share:
         return max(slots.concurrency - others, slots.concurrency // len(slots.shares), 1)
 
     @property
+    def busy(self) -> int:
+        """How many shares have jobs: this one, and others."""
+        return sum(share is self or share.held() > 0 for share in self._slots.shares)
+
+    @property
     def needs(self) -> int:
         """How many slots it has jobs for, and may have soon."""
         since, asked = self._asking
         young = asked and time.monotonic() < since + PATIENCE
-        return self.held() + (asked if young else 0)
+        return max(self.held() - self.beyond, 0) + (asked if young else 0)
 
     def asking(self, count: int) -> None:
         """A claim of so many jobs begins, or has ended with 0."""

@@ -7,6 +7,7 @@ from typing import Any
 from rota.config import WorkerConfig
 from rota.errors import RotaError
 from rota.worker.apps import Apps
+from rota.worker.executors.process import Nursery
 from rota.worker.health import Health, Phase
 from rota.worker.homes import Homes
 from rota.worker.parts import Parts
@@ -23,7 +24,7 @@ class Station:
         share: The slots that its jobs may have.
         drain: Called in a thread when it has no job left.
         refuse: Called in any thread when the database refuses for good.
-        begin_child: Called first of all in each child process.
+        nursery: The child processes of the worker.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class Station:
         *,
         drain: Callable[[], None],
         refuse: Callable[[RotaError], None],
-        begin_child: Callable[[], object] | None,
+        nursery: Nursery,
     ) -> None:
         self.apps = apps
         self._config = config
@@ -43,7 +44,7 @@ class Station:
         self._share = share
         self._drain = drain
         self._refuse = refuse
-        self._begin_child = begin_child
+        self._nursery = nursery
         self._parts: Parts | None = None
 
     async def begin(self, stop: asyncio.Event) -> bool:
@@ -61,7 +62,7 @@ class Station:
             self._drain,
             self._refuse,
             share=self._share,
-            begin_child=self._begin_child,
+            nursery=self._nursery,
         )
         if not await unless(stop, parts.prepare()):
             return False

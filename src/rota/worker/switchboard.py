@@ -10,6 +10,7 @@ from typing import TypeVarTuple
 
 from rota.app.job_transaction import Completion
 from rota.errors import RotaError
+from rota.model.headers import NodeId
 from rota.model.job import ClaimedJob, JobId, SessionId
 from rota.model.queue_settings import QueueSettings
 from rota.model.settlement import Settlement
@@ -72,8 +73,12 @@ class Switchboard:
     settle: Callable[[Settlement], None]
     """Loop to settler: write this soon."""
 
-    complete: Callable[[ClaimedJob, float], None]
-    """Loop to settler: this job has completed, and is kept so long; nothing else is to be written of it."""
+    complete: Callable[[ClaimedJob, float, NodeId | None], None]
+    """Loop to settler: this job of a flow's node, or of none, has completed, and is kept so long; nothing else is to be
+    written of it."""
+
+    decide: Callable[[NodeId], None]
+    """Loop to settler: a job of this node has ended, which others have written; see what follows."""
 
     look: Callable[[], None]
     """Session to upkeep: other workers have gone; look around soon."""

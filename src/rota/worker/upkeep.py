@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from rota.config import WorkerConfig
 from rota.dispatch import Events
 from rota.events import JobsStaged, SessionRescued, Tidied
-from rota.model.job import Look
+from rota.model.look import Look
 from rota.store.following import Follow
 from rota.store.protocol import Store
 from rota.worker.cron import CronWatch
@@ -158,6 +158,8 @@ class Upkeep:
         if not heard:
             wait = min(wait, self._rhythm.hurry)
         self._look_at = now + wait
+        if look.undecided:
+            self._connection.run(self._store.flows.overlook())
         if look.unrecorded:
             self._connection.run(self._store.history.record())
         return look.due

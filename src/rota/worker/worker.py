@@ -8,16 +8,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rota.app.app import Rota
-from rota.app.executor import Executor
 from rota.app.lifespan import Lifespans
 from rota.app.shards import Shards
 from rota.app.successor import check_declared
 from rota.config import WorkerConfig
 from rota.errors import ConfigError, RotaError
-from rota.events import PausedLeft
+from rota.events import PausedLeft, UnknownLeft
 from rota.worker.apps import Apps
 from rota.worker.drain import Draining
-from rota.worker.executors.process import check_findable
+from rota.worker.executors.process import Nursery
+from rota.worker.executors.remote import check_findable
 from rota.worker.health import Health, Phase
 from rota.worker.homes import Homes
 from rota.worker.lifespans import Entered
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 
 class Worker:
-    """Runs the jobs of an app's tasks, of several apps' that have one database, or of an app with several databases.
+    """Runs the jobs of an app, of several apps that share a database, or of an app with several databases.
 
     Args:
         app: The app whose tasks it runs, or several.
         config: How it behaves.
-        begin_child: Called first of all in each child process, where it sets up the log, say. It must be
-            possible to import it: a function at the top level of a module, or a `functools.partial` of one.
+        begin_child: Called first of all in each child process, to set up logging, for example. It must be
+            importable: a function at the top level of a module, or a `functools.partial` of one.
 
     Raises:
-        ConfigError: There is nothing that it could run, or a task declares a successor that is not there.
+        ConfigError: There is nothing to run, or a task declares a successor that is not there.
         TaskAlreadyRegistered: Two apps have a task of one name.
         CronEntryExists: Two apps declare a cron entry of one name.
     """
@@ -78,22 +78,18 @@ class Worker:
             raise ConfigError(message)
         apps.relays(queues)
         for task in apps.tasks.values():
-            if task.executor is Executor.PROCESS:
+            if task.executor.elsewhere:
                 check_findable(task)
             if task.chained:
                 check_declared(task)
-        # Child processes are shared out: each of them belongs to one database.
-        children = max(1, self._config.children // len(self._databases))
-        shared = len(self._databases) > 1
-        processes = children if shared else self._config.processes
-        return replace(self._config, queues=queues, processes=processes)
+        return replace(self._config, queues=queues)
 
     def run(self) -> None:
         """Run until SIGTERM or SIGINT, or until `stop`. Blocks.
 
         The first signal stops claiming, lets running jobs finish within the grace period and gives
-        back what was not started; the second one gives back everything at once. Signals reach the main
-        thread alone: a worker in another one runs until `stop`.
+        back jobs that have not started; the second one gives back all jobs at once. Signals reach only
+        the main thread: a worker in another one runs until `stop`.
 
         Raises:
             StoreError: The database cannot be used at the start.
@@ -104,7 +100,7 @@ class Worker:
         asyncio.run(self.arun())
 
     async def arun(self, *, signals: bool = True) -> None:
-        """`run` on a running event loop; `signals`: SIGTERM and SIGINT stop it, in the main thread."""
+        """`run` on a running event loop; with `signals`, in the main thread, SIGTERM and SIGINT stop it."""
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         self._abort = asyncio.Event()
@@ -117,7 +113,7 @@ class Worker:
             await self._serve(self._stop, self._abort)
 
     def stop(self) -> None:
-        """Ask the worker to stop in order; callable from any thread."""
+        """Ask the worker to stop gracefully; callable from any thread."""
         self._asked_to_stop = True
         if self._loop is not None and self._stop is not None:
             # A closed loop means that the worker has ended already.
@@ -125,14 +121,14 @@ class Worker:
                 self._loop.call_soon_threadsafe(self._stop.set)
 
     def abort(self) -> None:
-        """Ask the worker to give everything back and end now; callable from any thread."""
+        """Ask the worker to give back all jobs and end now; callable from any thread."""
         self.stop()
         if self._loop is not None and self._abort is not None:
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._abort.set)
 
     def health(self) -> Health:
-        """How the worker is, at this moment; callable from any thread, whatever the event loop does."""
+        """The worker's health at this moment; callable from any thread, whatever the event loop does."""
         phase, station = self._phase, self._station
         return Health(phase) if station is None else station.health(phase)
 
@@ -177,12 +173,17 @@ class Worker:
         Raises:
             ConfigError: A handler needs a resource that no lifespan yields.
         """
-        slots = Slots(self._config.concurrency)
+        config = self._config
+        clustered = config.dask is not None or config.ray is not None
+        slots = Slots(config.concurrency, clustered=clustered)
+        nursery = Nursery(config.children, self._begin_child)
         makers = []
-        for apps, config in zip(self._databases, self._configs, strict=True):
+        for apps, own in zip(self._databases, self._configs, strict=True):
             homes = Homes((app, lifespans[app.lifespan].resources) for app in apps)
             homes.check()
-            makers.append(partial(self._station_on, apps, config, homes, slots.share()))
+            makers.append(
+                partial(self._station_on, apps, own, homes, slots.share(), nursery=nursery)
+            )
         return makers[0](self._refuse) if len(makers) == 1 else Stations(makers)
 
     def _station_on(
@@ -192,11 +193,11 @@ class Worker:
         homes: Homes,
         share: Share,
         refuse: Callable[[RotaError], None],
+        *,
+        nursery: Nursery,
     ) -> Station:
         drain = partial(self._draining.look, apps)
-        return Station(
-            apps, config, homes, share, drain=drain, refuse=refuse, begin_child=self._begin_child
-        )
+        return Station(apps, config, homes, share, drain=drain, refuse=refuse, nursery=nursery)
 
     async def _work(
         self, station: Station | Stations, stop: asyncio.Event, abort: asyncio.Event
@@ -220,12 +221,12 @@ class Worker:
         self._refusals.append(error)
         self.stop()
 
-    def _drained(self, left: Iterable[tuple[Apps, PausedLeft]]) -> None:
-        """No job is left but these in paused queues: stop. Called in any thread."""
+    def _drained(self, left: Iterable[tuple[Apps, PausedLeft | UnknownLeft]]) -> None:
+        """No job is left but these, which would stay: stop. Called in any thread."""
         if self._asked_to_stop:
             return
-        for apps, paused in left:
-            apps.events.emit(paused)
+        for apps, one in left:
+            apps.events.emit(one)
         self.stop()
 
     def _every_app(self) -> list[Rota]:

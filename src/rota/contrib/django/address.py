@@ -28,7 +28,7 @@ def address(alias: str) -> str:
     Django's tests change the names of databases when they begin and end.
 
     Raises:
-        ConfigError: There is no such alias, or no Rota for that kind of database.
+        ConfigError: There is no such alias, or Rota does not support that kind of database.
     """
     try:
         connection = connections[alias]
@@ -44,7 +44,7 @@ def address(alias: str) -> str:
         case _:
             pass
     message = (
-        f"the database {alias!r} is {connection.display_name}, and Rota keeps jobs in PostgreSQL and "
+        f"the database {alias!r} is {connection.display_name}, but Rota keeps jobs in PostgreSQL or "
         "SQLite; name another alias in the setting ROTA_DATABASE"
     )
     raise ConfigError(message)

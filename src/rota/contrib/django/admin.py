@@ -71,7 +71,11 @@ class JobAdmin(admin.ModelAdmin):
     @admin.action(permissions=["retry"], description="Retry the selected jobs")
     def retry(self, request: HttpRequest, queryset: Any) -> None:
         """Make them available now, with all their attempts."""
-        self._act(request, queryset, rota.jobs.retry, "retried")
+        jobs = self._act(request, queryset, rota.jobs.retry, "retried")
+        if left := rota.flows.left_to_retry(rota.jobs.get(jobs)):
+            flows = ", ".join(map(str, sorted({member.flow for member in left.values()})))
+            text = f"{len(left)} of them are left to a retry of their flows, whose nodes have ended: {flows}"
+            self.message_user(request, text, messages.WARNING)
 
     @admin.action(permissions=["cancel"], description="Cancel the selected jobs")
     def cancel(self, request: HttpRequest, queryset: Any) -> None:
@@ -89,11 +93,13 @@ class JobAdmin(admin.ModelAdmin):
 
     def _act(
         self, request: HttpRequest, queryset: Any, act: Callable[[list[int]], Sized], done: str
-    ) -> None:
+    ) -> list[int]:
+        """Act on the selected jobs, and say how many it has changed; gives the selected ones."""
         jobs = list(queryset.values_list("id", flat=True))
         number = len(act(jobs))
         level = messages.SUCCESS if number == len(jobs) else messages.WARNING
         self.message_user(request, f"{number} of {len(jobs)} jobs {done}", level)
+        return jobs
 
 
 def _cancelled(jobs: Sequence[int]) -> list[JobId]:

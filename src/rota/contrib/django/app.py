@@ -32,7 +32,7 @@ class DjangoRota(Rota):
         connections: As for `Rota`.
 
     Raises:
-        ConfigError: There is no such alias, or no Rota for that kind of database.
+        ConfigError: There is no such alias, or Rota does not support that kind of database.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class DjangoRota(Rota):
 
     def _open(self, url: str | None, connections: int | None) -> Database:
         if url is not None:
-            message = "an app of Django has the database of its alias; give using="
+            message = "a DjangoRota takes no URL: its database is that of an alias; pass using='the alias'"
             raise ConfigError(message)
         return DjangoDatabase(self.alias, connections)
 

@@ -42,9 +42,9 @@ class RotaBackend(BaseTaskBackend):
     """Keeps Django's tasks as jobs of the project's app, `rota.contrib.django.rota`.
 
     `enqueue` joins the transaction of its database: the task is there if `atomic()` commits. A failed
-    task is tried again, as `@task(rota={"max_attempts": …})` says: five times altogether otherwise.
-    OPTIONS may have `retention`: the seconds (or timedelta) that results of successful tasks stay, a
-    week without it. Failed ones stay until they are deleted.
+    task is tried again, as `@task(rota={"max_attempts": …})` says, by default five times in all.
+    OPTIONS may have `retention`: the seconds (or timedelta) that results of successful tasks stay, by
+    default a week. Failed ones stay until they are deleted.
     """
 
     task_class = RotaTask
@@ -73,7 +73,7 @@ class RotaBackend(BaseTaskBackend):
             raise InvalidTask(str(error)) from error
 
     def enqueue(self, task: Task, args: Any, kwargs: Any) -> TaskResult:
-        """Store a task, in the transaction that there is.
+        """Store a task, in the current transaction.
 
         Raises:
             InvalidTask: The task is not one of this backend's.

@@ -64,7 +64,7 @@ def check_backend(backend: "RotaBackend") -> Iterator[CheckMessage]:
     if unknown := backend.options.keys() - {"retention"}:
         yield Error(
             f"TASKS[{backend.alias!r}]: OPTIONS has unknown {', '.join(sorted(unknown))}",
-            hint="There is retention: seconds, or a timedelta, that results are kept.",
+            hint="The only option is retention: how long results are kept, in seconds or as a timedelta.",
             id="rota.E002",
         )
     try:
@@ -74,9 +74,9 @@ def check_backend(backend: "RotaBackend") -> Iterator[CheckMessage]:
     priorities = {task.options.priority for task in backend.app.tasks.values()}
     if len(priorities) > PRIORITIES:
         yield Warning(
-            f"the tasks have {len(priorities)} different priorities, and each is a lane of its own in "
-            "every queue, which claims look at",
-            hint="A few, such as -50, 0 and 50, say as much.",
+            f"the tasks have {len(priorities)} different priorities, and each is another lane in every "
+            "queue for claims to look at",
+            hint="A few, such as -50, 0 and 50, do as well.",
             id="rota.W003",
         )
 
@@ -89,8 +89,8 @@ def _models_elsewhere(alias: str) -> Iterator[CheckMessage]:
     elsewhere = {router.db_for_write(model) for model in mine} - {alias}
     if mine and all(router.db_for_write(model) != alias for model in mine):
         yield Warning(
-            f"no model is written to the database {alias!r}, which has Rota's jobs, but to "
-            f"{', '.join(sorted(elsewhere))}: jobs do not join the transactions of any of them",
+            f"no model is written to the database {alias!r}, which has Rota's jobs, only to "
+            f"{', '.join(sorted(elsewhere))}: jobs cannot join transactions there",
             hint="Set ROTA_DATABASE to the alias where the models are.",
             id="rota.W001",
         )
@@ -111,8 +111,8 @@ def _transactions(alias: str) -> Iterator[CheckMessage]:
         "EXCLUSIVE",
     }:
         yield Info(
-            f"DATABASES[{alias!r}] begins transactions as readers: on SQLite one that writes later may "
-            "fail with `database is locked` while workers write",
+            f"DATABASES[{alias!r}] begins transactions as readers: on SQLite, a transaction that writes "
+            "later may fail with `database is locked` while workers write",
             hint='Set OPTIONS = {"transaction_mode": "IMMEDIATE"}.',
             id="rota.I002",
         )
@@ -128,6 +128,6 @@ def _children() -> Iterator[CheckMessage]:
             yield Warning(
                 f"the task {task.name} has executor='process': its child does not set up Django, and has "
                 "none of this process's connections",
-                hint="Let it do without models, in a module without them; or use a thread.",
+                hint="Keep it and its module free of models, or use a thread.",
                 id="rota.W002",
             )

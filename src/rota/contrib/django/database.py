@@ -87,8 +87,8 @@ class DjangoDatabase(Database):
         del make
         if self.url == IN_MEMORY:
             message = (
-                "workers, and whatever waits for a job, need connections of their own, and this database "
-                "is in memory; give TEST NAME in DATABASES a file, or run the job in the test"
+                "workers, and whatever waits for a job, need connections of their own, but this database "
+                "is in memory; set TEST NAME in DATABASES to a file, or run the job in the test"
             )
             raise ConfigError(message)
         try:

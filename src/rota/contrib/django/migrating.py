@@ -114,7 +114,7 @@ def _apply(store: "Store", through: ThroughDjango, step: int, sql: str, there: i
                 raise
             if time.monotonic() >= until:
                 message = (
-                    f"what version {step} of Rota's tables changes was in use by others for "
+                    f"the tables that Rota's step {step} changes were in use by other sessions for "
                     f"{PATIENCE:g} seconds; end the long transactions that `manage.py rota doctor` "
                     "lists, and migrate again"
                 )

@@ -65,7 +65,7 @@ class Job(models.Model):
             TypeError: Always.
         """
         del args, kwargs
-        message = "jobs are only looked at through this model; enqueue a task instead"
+        message = "this model is read-only; enqueue a task instead"
         raise TypeError(message)
 
     def delete(self, *args: Any, **kwargs: Any) -> Any:
@@ -75,5 +75,5 @@ class Job(models.Model):
             TypeError: Always.
         """
         del args, kwargs
-        message = "jobs are only looked at through this model; use rota.jobs.delete"
+        message = "this model is read-only; use rota.jobs.delete"
         raise TypeError(message)

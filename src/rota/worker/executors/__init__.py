@@ -1,1 +1,1 @@
-"""Where handlers run besides the event loop."""
+"""Where handlers run, behind one seam."""

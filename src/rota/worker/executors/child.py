@@ -6,7 +6,6 @@ closes the pipe or the child has done all it may; a child that is killed leaves 
 """
 
 import contextlib
-import functools
 import importlib
 import logging
 import multiprocessing
@@ -15,49 +14,26 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from contextvars import copy_context
 from dataclasses import dataclass
-from datetime import datetime
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from traceback import format_exception
 from typing import Any
 
 import msgspec
 
-from rota.app.context import RUN, Context
 from rota.app.lifespan import made
 from rota.app.resources import OF_CHILDREN, Resources
-from rota.app.task import Task
 from rota.errors import ConfigError
-from rota.model.chosen import retries
-from rota.model.job import ClaimedJob
-from rota.model.notes import Note, Notes
-from rota.outcome import Again, Discard, Outcome, Retry, Snooze
-from rota.worker.undone import undone
+from rota.model.notes import Notes
+from rota.worker.executors.remote import Answer, Order, Place, raised, serve
 
 logger = logging.getLogger("rota")
 
 PACE = 0.25
 """Seconds between two reports of what a handler tells; the worker writes them more rarely still."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where to find a task or a lifespan, and the name that it was registered under."""
-
-    module: str
-    qualname: str
-    name: str
-
-    def find(self) -> Any:
-        """Import the module and take the object from it."""
-        found: Any = importlib.import_module(self.module)
-        for name in self.qualname.split("."):
-            found = getattr(found, name)
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,43 +64,6 @@ class Setting:
     max_jobs: int | None = None
     max_memory: int | None = None
     begin: Callable[[], object] | None = None
-
-
-class Order(msgspec.Struct):
-    """What the parent wants done.
-
-    A job, where to find its task, which of the worker's apps has it, whether its result is wanted, and what
-    middleware has sent along.
-    """
-
-    module: str
-    qualname: str
-    job: ClaimedJob
-    result: bool
-    app: int = 0
-    sent: dict[str, Mapping[str, str]] = {}
-
-
-class Answer(msgspec.Struct):
-    """What came of it. `kind` is returned, again, snooze, retry, discard, raised, hopeless or unstorable.
-
-    `hopeless`: it raised what its task does not retry, which only the child can tell.
-
-    Before that there may be answers of the kind told, with what the handler tells of its run. The
-    first answer of all is of the kind ready, or broken or unfit where a lifespan could not be entered,
-    or lacks something. After the one that is the `last` the child ends; `memory` is in bytes.
-    """
-
-    kind: str
-    result: str | None = None
-    after: float | None = None
-    at: datetime | None = None
-    exception: str = ""
-    message: str = ""
-    traceback: str = ""
-    notes: list[Note] = []
-    last: bool = False
-    memory: int | None = None
 
 
 class Teller:
@@ -191,7 +130,7 @@ def main(pipe: Connection, module: str, setting: Setting) -> None:
                 _serve_all(pipe, teller, resources, setting)
         stack.close()
     except Exception:
-        logger.exception("a lifespan of a child process raised as it was left")
+        logger.exception("a lifespan of a child process raised an exception as it ended")
 
 
 def enter(app: OfApp, resources: Resources, stack: ExitStack) -> Answer:
@@ -210,11 +149,11 @@ def enter(app: OfApp, resources: Resources, stack: ExitStack) -> Answer:
             except ConfigError:
                 raise
             except Exception as error:  # noqa: BLE001 - told to the parent
-                return _raised("broken", lifespan.failed(error))
+                return raised("broken", lifespan.failed(error))
         for place in app.tasks:
             resources.of(place.find())
     except Exception as error:  # noqa: BLE001 - told to the parent
-        return _raised("unfit", error)
+        return raised("unfit", error)
     return Answer("ready")
 
 
@@ -227,7 +166,9 @@ def _serve_all(
     while not last:
         order = decoder.decode(pipe.recv_bytes())
         # In a context of its own: jobs do not see each other's variables.
-        answer = copy_context().run(serve, order, teller.notes, resources[order.app])
+        answer = copy_context().run(
+            serve, order, teller.notes, resources[order.app], interrupts=True
+        )
         jobs += 1
         if setting.max_memory is not None:
             answer.memory = memory()
@@ -246,84 +187,6 @@ def memory() -> int:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else 1024 * peak
     return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def serve(order: Order, notes: Notes, resources: Resources) -> Answer:
-    """Run one job; what its handler tells goes to `notes`."""
-    try:
-        task = find(order.module, order.qualname)
-    except BaseException as error:  # noqa: BLE001 - as below
-        return _raised("raised", error)
-    try:
-        context = Context(
-            order.job,
-            notes=notes,
-            resources=resources,
-            soft_timeout=task.soft_timeout,
-            interrupts=True,
-        )
-        RUN.set(context)
-        args, kwargs = task.codec.decode(order.job.args)
-        if task.codec.context_parameter:
-            kwargs[task.codec.context_parameter] = context
-        kwargs.update(resources.of(task))
-        call = functools.partial(task.function, *args, **kwargs)
-        value = task.enqueuing.middleware.received(order.sent, call)()
-    except Outcome as outcome:
-        return _outcome(outcome)
-    except BaseException as error:  # noqa: BLE001 - SystemExit too is an attempt that failed
-        return _failed(task, error)
-    return _returned(task, value, wanted=order.result)
-
-
-def find(module: str, qualname: str) -> Task[..., Any, Any]:
-    """Import the task's module and take the task from it."""
-    found = Place(module, qualname, qualname).find()
-    if not isinstance(found, Task):
-        message = f"{module}.{qualname} is no task in this process"
-        raise TypeError(message)
-    return found
-
-
-def _returned(task: Task[..., Any, Any], value: object, *, wanted: bool) -> Answer:
-    if isinstance(value, Outcome):
-        return _outcome(value)
-    if (left := undone(value)) is not None:
-        return _failed(task, left)
-    if not wanted:
-        return Answer("returned")
-    try:
-        return Answer("returned", result=task.result_codec.encode(value))
-    except Exception as error:  # noqa: BLE001 - reported to the parent
-        return _raised("unstorable", error)
-
-
-def _failed(task: Task[..., Any, Any], error: BaseException) -> Answer:
-    return _raised("raised" if retries(task.retry, error) else "hopeless", error)
-
-
-def _outcome(outcome: Outcome) -> Answer:
-    match outcome:
-        case Snooze():
-            return Answer("snooze", after=outcome.after)
-        case Again():
-            return Answer("again", after=outcome.after, at=outcome.at)
-        case Retry():
-            return Answer("retry", after=outcome.after, message=outcome.reason)
-        case Discard():
-            return Answer("discard", message=outcome.reason)
-        case _:
-            return _raised("raised", outcome)
-
-
-def _raised(kind: str, error: BaseException) -> Answer:
-    cls = type(error)
-    return Answer(
-        kind,
-        exception=f"{cls.__module__}.{cls.__qualname__}",
-        message=str(error).encode("utf-8", "backslashreplace").decode(),
-        traceback="".join(format_exception(error)).encode("utf-8", "backslashreplace").decode(),
-    )
 
 
 def _die_with_parent() -> None:

@@ -9,7 +9,7 @@ starts with the worker: what is wrong with them is known before anything is clai
 import asyncio
 import multiprocessing
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -22,23 +22,17 @@ from rota.config import WorkerConfig
 from rota.dispatch import Events
 from rota.errors import ConfigError, LifespanFailed
 from rota.events import ChildReplaced, LifespanOverdue
-from rota.model.job import ClaimedJob
-from rota.model.notes import Note
-from rota.model.settlement import ChildDied, RemoteError
-from rota.outcome import Again, Discard, Retry, Snooze
-from rota.worker.executors.child import Answer, OfApp, Order, Place, Setting, main
+from rota.model.notes import Note, Notes, RunNotes
+from rota.model.settlement import ChildDied
+from rota.worker.call import Call, Stop
+from rota.worker.executors.child import OfApp, Setting, main
+from rota.worker.executors.remote import Answer, place
+from rota.worker.executors.remote_calls import RemoteCalls
+from rota.worker.executors.seam import TimeLimit
 from rota.worker.homes import Home, Homes
 
 ENDING = 1.0
 """Seconds that a child without lifespans has to end."""
-
-
-class UnstorableResult(RemoteError):
-    """The handler ran, and what it returned cannot be stored."""
-
-
-class Hopeless(RemoteError):
-    """The handler raised what its task does not retry."""
 
 
 class Child:
@@ -130,32 +124,78 @@ class Child:
         return False
 
 
-class Children:
-    """As many children as the worker's config says.
+class Nursery:
+    """The children of a worker, whichever of its databases they run jobs of. Made on the event loop.
 
     Args:
+        count: How many there are at once.
+        begin: Called first of all in each child.
+
+    Attributes:
+        free: Taken by each job that a child runs.
+        idle: The children that run none.
+        preparing: Held by what starts the first child.
+    """
+
+    def __init__(self, count: int, begin: Callable[[], object] | None = None) -> None:
+        self.free = asyncio.Semaphore(count)
+        self.idle: list[Child] = []
+        self.preparing = asyncio.Lock()
+        self.begin = begin
+        self._count = count
+        self._lock = threading.Lock()
+        self._users = 0
+
+    def enter(self) -> ThreadPoolExecutor:
+        """One more user. Each busy child has a thread that waits for its answer: threads for all there may be."""
+        with self._lock:
+            self._users += 1
+        return ThreadPoolExecutor(self._count, thread_name_prefix="rota-child")
+
+    def leave(self) -> list[Child]:
+        """One user less; after the last one the idle children, which have to end."""
+        with self._lock:
+            self._users -= 1
+            if self._users:
+                return []
+            ended, self.idle = self.idle, []
+            return ended
+
+
+class Children:
+    """Runs handlers in the children of a worker.
+
+    Args:
+        nursery: Where the children are.
         config: The worker's.
         homes: Those of the worker's apps.
         tasks: The worker's.
         events: Told of children that are replaced, and of lifespans that take too long to be left.
-        begin: Called first of all in each child.
+        notes: Takes what handlers tell.
+        remote: Makes the orders, and takes the answers.
     """
+
+    capacity = 0
+    lacking: tuple[str, ...] = ()
 
     def __init__(
         self,
+        nursery: Nursery,
         config: WorkerConfig,
         homes: Homes,
         tasks: Iterable[Task[..., Any, Any]],
         events: Events,
-        begin: Callable[[], object] | None = None,
+        *,
+        notes: Notes,
+        remote: RemoteCalls,
     ) -> None:
-        count = config.children
-        self._free = asyncio.Semaphore(count)
-        self._idle: list[Child] = []
-        # Each busy child has a thread that waits for its answer.
-        self._threads = ThreadPoolExecutor(count, thread_name_prefix="rota-child")
+        self._nursery = nursery
+        self._busy: dict[Call, Child] = {}
+        self._threads = nursery.enter()
         self._ending: list[threading.Thread] = []
         self._events = events
+        self._notes = notes
+        self._remote = remote
         self._homes = homes
         self._lifespans = tuple(each for home in homes for each in home.of_children)
         self._needy = [task for task in tasks if task.executor is Executor.PROCESS and task.needs]
@@ -163,14 +203,14 @@ class Children:
             tuple(self._of_app(home) for home in homes),
             config.max_jobs,
             config.max_memory,
-            begin,
+            nursery.begin,
         )
 
     def _of_app(self, home: Home) -> OfApp:
         return OfApp(
-            tuple(_place(each.function, each.name) for each in home.of_children),
+            tuple(place(each.function, each.name) for each in home.of_children),
             tuple(
-                _place(task.function, task.name)
+                place(task.function, task.name)
                 for task in self._needy
                 if self._homes.of(task) is home
             ),
@@ -184,7 +224,10 @@ class Children:
             ConfigError: A lifespan or a handler needs a resource that no lifespan yields.
         """
         if self._lifespans:
-            self._idle.append(await self._started(self._lifespans[0].function.__module__))
+            async with self._nursery.preparing:
+                if not self._nursery.idle:
+                    module = self._lifespans[0].function.__module__
+                    self._nursery.idle.append(await self._started(module))
         else:
             for task in self._needy:
                 Resources(OF_CHILDREN).of(task)
@@ -199,58 +242,51 @@ class Children:
             raise
         return child
 
-    async def run(
-        self,
-        task: Task[..., Any, Any],
-        job: ClaimedJob,
-        running: list[Child],
-        start: Callable[[], None],
-        note: Callable[[list[Note]], None],
-        *,
-        result: bool,
-        sent: dict[str, Mapping[str, str]],
-    ) -> Any:
-        """Run a job in a child; meanwhile `running` holds the child, so that it can be killed.
-
-        `start` is called when a child was free and has got the job, `note` with what the handler
-        tells, in a thread. What middleware has `sent` is received there.
-
-        Returns the JSON text of the `result`, if that is wanted.
+    async def submit(self, call: Call, limit: TimeLimit) -> str | None:
+        """Run the job of a call in a child, once one is free; the JSON text of its result.
 
         Raises:
             Snooze: The handler said so; likewise Again, Retry and Discard.
             RemoteError: The handler raised an exception, or the child died.
         """
         loop = asyncio.get_running_loop()
-        module = task.function.__module__
-        app = self._homes.of(task).number
-        order = msgspec.json.encode(
-            Order(module, task.function.__qualname__, job, result, app, sent)
-        )
-        async with self._free:
-            child = self._idle.pop() if self._idle else None
-            if child is None:
-                child = await self._started(module)
-            running.append(child)
-            start()
+        order = self._remote.order(call)
+        told = RunNotes(call.job, self._notes)
+        async with self._nursery.free:
+            idle = self._nursery.idle
+            child = idle.pop() if idle else await self._started(order.module)
+            self._busy[call] = child
+            limit.begin()
             try:
-                answer = await loop.run_in_executor(self._threads, child.run, order, note)
-            except asyncio.CancelledError:
-                child.kill()
+                answer = await loop.run_in_executor(
+                    self._threads, child.run, msgspec.json.encode(order), told.absorb
+                )
+            except BaseException as error:
+                if isinstance(error, asyncio.CancelledError):
+                    child.kill()
+                self._remote.lose(call)
                 raise
             finally:
-                running.clear()
+                del self._busy[call]
                 if child.alive:
-                    self._idle.append(child)
+                    self._nursery.idle.append(child)
                 elif child.last is not None:
                     self._events.emit(ChildReplaced(child.pid, child.jobs, child.last.memory))
                     self._end(child)
-        return _unpack(answer)
+        return self._remote.value(call, answer)
+
+    def cancel(self, call: Call, reason: Stop) -> None:
+        """Kill the child that runs the call."""
+        del reason
+        if (child := self._busy.get(call)) is not None:
+            child.kill()
+        else:
+            call.runner.cancel()
 
     def close(self, *, hurry: bool = False) -> None:
         """Let the idle children end, all at once, and wait for them; blocks."""
-        while self._idle:
-            self._end(self._idle.pop(), hurry=hurry)
+        for child in self._nursery.leave():
+            self._end(child, hurry=hurry)
         for thread in self._ending:
             thread.join()
         self._threads.shutdown(wait=False)
@@ -269,41 +305,3 @@ class Children:
         self._ending = [other for other in self._ending if other.is_alive()]
         self._ending.append(thread)
         thread.start()
-
-
-def check_findable(task: Task[..., Any, Any]) -> None:
-    """Refuse a task that a child cannot import.
-
-    Raises:
-        ConfigError: The function is defined inside another one.
-    """
-    if "<locals>" in task.function.__qualname__:
-        message = (
-            f"task {task.name!r} runs in a child process, which must be able to import it; "
-            "define it at the top level of a module"
-        )
-        raise ConfigError(message)
-
-
-def _place(function: Callable[..., Any], name: str) -> Place:
-    return Place(function.__module__, function.__qualname__, name)
-
-
-def _unpack(answer: Answer) -> str | None:
-    match answer.kind:
-        case "returned":
-            return answer.result
-        case "snooze":
-            raise Snooze(answer.after or 0.0)
-        case "again":
-            raise Again(after=answer.after, at=answer.at)
-        case "retry":
-            raise Retry(answer.message, after=answer.after)
-        case "discard":
-            raise Discard(answer.message)
-        case "hopeless":
-            raise Hopeless(answer.exception, answer.message, answer.traceback)
-        case "unstorable":
-            raise UnstorableResult(answer.exception, answer.message, answer.traceback)
-        case _:
-            raise RemoteError(answer.exception, answer.message, answer.traceback)

@@ -1,8 +1,62 @@
-"""The thread's side of a thread executor."""
+"""The executor of plain handlers: threads of the worker, which can be told to stop and not be stopped."""
 
+import asyncio
+import functools
 from collections.abc import Callable
-from contextvars import Context
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context, copy_context
 from typing import Any
+
+from rota.app.middleware import wrapped
+from rota.dispatch import Events
+from rota.events import JobOverdue
+from rota.worker.arguments import Arguments
+from rota.worker.call import Call, Stop
+from rota.worker.executors.seam import Places, TimeLimit
+
+
+class Threads:
+    """As many threads as the worker's concurrency says; `events` are told of handlers that overstay."""
+
+    capacity = 0
+    lacking: tuple[str, ...] = ()
+
+    def __init__(self, count: int, arguments: Arguments, events: Events, places: Places) -> None:
+        self._arguments = arguments
+        self._places = places
+        self._events = events
+        self._loop = asyncio.get_running_loop()
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix="rota-handler")
+
+    async def prepare(self) -> None:
+        """There is nothing to prepare."""
+
+    async def submit(self, call: Call, limit: TimeLimit) -> Any:
+        """Call the handler in a thread, inside the middleware around those."""
+        args, kwargs = self._arguments.of(call)
+        function: Callable[[], Any] = functools.partial(call.task.function, *args, **kwargs)
+        if call.home.around_threads:
+            function = wrapped(call.home.around_threads, self._arguments.context(call), function)
+        async with self._places:
+            limit.begin()
+            value, error = await self._loop.run_in_executor(
+                self._pool, contained, copy_context(), function
+            )
+        if error is not None:
+            raise error
+        return value
+
+    def cancel(self, call: Call, reason: Stop) -> None:
+        """Leave the thread behind when the worker stops; else it goes on, and is waited for."""
+        if reason is Stop.RELEASE:
+            call.runner.cancel()
+        elif reason is Stop.TIMEOUT:
+            self._events.emit(JobOverdue(call.job))
+
+    def close(self, *, hurry: bool = False) -> None:
+        """End the threads that have nothing to do."""
+        del hurry
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 def contained(variables: Context, call: Callable[[], Any]) -> tuple[Any, BaseException | None]:

@@ -1,0 +1,15 @@
+"""Jobs that wait for jobs."""
+
+from typing import ClassVar
+
+from django.db import migrations
+
+from rota.contrib.django.migrating import RotaTables
+
+
+class Migration(migrations.Migration):
+    """Each step is whole by itself, and is tried again where others use the tables."""
+
+    atomic = False
+    dependencies: ClassVar[list[tuple[str, str]]] = [("rota", "0002_steps")]
+    operations: ClassVar = [RotaTables(postgres=27, sqlite=17)]
