@@ -1,4 +1,4 @@
-"""Rota's plugin for pytest: the fixture `rota_test`, a test kit that is described in docs/testing.md.
+"""Rota's plugin for pytest: the fixture `rota_test`, a test kit that is described in docs/guides/testing.md.
 
 It is no part of the package `rota`, so that pytest can load it without importing that: a test run that asks
 for no fixture of it pays nothing, and Rota is imported when the tests' own settings are made.
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rota import Rota
-    from rota.testing import Kit
+    from rota.testing import Kit, ShardKits
 
 
 @pytest.fixture
@@ -22,15 +22,15 @@ def rota_connection() -> Any:
 
 
 @pytest.fixture
-def rota_app() -> "Rota | None":
-    """The app; override it where the process has more than one."""
+def rota_app() -> "Rota | Any":
+    """The app; override it where the process has more than one, or several databases are one app."""
     return None
 
 
 @pytest.fixture
-def rota_test(rota_connection: Any, rota_app: "Rota | None") -> "Iterator[Kit]":
-    """What a test can do with the jobs of its transaction."""
-    from rota.testing import Kit
+def rota_test(rota_connection: Any, rota_app: "Rota | Any") -> "Iterator[Kit | ShardKits]":
+    """What a test can do with the jobs of its transaction; a `ShardKits`, where `rota_app` has several databases."""
+    from rota.testing import kit_of
 
-    with Kit(rota_connection, app=rota_app) as kit:
+    with kit_of(rota_connection, rota_app) as kit:
         yield kit

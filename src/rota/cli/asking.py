@@ -14,7 +14,7 @@ def ask(question: str, otherwise: str) -> None:
         Failure: There is no user to ask, or the answer is no; then `otherwise` is the message.
     """
     if not can_ask():
-        message = f"{question} Standard input is no terminal, so say --yes"
+        message = f"{question} Standard input is not a terminal; use --yes"
         raise Failure(message, USAGE)
     try:
         agreed = click.confirm(question, err=True)

@@ -20,17 +20,20 @@ HEADINGS = ("deed", "at", "who", "action", "on", "changed", Column("by job", ran
     type=click.IntRange(1, 1_000_000),
     default=50,
     show_default=True,
-    help="At most so many deeds.",
+    help="Show at most this many actions.",
 )
 @click.option(
-    "--before", metavar="DEED", type=click.IntRange(1), help="Only earlier deeds: the next page."
+    "--before",
+    metavar="DEED",
+    type=click.IntRange(1),
+    help="Only actions before this one: the next page.",
 )
 @url_option
 @json_option
 def audit(*, most: int, before: int | None, url: str | None, as_json: bool) -> None:
-    """List what people did on the dashboard, and who, the newest first.
+    """List what people did on the dashboard, and who did it, newest first.
 
-    The newest 10,000 deeds are kept. What is done by other commands is not among them.
+    The newest 10,000 actions are kept. What commands do is not recorded.
 
     \b
     Examples:
@@ -45,9 +48,9 @@ def audit(*, most: int, before: int | None, url: str | None, as_json: bool) -> N
     if as_json:
         say_json({"deeds": [deed_document(record) for record in records]})
         return
-    table(HEADINGS, [_row(record) for record in records], nothing="Nothing was done yet.")
+    table(HEADINGS, [_row(record) for record in records], nothing="Nothing has been done yet.")
     if len(records) == most:
-        click.echo(f"({most} deeds; more with --most, or --before {records[-1].id})", err=True)
+        click.echo(f"({most} actions; more with --most, or --before {records[-1].id})", err=True)
 
 
 def _row(deed: "AuditRecord") -> list[Any]:

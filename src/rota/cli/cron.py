@@ -28,10 +28,10 @@ TIMES: list[Any] = [
     click.option(
         "--missed",
         type=click.Choice(["skip", "latest", "all"]),
-        help="What to do about due times at which no worker ran.",
+        help="What to do about due times when no worker was running.",
     ),
     click.option(
-        "--jitter", type=Duration(), metavar="DURATION", help="Jobs start up to so much later."
+        "--jitter", type=Duration(), metavar="DURATION", help="Start jobs up to this much later."
     ),
     click.option("--args", "text", metavar="JSON", help="""The task's args, such as '{"n": 1}'."""),
 ]
@@ -64,7 +64,7 @@ def cron() -> None:
     type=click.IntRange(1, 100),
     default=1,
     show_default=True,
-    help="How many due times to show of each.",
+    help="How many due times to show for each entry.",
 )
 @url_option
 @json_option
@@ -140,7 +140,7 @@ def add(
 
 @cron.command()
 @click.argument("name", type=Name("cron"))
-@click.option("--expression", metavar="TEXT", help="Other times.")
+@click.option("--expression", metavar="TEXT", help="The new expression.")
 @APP
 @times
 @url_option
@@ -219,7 +219,7 @@ def pause(*, name: str, url: str | None, as_json: bool) -> None:
     if as_json:
         say_json({"entry": name, "paused": True, "changed": changed})
     else:
-        say(f"cron entry {harmless(name)} {'is paused' if changed else 'was paused already'}")
+        say(f"cron entry {harmless(name)} {'is paused' if changed else 'was already paused'}")
 
 
 @cron.command()
@@ -240,7 +240,7 @@ def resume(*, name: str, url: str | None, as_json: bool) -> None:
     if as_json:
         say_json({"entry": name, "paused": False, "changed": changed})
     else:
-        say(f"cron entry {harmless(name)} {'goes on' if changed else 'was not paused'}")
+        say(f"cron entry {harmless(name)} {'is resumed' if changed else 'was not paused'}")
 
 
 @cron.command()
@@ -265,8 +265,8 @@ def run(*, name: str, url: str | None, as_json: bool) -> None:
         return
     done = {
         Placing.CREATED: "is enqueued",
-        Placing.REPLACED: "was there already, and is replaced",
-        Placing.SKIPPED: "is there already: nothing is enqueued",
+        Placing.REPLACED: "was already there, and is replaced",
+        Placing.SKIPPED: "is already there: nothing was enqueued",
     }
     say(f"job {job.id} of cron entry {harmless(name)} {done[job.placing]}")
 

@@ -27,17 +27,17 @@ COLOURS = {"critical": "red", "warning": "yellow", "note": "cyan", "ok": "green"
 
 @click.command()
 @click.option(
-    "--check", "thorough", is_flag=True, help="On SQLite also read the whole file for damage."
+    "--check", "thorough", is_flag=True, help="On SQLite, also check the whole file for damage."
 )
 @urls_option
 @json_option
 @each_shard()
 def doctor(*, thorough: bool, url: str | None, as_json: bool) -> None:
-    """Say what is wrong with the database, and what to do about it.
+    """Find out what is wrong with the database, and what to do about it.
 
     Looks at old snapshots and their holders, locks, workers, queues, timers, the sizes and dead
     rows of Rota's tables, settings, clocks, and whether NOTIFY arrives. Changes nothing and counts
-    no jobs, so it is quick on a large database, too. The worst findings come first, each with one
+    no jobs, so it is quick on a large database too. The worst findings come first, each with one
     next step.
 
     \b

@@ -14,9 +14,6 @@ from rota.terminal.output import collecting, say, say_json, table
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-EACH = "rota.each_shard"
-"""The key in click's context that says so."""
-
 Documents = Mapping[str, Any]
 """What a command says as JSON, by shard; `None` where it could say nothing."""
 
@@ -51,7 +48,6 @@ def _on_each(
     urls: Mapping[str, str], function: Callable[..., None], *, as_json: bool, queues: bool
 ) -> None:
     context = click.get_current_context()
-    context.meta[EACH] = True
     documents: dict[str, Any] = {}
     worst = 0
     for name, url in urls.items():
@@ -78,11 +74,6 @@ def _on_each(
             ["queue", *(state.value for state in State)], rows, nothing="There are no queues yet."
         )
     context.exit(worst)
-
-
-def shard_by_shard() -> bool:
-    """Whether the command that runs is done for each shard, one after another."""
-    return bool(click.get_current_context().meta.get(EACH))
 
 
 def _end(name: str, function: Callable[[], None]) -> int:

@@ -34,8 +34,8 @@ def find_apps(targets: Sequence[str], own: App | None = None) -> list[App]:
     named = _in_variable()
     if not named:
         message = (
-            "say which app: for `rota = Rota()` in shop/tasks.py it is shop.tasks:rota; several may be named, here "
-            f"or in the variable {APP_VARIABLE}, with a space between them"
+            "name the app: for `rota = Rota()` in shop/tasks.py it is shop.tasks:rota; several can be named, here or "
+            f"in the variable {APP_VARIABLE}, separated by spaces"
         )
         raise Failure(message, USAGE)
     return [_find_in_variable(name) for name in named]
@@ -54,9 +54,7 @@ def find_the_app(target: str | None, own: App | None = None) -> Rota:
         return app
     name = click.get_current_context().meta.get(SHARD)
     if name is None or name not in app:
-        message = (
-            f"this app has several databases: say which by --shard, with one of {', '.join(app)}"
-        )
+        message = f"this app has several databases; choose one with --shard: {', '.join(app)}"
         raise Failure(message, USAGE)
     return app[name]
 
@@ -69,9 +67,9 @@ def _find_the_app(target: str | None, own: App | None) -> App:
     named = _in_variable()
     if len(named) == 1:
         return _find_in_variable(named[0])
-    message = "--app MODULE:APP is needed: only the app knows its tasks and their args"
+    message = "give --app MODULE:APP: only the app knows its tasks and their args"
     if named:
-        message = f"{APP_VARIABLE} names several apps ({', '.join(named)}): say which has the task, by --app"
+        message = f"{APP_VARIABLE} names several apps ({', '.join(named)}); say which one has the task with --app"
     raise Failure(message, USAGE)
 
 
@@ -129,7 +127,7 @@ def _import(name: str) -> ModuleType:
             "or install its package"
         )
         if (module := name.removesuffix(".py").replace("/", ".")) != name:
-            message = f"{name!r} is a file, and a module is needed: write {module}"
+            message = f"{name!r} is a file, not a module; write {module}"
         raise Failure(message) from error
     except RotaError:
         raise
@@ -161,7 +159,7 @@ def _only_app(module: ModuleType) -> App:
     if len(apps) == 1:
         return next(iter(apps.values()))
     if not apps:
-        message = f"{module.__name__} has no app; make it there: rota = Rota()"
+        message = f"{module.__name__} has no app; create one there: rota = Rota()"
         raise Failure(message)
     message = f"{module.__name__} has several apps: say which{_list(module)}"
     raise Failure(message)

@@ -38,22 +38,22 @@ STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 240, 480)
     type=Duration(),
     default="6h",
     show_default=True,
-    help="How long ago it begins, such as 30m, 24h, 7d: seven days are kept.",
+    help="How far back to look, such as 30m, 24h, 7d; seven days are kept.",
 )
 @click.option(
     "--every",
     type=Duration(),
-    help="How long each row lasts, such as 1m, 1h.  [default: so that they fit a screen; 1m with --json]",
+    help="How much time each row covers, such as 1m, 1h.  [default: whatever fits a screen; 1m with --json]",
 )
 @url_option
 @json_option
 def history(
     *, queue: str | None, since: float, every: float | None, url: str | None, as_json: bool
 ) -> None:
-    """Say how many jobs came, were claimed, ended and waited lately.
+    """Show how many jobs came, were claimed, ended and waited lately.
 
-    Workers write it down once a minute. Rows are missing where there was no worker; what came meanwhile is in the
-    next row, which says how long it took. `available` and `oldest` are the most that there was at the end of a minute.
+    Workers record it once a minute. Rows are missing for times without a worker; the next row has what came
+    meanwhile, and says how much time it covers. `available` and `oldest` are the highest values at the end of a minute.
 
     \b
     Examples:
@@ -73,7 +73,7 @@ def history(
     table(
         HEADINGS,
         [_row(point, step) for point in points],
-        nothing="Nothing is known: no worker has written a minute down.",
+        nothing="No history yet: workers write it once a minute.",
     )
 
 

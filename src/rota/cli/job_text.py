@@ -1,13 +1,24 @@
 """A job as text for people."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rota.doctor.why import NOTHING, Reason
+from rota.model.flow import NEEDS, WANTED, Membership
+from rota.model.headers import NODE
 from rota.model.job import JobRecord, LogLine, Progress
+from rota.model.memory import StepRecord
 from rota.model.redaction import REDACTED, shown_args
 from rota.model.states import State
+from rota.terminal.advice import addressed
 from rota.terminal.output import Cell, brief, formatted, harmless, harmless_lines, moment, say
 from rota.terminal.tables import Column, shortened
 
 LONGEST_NOTE = 60
 """Characters of an error in a list; `rota jobs show` has all of it."""
+
+SAID_OTHERWISE = {REDACTED, NODE, WANTED, NEEDS}
+"""Headers that are not shown as they are."""
 
 LEVELS = {"debug": "bright_black", "warning": "yellow", "error": "red", "dropped": "bright_black"}
 """Levels of a job's log lines that stand out."""
@@ -65,8 +76,20 @@ def _note(job: JobRecord) -> str:
     return ""
 
 
-def say_details(job: JobRecord) -> None:
-    """Print everything about a job."""
+def say_details(
+    job: JobRecord,
+    steps: Sequence[StepRecord] = (),
+    flow: Membership | None = None,
+    why: Sequence[Reason] | None = None,
+) -> None:
+    """Print everything about a job.
+
+    Args:
+        job: What is known of it.
+        steps: What it remembers.
+        flow: The flow that it belongs to.
+        why: Why it does not run; `None` for a job that runs or has ended.
+    """
     say(f"Job {job.id}: {harmless(job.task)}", bold=True)
     timeout = "none" if job.timeout is None else f"{job.timeout:g} s"
     asked = ", asked to stop" if job.cancel_requested else ""
@@ -83,15 +106,19 @@ def say_details(job: JobRecord) -> None:
         ("key", job.unique_key or ""),
         ("rounds", str(job.iteration) if job.iteration else ""),
         ("last run", moment(job.last_run)),
-        *((name, text) for name, text in job.headers.items() if name != REDACTED),
+        ("flow", "" if flow is None else f"{flow.flow} ({flow.flow_name}), node {flow.node}"),
+        *((name, text) for name, text in job.headers.items() if name not in SAID_OTHERWISE),
     ):
         if text:
             say(f"  {name:<9} {harmless(text)}")
+    _say_why(job, why)
     if job.progress is not None:
         say(f"  {'progress':<9} {progress(job.progress)}")
     say_json_text("args", shown_args(job))
     if job.result is not None:
         say_json_text("result", job.result)
+    for step in steps:
+        say(f"  {step.kind:<9} {harmless(_step(step))}")
     if job.log:
         say()
         for line in job.log:
@@ -103,6 +130,33 @@ def say_details(job: JobRecord) -> None:
         text = f"{error.exception}: {error.message}" if not error.traceback else error.traceback
         for told in harmless_lines(text).splitlines():
             say(f"    {told}", fg="red" if not told.startswith(" ") else None)
+
+
+def addressed_reason(reason: Reason) -> Reason:
+    """The same reason, with a command that names the database."""
+    return replace(reason, advice=addressed(reason.advice))
+
+
+def _say_why(job: JobRecord, why: Sequence[Reason] | None) -> None:
+    """Why the job does not run, each reason with its next step below it."""
+    if why is None:
+        return
+    if not why and job.state is State.AVAILABLE:
+        say(f"  {'why':<9} {NOTHING}")
+    for number, reason in enumerate(map(addressed_reason, why)):
+        jobs = f" (job {', '.join(map(str, reason.jobs))})" if reason.jobs else ""
+        say(f"  {'' if number else 'why':<9} {harmless(reason.text)}{jobs}")
+        if reason.advice:
+            say(f"  {'':<9} → {harmless(reason.advice)}", fg="cyan")
+
+
+def _step(step: StepRecord) -> str:
+    """Such as "approved: waiting until 12:00:00"."""
+    end = f" until {moment(step.until)}" if step.until and step.state != "done" else ""
+    result = (
+        f"  {shortened(step.result, LONGEST_NOTE)}" if step.result not in {None, "null"} else ""
+    )
+    return f"{step.name}: {step.state}{end}{result}"
 
 
 def progress(told: Progress) -> str:

@@ -1,18 +1,19 @@
 """Acting on all jobs that match: what the commands `rota jobs retry`, `cancel` and `delete` share."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from rota.cli.options import Name
-from rota.model.job import JobId
 from rota.model.states import State
 from rota.terminal.output import say, say_json
 
 if TYPE_CHECKING:
     from rota import Rota
     from rota.app.bulk import Bulk
+    from rota.model.flow import Membership
+    from rota.model.job import JobId
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,8 +26,15 @@ OPTIONS = (
         help="All jobs with this unique key; a * at the end stands for any text.",
     ),
     click.option("--arg", metavar="NAME=VALUE", help="All jobs with this arg, such as order_id=42."),
-    click.option("--dry-run", is_flag=True, help="Say how many jobs these are, and do nothing."),
+    click.option("--dry-run", is_flag=True, help="Say how many jobs match, and do nothing."),
 )  # fmt: skip
+
+
+class Acted(NamedTuple):
+    """The jobs that were changed, with their states now, and those that are left to a retry of their flow."""
+
+    changed: "dict[JobId, State]"
+    left: "dict[JobId, Membership]"
 
 
 def found_options(function: F) -> F:
@@ -46,10 +54,10 @@ def given(
     """
     said = {name: text for name, text in found_by.items() if text is not None}
     if bool(ids) is bool(said):
-        message = "give either the ids of jobs, or what to find them by: --state, --queue, --task, --subject, --arg"
+        message = "give either job ids or filters: --state, --queue, --task, --subject, --arg"
         raise click.UsageError(message)
     if dry_run and not said:
-        message = "--dry-run goes with --state, --queue, --task, --subject and --arg"
+        message = "--dry-run needs --state, --queue, --task, --subject or --arg"
         raise click.UsageError(message)
     return said
 
@@ -62,8 +70,11 @@ def act_on_found(
     dry_run: bool,
     yes: bool,
     as_json: bool,
-) -> dict[JobId, State] | None:
-    """Act on all jobs that match; those that were changed, with their states now. `None`: only the number was told.
+    alone: bool = False,
+) -> Acted | None:
+    """Act on all jobs that match. `None`: only the number was told.
+
+    With `alone`, jobs are retried that would be left to a retry of their flow.
 
     Raises:
         Failure: The user does not agree.
@@ -75,7 +86,7 @@ def act_on_found(
 
     kind = KINDS[action]
     until = rota.database.run(rota.database.store.last_job())
-    bulk = Bulk(rota, kind, matching(found_by), until)
+    bulk = Bulk(rota, kind, matching(found_by), until, alone=alone)
     if dry_run or not yes:
         count = bulk.count()
         if dry_run:
@@ -89,15 +100,16 @@ def act_on_found(
     return _act(rota, bulk)
 
 
-def _act(rota: "Rota", bulk: "Bulk") -> dict[JobId, State]:
+def _act(rota: "Rota", bulk: "Bulk") -> Acted:
     from rota.terminal.bar import bar
 
-    changed: dict[JobId, State] = {}
+    changed, left = acted = Acted({}, {})
     with bar() as progress:
         progress.begin("jobs", 100)
         for page in bulk.pages():
             if page.jobs:
                 done = rota.database.run(bulk.act(page))
                 changed.update(done if isinstance(done, dict) else dict.fromkeys(done, page.state))
+                left.update(bulk.left(page, len(done)))
             progress.at(100 * page.share)
-    return changed
+    return acted

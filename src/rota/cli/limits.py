@@ -16,7 +16,7 @@ HEADINGS = ("limit", "running", "starts", Column("within", rank=1), "jobs wait")
 
 @click.group()
 def limits() -> None:
-    """List the limits, and how far each of them is used.
+    """List the limits, and how full each is.
 
     \b
     Example:
@@ -30,7 +30,7 @@ def limits() -> None:
     type=click.IntRange(1, 1_000_000),
     default=100,
     show_default=True,
-    help="At most so many limits.",
+    help="List at most this many limits.",
 )
 @url_option
 @json_option

@@ -16,26 +16,33 @@ COMMANDS = {
     "worker": Lazy("rota.cli.worker:worker", "Run the jobs of an app's tasks."),
     "migrate": Lazy("rota.cli.migrate:migrate", "Bring the database's tables up to date."),
     "jobs": Lazy("rota.cli.jobs:jobs", "List, show, watch, retry, cancel and delete jobs."),
+    "flows": Lazy(
+        "rota.cli.flows:flows",
+        "List, show, watch, cancel and retry flows: jobs that wait for jobs.",
+    ),
     "queues": Lazy("rota.cli.queues:queues", "List, pause, resume, set up and clear queues."),
-    "limits": Lazy("rota.cli.limits:limits", "List the limits, and how far each is used."),
+    "shards": Lazy("rota.cli.shards:shards", "Move a key's jobs from one database to another."),
+    "limits": Lazy("rota.cli.limits:limits", "List the limits, and how full each is."),
     "workers": Lazy(
-        "rota.cli.workers:workers", "List the workers, and what runs there since when."
+        "rota.cli.workers:workers", "List the workers, what runs there, and since when."
     ),
     "history": Lazy(
-        "rota.cli.history:history", "Say what happened lately, minute by minute, for a week."
+        "rota.cli.history:history", "Show what happened lately, minute by minute, for up to a week."
     ),
     "cron": Lazy("rota.cli.cron:cron", "List cron entries; add, change, pause and run them."),
     "top": Lazy("rota.cli.top:top", "Watch queues, rates and workers live."),
     "dashboard": Lazy(
         "rota.cli.dashboard:dashboard", "Look after jobs in a browser, on this machine."
     ),
-    "metrics": Lazy("rota.cli.metrics:metrics", "Tell Prometheus of a database, for all workers."),
+    "metrics": Lazy(
+        "rota.cli.metrics:metrics", "Serve a database's metrics to Prometheus, for all workers."
+    ),
     "audit": Lazy("rota.cli.audit:audit", "List what people did on the dashboard."),
     "doctor": Lazy(
-        "rota.cli.doctor:doctor", "Say what is wrong with the database, and what to do."
+        "rota.cli.doctor:doctor", "Find out what is wrong with the database, and what to do."
     ),
     "supervise": Lazy("rota.cli.supervise:supervise", "End transactions that are open too long."),
-    "bench": Lazy("rota.cli.bench.command:bench", "Measure how fast it is on your database."),
+    "bench": Lazy("rota.cli.bench.command:bench", "Measure how fast Rota is on your database."),
 }
 
 DISTRIBUTIONS = {"lab": "rota-lab"}
@@ -80,7 +87,7 @@ def cli() -> None:
       4    the database's Rota tables are missing, older or newer than this Rota
       130  stopped by Ctrl-C
 
-    `rota doctor` ends with how bad it is instead: 0 in order, 1 a warning, 2 critical.
+    `rota doctor` ends with how bad its findings are: 0 all in order, 1 a warning, 2 critical.
     """
 
 

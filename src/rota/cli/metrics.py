@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from rota.cli.options import ListenOn, url_option
+from rota.cli.options import ListenOn, urls_option
 from rota.terminal.output import json_option, say, say_json
 
 PASSWORD = "ROTA_METRICS_PASSWORD"  # noqa: S105 - the name of a variable
@@ -15,17 +15,19 @@ PASSWORD = "ROTA_METRICS_PASSWORD"  # noqa: S105 - the name of a variable
 @click.command()
 @click.option(
     "--listen", type=ListenOn(), default="127.0.0.1:9464", show_default=True, metavar="[HOST:]PORT",
-    help="Where to listen; a port of this machine alone, unless a host is given.",
+    help="Where to listen; without a host, only this machine can connect.",
 )  # fmt: skip
 @click.option("--once", is_flag=True, help="Print the metrics once, and exit.")
-@url_option
+@urls_option
 @json_option
 def metrics(*, listen: Any, once: bool, url: str | None, as_json: bool) -> None:
-    """Tell Prometheus of a database, at /metrics: queues, workers, cron, and what keeps space from being freed.
+    """Serve a database's metrics to Prometheus, at /metrics: queues, workers, cron, and what keeps space from being freed.
 
-    It needs rota[prometheus]. One of these is enough for a database, whatever the number of workers; it looks at the
-    database once a second at the most, and counts no jobs. Other machines do not reach it unless --listen names a host;
-    then Prometheus has to give the password (user: rota) that the variable ROTA_METRICS_PASSWORD has, if it has one.
+    It needs rota[prometheus]. One process is enough for a database, whatever the number of workers; it looks at the
+    database at most once a second, and counts no jobs. Other machines cannot reach it unless --listen names a host. Then
+    set the variable ROTA_METRICS_PASSWORD to require a password (user: rota) from Prometheus.
+
+    If ROTA_SHARDS names several databases, it covers all of them, with the label shard; --shard takes one.
 
     \b
     Examples:
@@ -33,7 +35,8 @@ def metrics(*, listen: Any, once: bool, url: str | None, as_json: bool) -> None:
       rota metrics --once | grep rota_jobs
       ROTA_METRICS_PASSWORD=… rota metrics --listen 0.0.0.0:9464
     """
-    from rota.cli.database import database
+    from rota.app.shards import Shards
+    from rota.cli.database import database_or_shards
     from rota.cli.serving import serve
     from rota.errors import ConfigError
     from rota.service.web import Guard, loopback
@@ -43,8 +46,12 @@ def metrics(*, listen: Any, once: bool, url: str | None, as_json: bool) -> None:
     except ImportError as error:
         message = f"rota metrics needs {error.name}; install rota[prometheus]"
         raise ConfigError(message) from error
-    with database(url) as rota:
-        page = Metrics(rota.database)
+    with database_or_shards(url) as rota:
+        page = Metrics(
+            {name: shard.database for name, shard in rota.items()}
+            if isinstance(rota, Shards)
+            else rota.database
+        )
         if once:
             if as_json:
                 say_json({"samples": page.samples()})
@@ -53,6 +60,10 @@ def metrics(*, listen: Any, once: bool, url: str | None, as_json: bool) -> None:
             return
         password = os.environ.get(PASSWORD) or None
         local = loopback(listen.host)
-        warning = "" if local or password else f"Others can read it, unless {PASSWORD} is set."
+        warning = (
+            ""
+            if local or password
+            else f"Anyone who can reach it can read it. Set {PASSWORD} to require a password."
+        )
         app = Guard(page, local=local, password=password)
         serve(app, listen, PATH, warning=warning, as_json=as_json)

@@ -10,18 +10,16 @@ from rota.terminal.output import harmless, json_option, say, say_json
 
 
 @click.command()
-@click.option(
-    "--dry-run", is_flag=True, help="Print the SQL, to be applied by hand; change nothing."
-)
+@click.option("--dry-run", is_flag=True, help="Print the SQL to apply by hand; change nothing.")
 @urls_option
 @json_option
 @each_shard()
 def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
     """Bring the database's tables up to date.
 
-    It may run any number of times, and on several machines at once. A missing SQLite file is made.
-    Where others use the tables, it tries again for a minute, and ends with exit status 3 after that.
-    Tables of a newer Rota are left as they are; with exit status 4 where this one cannot work with them.
+    Run it any number of times, and on several machines at once. A missing SQLite file is created.
+    While other sessions use the tables, it tries again for a minute, then ends with exit status 3.
+    Tables of a newer Rota are left as they are; the exit status is 4 if this Rota cannot work with them.
 
     \b
     Examples:
@@ -54,7 +52,7 @@ def _say_waiting() -> None:
     from rota.store.migrate import PATIENCE
 
     click.echo(
-        f"Rota's tables are in use by others; trying again for up to {PATIENCE:g} seconds …",
+        f"Other sessions are using Rota's tables; trying again for up to {PATIENCE:g} seconds …",
         err=True,
     )
 

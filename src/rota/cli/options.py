@@ -1,6 +1,6 @@
 """Options and arguments of many commands."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -13,10 +13,16 @@ from rota.terminal.advice import SHARD, remember
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+DEFAULT_LIMIT = 50
+"""Rows of a list unless told otherwise."""
+
 LOOPBACK = "127.0.0.1"
 """Where to listen unless told otherwise: other machines do not reach it."""
 
 LAST_PORT = 65535
+
+ID = click.IntRange(1, LARGEST_ID)
+"""The id of a job or of a flow."""
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
@@ -111,7 +117,7 @@ def _which_database(callback: Callable[..., Any]) -> Callable[[F], F]:
             callback=_remember_shard,
             is_eager=True,
             expose_value=False,
-            help="The database of that name, of those in ROTA_SHARDS.",
+            help="The database of this name in ROTA_SHARDS.",
         )
         return url(shard(function))
 
@@ -144,7 +150,9 @@ def _the_one(context: click.Context, parameter: click.Parameter, url: str | None
     """The same, where one database is needed."""
     found = _given(context, parameter, url)
     if found is None and (shards := _shards()):
-        message = f"ROTA_SHARDS names several databases: say which by --shard, with one of {', '.join(shards)}"
+        message = (
+            f"ROTA_SHARDS names several databases; choose one with --shard: {', '.join(shards)}"
+        )
         raise click.UsageError(message)
     return found
 
@@ -156,7 +164,33 @@ def _shards() -> dict[str, str]:
 
 
 def ids_argument(*, required: bool = True) -> Callable[[F], F]:
-    """The ids of jobs."""
-    return click.argument(
-        "ids", metavar="ID...", nargs=-1, required=required, type=click.IntRange(1, LARGEST_ID)
-    )
+    """The ids of jobs or of flows."""
+    return click.argument("ids", metavar="ID...", nargs=-1, required=required, type=ID)
+
+
+def page_options(what: str, most: int) -> Callable[[F], F]:
+    """`--limit` and `--after`, for lists of jobs or flows, the newest first; `most` is the highest limit."""
+
+    def options(function: F) -> F:
+        limit = click.option(
+            "--limit",
+            type=click.IntRange(1, most),
+            default=DEFAULT_LIMIT,
+            show_default=True,
+            help=f"List at most this many {what}.",
+        )
+        after = click.option(
+            "--after",
+            metavar="ID",
+            type=ID,
+            help=f"Only {what} older than this one: the next page.",
+        )
+        return limit(after(function))
+
+    return options
+
+
+def say_page(what: str, ids: Sequence[int], limit: int) -> None:
+    """Say how to go on, where a page of a list is full."""
+    if len(ids) == limit:
+        click.echo(f"({limit} {what}; more with --limit, or --after {ids[-1]})", err=True)

@@ -36,7 +36,7 @@ class States(click.ParamType):  # type: ignore[type-arg]  # generic only in newe
                     "running jobs are never deleted; `rota jobs cancel` stops them", param, ctx
                 )
             if name not in DELETABLE:
-                self.fail(f"{name!r} is no state; use {known}, or all", param, ctx)
+                self.fail(f"{name!r} is not a state; use {known}, or all", param, ctx)
         return [State(name) for name in names]
 
 
@@ -50,7 +50,7 @@ class States(click.ParamType):  # type: ignore[type-arg]  # generic only in newe
     multiple=True,
     help="Jobs in these states, or all.  [default: scheduled,available,retryable]",
 )
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @url_option
 @json_option
 def clear(
@@ -58,9 +58,9 @@ def clear(
 ) -> None:
     """Delete the waiting jobs of a queue, or its jobs in the given states.
 
-    Says how many there are, and asks. Running jobs stay, and so do jobs that are enqueued
-    meanwhile. Workers go on and run the jobs that they claim meanwhile: pause the queue first if
-    none shall run. Ctrl-C stops it; jobs that were deleted by then are gone.
+    Says how many there are, and asks first. Running jobs stay, and so do jobs that are
+    enqueued meanwhile. Workers keep claiming and running jobs: pause the queue first to prevent that.
+    Ctrl-C stops it; jobs deleted by then are gone.
 
     \b
     Examples:
@@ -85,7 +85,7 @@ def clear(
         say_json({"queue": name, "deleted": gone, "running": running})
         return
     if not counts:
-        say(f"there are no such jobs in queue {harmless(name)}")
+        say(f"queue {harmless(name)} has no such jobs")
     else:
         say(
             f"deleted {_listed(deleted)}" if any(deleted.values()) else "nothing was left to delete"

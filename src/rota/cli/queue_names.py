@@ -43,14 +43,14 @@ def require_queue(rota: Rota, name: str | None) -> None:
 
 def missing(name: str, queues: Collection[str]) -> str:
     """That there is no such queue, which one may be meant, and where they all are."""
-    meant = "" if (near := _nearest(name, queues)) is None else f"is {near} meant? "
+    meant = "" if (near := _nearest(name, queues)) is None else f"did you mean {near}? "
     return f"there is no queue named {name}; {meant}`rota queues list` lists the queues"
 
 
 def ask_for_queue(name: str, queues: Collection[str], back: str) -> None:
     """After a change of a queue that was not there before: say which one may be meant, and the way `back`."""
     if near := _nearest(name, queues):
-        _hint(f"is {near} meant? `{back} {quote(name)}` takes this back")
+        _hint(f"did you mean {near}? `{back} {quote(name)}` undoes this")
 
 
 def ask_for_task(rota: Rota, name: str | None) -> None:
@@ -58,7 +58,7 @@ def ask_for_task(rota: Rota, name: str | None) -> None:
     if name is None:
         return
     if near := _nearest(name, {job.task for job in rota.jobs.list(limit=NEWEST)}):
-        _hint(f"is the task {near} meant? Some of the newest jobs are of that")
+        _hint(f"did you mean the task {near}? Some of the newest jobs are of it")
 
 
 def _nearest(name: str, known: Collection[str]) -> str | None:

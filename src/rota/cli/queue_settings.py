@@ -48,7 +48,7 @@ class Keep(click.ParamType):  # type: ignore[type-arg]  # generic only in newer 
             self.fail(str(error).partition(": ")[2], param, ctx)
         if keep == FOREVER and states != [State.DISCARDED]:
             self.fail(
-                "only discarded jobs can be kept for ever: discarded=forever; the others must "
+                "only discarded jobs can be kept forever: discarded=forever; the others must "
                 "expire, or their space could not be freed",
                 param,
                 ctx,
@@ -73,7 +73,7 @@ class Setting(click.ParamType):  # type: ignore[type-arg]  # generic only in new
         names = {option: (field,) for field, option in OPTIONS.items()}
         names["retention"] = tuple(state.value for state in STATES)
         if str(value) not in names:
-            self.fail(f"{value!r} is none of {', '.join(sorted(names))}", param, ctx)
+            self.fail(f"{value!r} is not one of {', '.join(sorted(names))}", param, ctx)
         return names[str(value)]
 
 
@@ -88,7 +88,9 @@ class Setting(click.ParamType):  # type: ignore[type-arg]  # generic only in new
     help="How long completed and cancelled jobs stay readable, such as 6h; or jobs in one state, "
     "such as discarded=30d. 0 keeps none. May be repeated.",
 )
-@click.option("--max-attempts", type=int, help="How often a job is tried before it is discarded.")
+@click.option(
+    "--max-attempts", type=int, help="How many times a job is tried before it is discarded."
+)
 @click.option("--timeout", type=Duration(), help="How long one attempt may take.")
 @click.option(
     "--concurrency",
@@ -107,10 +109,10 @@ def set_(
     url: str | None,
     as_json: bool,
 ) -> None:
-    """Change the settings of a queue, for jobs whose task or caller say nothing else.
+    """Change the settings of a queue, for jobs whose task and caller say nothing else.
 
-    They override `rota.queue(…)` in the code. Attempts and timeout hold for jobs that are enqueued
-    from now on, a retention for jobs that end from now on, a concurrency for all workers within
+    They override `rota.queue(…)` in the code. Attempts and timeout apply to jobs that are enqueued
+    from now on, retention to jobs that end from now on, concurrency to all workers within
     seconds.
 
     \b
@@ -142,7 +144,7 @@ def set_(
 def unset(
     *, name: str, settings: tuple[tuple[str, ...], ...], url: str | None, as_json: bool
 ) -> None:
-    """Remove settings of a queue: the code's settings hold again, else Rota's defaults.
+    """Remove settings of a queue: the code's settings apply again, else Rota's defaults.
 
     SETTING is retention, retention=discarded (or another state), max-attempts, timeout, or
     concurrency; without any, all of them.
@@ -163,7 +165,7 @@ def unset(
 
 @click.command()
 @click.argument("name", type=Name("queue"))
-@click.option("--app", metavar="MODULE:APP", help="Show what this app declares, too.")
+@click.option("--app", metavar="MODULE:APP", help="Also show what this app declares.")
 @url_option
 @json_option
 def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:

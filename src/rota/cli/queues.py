@@ -43,7 +43,7 @@ for command in (set_, unset, show, clear):
     type=click.Choice([state.value for state in State]),
     help="Only queues with jobs in this state.",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many queues.")
+@click.option("--limit", type=click.IntRange(min=1), help="List at most this many queues.")
 @urls_option
 @json_option
 @each_shard(queues=True)
@@ -103,7 +103,7 @@ def _say_table(records: "Sequence[QueueRecord]", known: Collection[str]) -> None
 @url_option
 @json_option
 def pause(*, name: str, url: str | None, as_json: bool) -> None:
-    """Let no worker take jobs from a queue; running jobs go on.
+    """Stop workers from taking jobs from a queue; running jobs go on.
 
     A queue may be paused before it has its first job.
 
@@ -120,7 +120,7 @@ def pause(*, name: str, url: str | None, as_json: bool) -> None:
     if as_json:
         say_json({"queue": name, "paused": True, "changed": changed})
     elif not changed:
-        say(f"queue {harmless(name)} was paused already")
+        say(f"queue {harmless(name)} was already paused")
     else:
         new = "" if name in known else "; it had no job so far"
         say(f"queue {harmless(name)} is paused{new}")
@@ -147,6 +147,6 @@ def resume(*, name: str, url: str | None, as_json: bool) -> None:
     if as_json:
         say_json({"queue": name, "paused": False, "changed": changed})
     elif changed:
-        say(f"queue {harmless(name)} goes on")
+        say(f"queue {harmless(name)} is resumed")
     else:
         say(f"queue {harmless(name)} was not paused")

@@ -22,7 +22,7 @@ def serve(app: Application, listen: Address, path: str, *, warning: str, as_json
     try:
         server = Server(listen.host, listen.port, app)
     except OSError as error:
-        message = f"--listen: {listen} cannot be listened on: {error.strerror}"
+        message = f"--listen: cannot listen on {listen}: {error.strerror}"
         raise ConfigError(message) from error
     with server:
         address = f"http://{Address(listen.host, server.server_port)}{path}"

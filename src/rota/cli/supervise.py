@@ -29,18 +29,22 @@ QUERY = 200
     help="How long a transaction may be open: 90s, 10m, 2h.",
 )  # fmt: skip
 @click.option(
-    "--user", "users", metavar="NAME", multiple=True, help="Only this role's; repeatable."
+    "--user",
+    "users",
+    metavar="NAME",
+    multiple=True,
+    help="Only transactions of this role; repeatable.",
 )
 @click.option(
     "--application", "applications", metavar="NAME", multiple=True,
-    help="Only those with this application_name; repeatable.",
+    help="Only transactions with this application_name; repeatable.",
 )  # fmt: skip
 @click.option(
     "--database",
     "databases",
     metavar="NAME",
     multiple=True,
-    help="Only in this database; repeatable.",
+    help="Only transactions in this database; repeatable.",
 )
 @click.option("--idle-only", is_flag=True, help="Only sessions that are idle in a transaction.")
 @click.option(
@@ -91,18 +95,18 @@ def supervise(
     from rota.terminal.exits import FAILED, USAGE, Failure
 
     if not all((*users, *applications, *databases)):
-        raise Failure("--user, --application, --database: a name is empty; give one", USAGE)
+        raise Failure("--user, --application, --database: a name cannot be empty", USAGE)
     rules = Rules(
         older_than, frozenset(users), frozenset(applications), frozenset(databases), idle_only
     )
     if end and not rules.selective:
         message = (
             "--end needs --user, --application or --database: without one of them it would end "
-            "all transactions, a backup and a schema change too"
+            "all transactions, even those of backups and schema changes"
         )
         raise Failure(message, USAGE)
     if every < 1:
-        raise Failure("--every: at least 1s", USAGE)
+        raise Failure("--every: must be at least 1s", USAGE)
     with connected(url) as (store, connection):
         if (supervision := store.supervision) is None:
             message = "there is nothing to supervise on SQLite: its processes have no sessions"

@@ -3,12 +3,12 @@
 import os
 import sys
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rota.cli.each_shard import each_shard, shard_by_shard
+from rota.cli.each_shard import each_shard
 from rota.cli.options import Duration, urls_option
 from rota.terminal.output import collect, harmless, json_option, on_terminal, say, say_json, table
 from rota.terminal.tables import Column, states
@@ -29,15 +29,15 @@ SHORTEST = 0.1
     "--every", type=Duration(), default="1s", show_default=True, metavar="DURATION",
     help="How often to look: 1s, 0.5s, 2m.",
 )  # fmt: skip
-@click.option("--once", is_flag=True, help="Print it once, and exit.")
+@click.option("--once", is_flag=True, help="Print once, and exit.")
 @urls_option
 @json_option
-@each_shard(queues=True)
 def top(*, every: float, once: bool, url: str | None, as_json: bool) -> None:
     """Watch queues, rates, workers and the oldest transaction, live.
 
     A look costs a few milliseconds, whatever the number of jobs. On a terminal the live view needs
-    textual: install rota[top]. In a pipe, with --once or with --json, it prints once and exits; for
+    textual: install rota[top]. If ROTA_SHARDS names several databases, it shows the queues of all
+    of them, as eu/mail, and their sum. In a pipe, with --once or with --json, it prints once and exits; for
     the rates it looks twice, --every apart.
 
     Keys: q quits, p pauses or resumes the queue under the cursor (and asks first), s sorts, /
@@ -50,9 +50,9 @@ def top(*, every: float, once: bool, url: str | None, as_json: bool) -> None:
       rota top --json | jq '.queues[] | select(.out_per_second == 0)'
     """
     if every < SHORTEST:
-        raise click.BadParameter(f"at least {SHORTEST} s are needed", param_hint="'--every'")
-    if as_json or once or shard_by_shard() or not _live():
-        _print_once(url, every, as_json=as_json)
+        raise click.BadParameter(f"must be at least {SHORTEST} s", param_hint="'--every'")
+    if as_json or once or not _live():
+        _print_each(url=url, every=every, as_json=as_json)
     else:
         _watch(url, every)
 
@@ -72,23 +72,39 @@ def _watch(url: str | None, every: float) -> None:
 
         message = "the live view needs textual; install rota[top], or use --once"
         raise ConfigError(message) from error
-    from rota.cli.database import database
+    from rota.cli.database import database_or_shards
     from rota.store.opening import default_url, open_store
+    from rota.store.shard_urls import from_environment
     from rota.store.url import shown
-    from rota.top.looker import Looker
+    from rota.top.eyes import Eyes
+    from rota.top.looker import Eye, Looker
 
-    url = url or default_url()
-    with database(url):
+    with database_or_shards(url):
         pass  # fails before the screen is taken
-    with closing(open_store(url)) as store:
-        looker = Looker(store, every)
+    shards = from_environment() if url is None else {}
+    with ExitStack() as stack:
+        if shards:
+            stores = {
+                name: stack.enter_context(closing(open_store(each)))
+                for name, each in shards.items()
+            }
+            address = ", ".join(shards)
+            looker = Looker(Eyes(stores), every)
+        else:
+            address = shown(url := url or default_url())
+            looker = Looker(Eye(stack.enter_context(closing(open_store(url)))), every)
         try:
-            app = Top(looker, shown(url))
+            app = Top(looker, address)
             app.run()
         finally:
             looker.stop()
     if app.return_code:
         click.get_current_context().exit(app.return_code)
+
+
+@each_shard(queues=True)
+def _print_each(*, url: str | None, every: float, as_json: bool) -> None:
+    _print_once(url, every, as_json=as_json)
 
 
 def _print_once(url: str | None, every: float, *, as_json: bool) -> None:

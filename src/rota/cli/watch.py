@@ -7,17 +7,18 @@ import click
 import msgspec
 
 from rota.app.changes import Change
-from rota.cli.options import url_option
-from rota.model.job import LARGEST_ID, AttemptError, JobRecord
+from rota.cli.options import ID, url_option
+from rota.cli.watching import watching
+from rota.model.job import AttemptError, JobRecord
 from rota.model.states import State
-from rota.terminal.exits import FAILED, INTERRUPTED, Failure
-from rota.terminal.output import json_option, on_terminal, say
+from rota.terminal.exits import FAILED, Failure
+from rota.terminal.output import json_option, say
 
 Show = Callable[[Change], None]
 
 
 @click.command()
-@click.argument("job", metavar="ID", type=click.IntRange(1, LARGEST_ID))
+@click.argument("job", metavar="ID", type=ID)
 @url_option
 @json_option
 def watch(*, job: int, url: str | None, as_json: bool) -> None:
@@ -36,16 +37,10 @@ def watch(*, job: int, url: str | None, as_json: bool) -> None:
       1    the job was discarded or cancelled, or does not exist
       130  stopped by Ctrl-C
     """
-    from rota.cli.database import database
-
-    way = _json() if as_json else _bar() if on_terminal() else contextlib.nullcontext(_lines)
-    try:
-        with database(url) as rota, way as show:
-            for change in rota.job(job).changes():
-                show(change)
-    except KeyboardInterrupt:
-        message = "stopped watching by Ctrl-C; the job goes on"
-        raise Failure(message, INTERRUPTED) from None
+    ways = watching("job", url, as_json=as_json, programs=_json, terminal=_bar, lines=_lines)
+    with ways as (rota, show):
+        for change in rota.job(job).changes():
+            show(change)
     record = change.record
     if record.state is not State.COMPLETED:
         why = f": {_error(record.errors[-1])}" if record.errors else ""
@@ -66,15 +61,18 @@ def _json() -> Iterator[Show]:
     yield show
 
 
-def _lines(change: Change) -> None:
-    """Line by line, for pipes and logs."""
+@contextlib.contextmanager
+def _lines() -> Iterator[Show]:
     from rota.cli import job_text
 
-    _say_news(change)
-    if change.progress is not None:
-        say(job_text.progress(change.progress))
-    if change.record.state.finished:
-        _say_end(change.record)
+    def show(change: Change) -> None:
+        _say_news(change)
+        if change.progress is not None:
+            say(job_text.progress(change.progress))
+        if change.record.state.finished:
+            _say_end(change.record)
+
+    yield show
 
 
 @contextlib.contextmanager

@@ -38,7 +38,7 @@ logger = logging.getLogger("rota")
     "queues",
     metavar="NAME",
     multiple=True,
-    help="Take jobs from this queue; may be repeated, and be a pattern: 'mail-*', '*'.  "
+    help="Take jobs from this queue, or from queues that match a pattern: 'mail-*', '*'. May be repeated.  "
     "[default: those of the app's tasks]",
 )
 @click.option(
@@ -55,10 +55,20 @@ logger = logging.getLogger("rota")
     help='How many child processes run tasks with executor="process".  [default: one per core]',
 )
 @click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help='The scheduler of the Dask cluster that runs tasks with executor="dask".  [default: none]',
+)
+@click.option(
+    "--ray",
+    metavar="ADDRESS",
+    help='The Ray cluster that runs tasks with executor="ray": "auto" for the one on this machine.  [default: none]',
+)
+@click.option(
     "--max-jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Replace a child process after so many jobs.  [default: never]",
+    help="Replace a child process after this many jobs.  [default: never]",
 )
 @click.option(
     "--max-memory",
@@ -73,7 +83,7 @@ logger = logging.getLogger("rota")
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long running jobs may go on after a request to stop.",
+    help="How long running jobs may continue after a request to stop.",
 )
 @click.option(
     "--session-timeout",
@@ -81,10 +91,12 @@ logger = logging.getLogger("rota")
     default=15.0,
     show_default=True,
     metavar="SECONDS",
-    help="After how long without a sign of life other workers take its jobs over.",
+    help="After how long without a sign of life other workers take over its jobs.",
 )
 @click.option(
-    "--drain", is_flag=True, help="Stop when no jobs are left; paused queues are left alone."
+    "--drain",
+    is_flag=True,
+    help="Stop when no jobs are left; those in paused queues, and of tasks that no worker knows, are left alone.",
 )
 @click.option(
     "--url",
@@ -95,14 +107,14 @@ logger = logging.getLogger("rota")
 @click.option(
     "--shard",
     metavar="NAME",
-    help="Work on this one of an app's several databases.  [default: on all of them]",
+    help="Work on only this one of an app's several databases.  [default: on all of them]",
 )
 @click.option(
     "--health",
     type=ListenOn(),
     metavar="HOST:PORT",
-    help="Answer GET /live, GET /ready and, with rota.prometheus, GET /metrics there; a port alone is one of this "
-    "machine's.",
+    help="Serve GET /live, GET /ready and, with rota.prometheus, GET /metrics; without a host, only this machine "
+    "can connect.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Log each job.")
 @click.option(
@@ -119,6 +131,8 @@ def worker(
     queues: tuple[str, ...],
     concurrency: int,
     processes: int,
+    dask: str | None,
+    ray: str | None,
     max_jobs: int | None,
     max_memory: int | None,
     grace: float,
@@ -133,13 +147,13 @@ def worker(
 ) -> None:
     """Run the jobs of an app's tasks until SIGTERM or Ctrl-C.
 
-    MODULE:APP names the app: for `rota = Rota()` in shop/tasks.py it is shop.tasks:rota; where
-    the module has only one app, shop.tasks is enough. Several apps may be named that have one
-    database, or one that has several (Rota.shards). The names may stand in the variable ROTA_APP
-    instead, with a space between them.
+    MODULE:APP names the app: for `rota = Rota()` in shop/tasks.py it is shop.tasks:rota; if
+    the module has only one app, shop.tasks is enough. Name several apps if they share one
+    database, or one app with several databases (Rota.shards). The variable ROTA_APP can hold the names
+    instead, separated by spaces.
 
-    The first signal stops the worker in order: running jobs may finish, the others are given back.
-    The second signal gives back everything and ends. With --json the log is JSON lines on stderr,
+    The first signal stops the worker gracefully: running jobs may finish, the others are given back.
+    The second signal gives back all jobs and ends. With --json the log is JSON lines on stderr,
     and the counts of settled jobs go to stdout at the end.
 
     \b
@@ -148,7 +162,7 @@ def worker(
       rota worker shop.tasks:rota mail.jobs:rota
       rota worker shop.tasks --queue mail --queue default --concurrency 10
       rota worker shop.tasks --drain        run what there is, then stop
-      rota worker shop.tasks --health 8081  say at http://127.0.0.1:8081/ready if it claims
+      rota worker shop.tasks --health 8081  tell at http://127.0.0.1:8081/ready whether it claims
     """  # fmt: skip
     from rota import Rota
     from rota.app.running import name_runs
@@ -166,6 +180,8 @@ def worker(
         queues=queues,
         concurrency=concurrency,
         processes=processes,
+        dask=dask,
+        ray=ray,
         max_jobs=max_jobs,
         max_memory=max_memory,
         grace=grace,
@@ -221,12 +237,16 @@ def _work(
 
     several = [app for app in found if isinstance(app, Shards)]
     if several and (len(found) > 1 or url is not None):
-        message = "an app with several databases runs alone, and on these (ROTA_SHARDS): leave --url and other apps out"
+        message = "an app with several databases (ROTA_SHARDS) runs alone and on all of these: leave out --url and other apps"
         raise Failure(message, USAGE)
     if shard is not None:
         if not several or shard not in several[0]:
-            there = ", ".join(several[0]) if several else "none: this app has one database"
-            message = f"--shard: there is no shard {shard!r}; the shards are {there}"
+            known = (
+                f"the shards are {', '.join(several[0])}"
+                if several
+                else "this app has one database"
+            )
+            message = f"--shard: there is no shard {shard!r}; {known}"
             raise Failure(message, USAGE)
         return [several[0][shard]]
     if several:
@@ -302,7 +322,7 @@ def _leave_stuck_threads() -> None:
     if not left:
         return
     logger.warning(
-        "%d handler(s) did not stop and are left behind; their jobs were given back", left
+        "%d handler(s) did not stop and were abandoned; their jobs were given back", left
     )
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):

@@ -26,7 +26,7 @@ HEADINGS = (
 
 @click.group()
 def workers() -> None:
-    """List the workers, and what runs there since when.
+    """List the workers, what runs there, and since when.
 
     \b
     Example:
@@ -40,7 +40,7 @@ def workers() -> None:
     type=click.IntRange(1, 1_000_000),
     default=20,
     show_default=True,
-    help="At most so many jobs of each worker, those first that it has had the longest.",
+    help="Show at most this many jobs of each worker, those held longest first.",
 )
 @urls_option
 @json_option
@@ -49,7 +49,7 @@ def list_(*, jobs: int, url: str | None, as_json: bool) -> None:
     """List the workers that have not stopped, with a line for each job that they hold.
 
     A job that a worker holds runs there, or is about to. A worker that has not been heard of for too long
-    is marked with !; its jobs are about to be rescued. SQLite does not note since when a job is held.
+    is marked with !; its jobs are about to be rescued. On SQLite it is not known since when a job is held.
 
     \b
     Examples:

@@ -11,6 +11,7 @@ message    the request and the response, as values
 safety     the headers of every answer, and which requests may change something
 routes     the table of routes: path, right, page
 core       from a request to a response
+several    the same where several databases are one app: the pages of each, and one of all
 rendering  pages as HTML and as JSON
 files      style sheets and scripts
 looks      one look at the database a second, shared by everything that shows it

@@ -106,5 +106,5 @@ def granted(access: object) -> Access:
     """
     if isinstance(access, Access):
         return access
-    message = f"dashboard: access= must give an Access, such as Access.read(), not {type(access).__name__}"
+    message = f"dashboard: access= must return an Access, such as Access.read(), not {type(access).__name__}"
     raise ConfigError(message)

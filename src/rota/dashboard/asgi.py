@@ -18,7 +18,7 @@ from starlette.responses import Response as Sent
 from starlette.responses import StreamingResponse
 
 from rota.dashboard.access import Access, Accessing, granted
-from rota.dashboard.core import Core
+from rota.dashboard.core import Answers
 from rota.dashboard.message import Request, Response
 from rota.dashboard.rendering import PART
 from rota.dashboard.safety import HEADERS
@@ -39,7 +39,7 @@ LARGEST = 65_536
 class Asgi:
     """An ASGI application."""
 
-    def __init__(self, core: Core, access: Access | Accessing) -> None:
+    def __init__(self, core: Answers, access: Access | Accessing) -> None:
         self._core = core
         self._access = access
 

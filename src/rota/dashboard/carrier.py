@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from rota.doctor.work import alive
 from rota.model.patterns import is_pattern, meaning
 from rota.store.health import SessionFacts
+from rota.store.serving import alive
 from rota.top.queues import QueueRow
 
 OWN = "rota"

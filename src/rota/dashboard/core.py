@@ -5,9 +5,10 @@ from a page of this host; only then is the page called. Skins check nothing.
 """
 
 import logging
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol
 from urllib.parse import quote
 
 from rota.dashboard import rendering
@@ -15,9 +16,9 @@ from rota.dashboard.access import Access, Right
 from rota.dashboard.looks import Looks
 from rota.dashboard.message import Moved, NotThere, Page, Refused, Request, Response
 from rota.dashboard.pages import ROUTES
-from rota.dashboard.routes import Call, Route, find
+from rota.dashboard.routes import C, Call, Route, find
 from rota.dashboard.safety import HEADERS, same_origin
-from rota.errors import ConfigError, JobNotFound, RotaError, StoreUnavailable
+from rota.errors import ConfigError, FlowNotFound, JobNotFound, RotaError, StoreUnavailable
 
 if TYPE_CHECKING:
     from rota.app.app import Rota
@@ -25,17 +26,48 @@ if TYPE_CHECKING:
 logger = logging.getLogger("rota")
 
 
-class Core:
-    """Answers requests about one app's database.
+class Answers(Protocol):
+    """What a skin needs: answers about one database, or about several."""
+
+    def answer(self, request: Request) -> Response:
+        """The response to a request; whatever happens, it has the headers that keep it safe."""
+        ...
+
+    def with_slash(self, root: str) -> Response:
+        """To the first page, for a request to the mount itself."""
+        ...
+
+    def live(self, request: Request) -> bool:
+        """Whether the path is of a page with a part that changes while it is open."""
+        ...
+
+    def forget(self) -> None:
+        """Look anew when asked next."""
+        ...
+
+
+class Answering(Generic[C]):
+    """Answers requests by the pages of a table.
 
     Args:
-        app: Whose database; its tasks need not be known.
-        every: Seconds after which the database is looked at again for what all pages share.
+        routes: The table, which is an attribute, too.
+        call: What a page gets for a request with such parts of its path.
+        read_only: Whether the database can only be read.
+        changed: Called when something was done.
     """
 
-    def __init__(self, app: "Rota", *, every: float = 1.0) -> None:
-        self.app = app
-        self.looks = Looks(app.database, every)
+    def __init__(
+        self,
+        routes: Sequence[Route[C]],
+        call: Callable[[Request, dict[str, str]], C],
+        *,
+        read_only: Callable[[], bool],
+        changed: Callable[[], None],
+    ) -> None:
+        self.routes = routes
+        self._call = call
+        self._read_only = read_only
+        self._changed = changed
 
     def answer(self, request: Request) -> Response:
         """The response to a request; whatever happens, it has the headers that keep it safe."""
@@ -47,7 +79,7 @@ class Core:
             found = self._refused(
                 request,
                 HTTPStatus.INTERNAL_SERVER_ERROR,
-                "This page has failed; the log of the program says why.",
+                "This page failed; the log of the program says why.",
             )
         body = b"" if request.method == "HEAD" else found.body
         return replace(found, body=body, headers={**HEADERS, **found.headers})
@@ -59,18 +91,18 @@ class Core:
 
     def live(self, request: Request) -> bool:
         """Whether the path is of a page with a part that changes while it is open."""
-        found = find(ROUTES, "GET", request.path)
+        found = find(self.routes, "GET", request.path)
         return isinstance(found, tuple) and found[0].live
 
     def _answer(self, request: Request) -> Response:
         if not request.access.may(Right.READ):
             return self._refused(request, HTTPStatus.FORBIDDEN, "You may not see this dashboard.")
-        found = find(ROUTES, request.method, request.path)
+        found = find(self.routes, request.method, request.path)
         if not isinstance(found, tuple):
             if not found:
                 return self._refused(request, HTTPStatus.NOT_FOUND, "There is no such page.")
             refused = self._refused(
-                request, HTTPStatus.METHOD_NOT_ALLOWED, "This page takes no such request."
+                request, HTTPStatus.METHOD_NOT_ALLOWED, "This page does not accept such a request."
             )
             return replace(refused, headers={**refused.headers, "allow": ", ".join(sorted(found))})
         route, parts = found
@@ -91,19 +123,19 @@ class Core:
         if access == access.looking():
             return access
         try:
-            return access.looking() if self.looks.read_only() else access
+            return access.looking() if self._read_only() else access
         except RotaError:
             return access.looking()
 
-    def _called(self, request: Request, route: Route, parts: dict[str, str]) -> Response:
+    def _called(self, request: Request, route: Route[C], parts: dict[str, str]) -> Response:
         try:
-            answer = route.page(Call(self.app, self.looks, request, parts))
+            answer = route.page(self._call(request, parts))
         except (NotThere, Refused, RotaError) as error:
             return self._refused(request, _status(error), str(error))
         finally:
             if request.changes:
                 # The next page shows what was done, and not the second before.
-                self.looks.forget()
+                self._changed()
         match answer:
             case Response():
                 return answer
@@ -118,10 +150,33 @@ class Core:
         return rendering.response(request, page, live=False)
 
 
+class Core(Answering[Call]):
+    """Answers requests about one app's database.
+
+    Args:
+        app: Whose database; its tasks need not be known.
+        every: Seconds after which the database is looked at again for what all pages share.
+    """
+
+    def __init__(self, app: "Rota", *, every: float = 1.0) -> None:
+        self.app = app
+        self.looks = Looks(app.database, every)
+        super().__init__(
+            ROUTES,
+            lambda request, parts: Call(app, self.looks, request, parts),
+            read_only=self.looks.read_only,
+            changed=self.looks.forget,
+        )
+
+    def forget(self) -> None:
+        """Look anew when asked next."""
+        self.looks.forget()
+
+
 def _status(error: Exception) -> HTTPStatus:
     """What an error that a page has raised means."""
     match error:
-        case NotThere() | JobNotFound():
+        case NotThere() | JobNotFound() | FlowNotFound():
             return HTTPStatus.NOT_FOUND
         case Refused():
             return HTTPStatus.FORBIDDEN

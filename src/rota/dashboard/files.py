@@ -6,7 +6,7 @@ from http import HTTPStatus
 from importlib import resources
 
 from rota.dashboard.message import NotThere, Response
-from rota.dashboard.routes import Call
+from rota.dashboard.routes import Asked
 
 KINDS = {
     "rota.css": "text/css; charset=utf-8",
@@ -28,7 +28,7 @@ FOR_EVER = "private, max-age=31536000, immutable"
 """Each link has the file's version in it."""
 
 
-def file(call: Call) -> Response:
+def file(call: Asked) -> Response:
     """One file."""
     name = call.parts["name"]
     if name not in KINDS:

@@ -9,6 +9,14 @@ from rota.dashboard.access import Access
 
 
 @dataclass(frozen=True, slots=True)
+class Among:
+    """Which database of several a request is about: the name of a shard, empty for all of them."""
+
+    name: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """What a browser or a program asks for.
 
@@ -19,6 +27,7 @@ class Request:
         form: The fields of a body, like `query`.
         access: What it may do.
         streams: Whether the skin can send news as they come.
+        among: Where there are several databases, which one it is about.
     """
 
     method: str
@@ -28,6 +37,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     form: Mapping[str, str] = field(default_factory=dict)
     streams: bool = False
+    among: Among | None = None
 
     @property
     def changes(self) -> bool:

@@ -10,23 +10,25 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from rota.app.app import Rota
+    from rota.app.shards import Shards
     from rota.dashboard.asgi import Asgi
+    from rota.dashboard.core import Answers
     from rota.dashboard.wsgi import Wsgi
 
 
 class Dashboard:
-    """The dashboard of an app, to be mounted. Made by `Rota.dashboard`.
+    """The dashboard of an app with one database or several, to be mounted. Made by `Rota.dashboard`.
 
     It is an ASGI application itself; `wsgi` is a WSGI application.
     """
 
-    def __init__(self, app: "Rota", access: object) -> None:
+    def __init__(self, app: "Rota | Shards", access: object) -> None:
         self._access = check_access(access)
         try:
-            from rota.dashboard.core import Core
+            from rota.dashboard.several import core_of
         except ImportError as error:
             raise _missing(error) from error
-        self.core = Core(app)
+        self.core: Answers = core_of(app)
 
     @cached_property
     def wsgi(self) -> "Wsgi":

@@ -14,7 +14,7 @@ from rota.dashboard.charts import path
 from rota.dashboard.files import version
 from rota.dashboard.message import Moved, Page, Request, Response
 from rota.dashboard.sparks import spark
-from rota.dashboard.told import told
+from rota.dashboard.told import NUMBERS, told
 from rota.doctor.amounts import duration
 from rota.terminal.output import formatted
 from rota.top.figures import age, number, rate
@@ -29,6 +29,7 @@ NAVIGATION = (
     ("Overview", "/", Right.READ),
     ("Queues", "/queues", Right.READ),
     ("Jobs", "/jobs", Right.READ),
+    ("Flows", "/flows", Right.READ),
     ("Discarded", "/discarded", Right.READ),
     ("History", "/history", Right.READ),
     ("Cron", "/cron", Right.READ),
@@ -38,7 +39,7 @@ NAVIGATION = (
     ("Audit", "/audit", Right.READ),
 )
 
-KEYS = {"/queues": "q", "/jobs": "j", "/cron": "c", "/workers": "w"}
+KEYS = {"/queues": "q", "/jobs": "j", "/flows": "f", "/cron": "c", "/workers": "w"}
 """Pages to which a single key leads; other keys are in `static/keys.js`."""
 
 
@@ -87,7 +88,7 @@ def _values(request: Request, page: Page, *, live: bool) -> dict[str, Any]:
         query = {
             name: query[name]
             for name in query
-            if name not in {PART, "done", "changed"} or name in changes
+            if name not in {PART, "done", *NUMBERS} or name in changes
         }
         return url(request.path, **query)
 
@@ -95,9 +96,11 @@ def _values(request: Request, page: Page, *, live: bool) -> dict[str, Any]:
         **page.data,
         **page.extra,
         "title": page.title,
-        "navigation": [one for one in NAVIGATION if request.access.may(one[2])],
+        "navigation": [one for one in _pages(request) if request.access.may(one[2])],
         "keys": KEYS,
         "section": _section(request.path),
+        "shard": request.among.name if request.among else "",
+        "shards_nav": _shards(request),
         "url": url,
         "again": again,
         "asset": lambda name: url(f"/static/{name}", v=version(name)),
@@ -107,6 +110,24 @@ def _values(request: Request, page: Page, *, live: bool) -> dict[str, Any]:
         "told": told(request.query),
         "now": datetime.now(UTC),
     }
+
+
+def _pages(request: Request) -> tuple[tuple[str, str, Right], ...]:
+    """The navigation: there is one page about all databases, which the shards' names lead to."""
+    return () if request.among is not None and not request.among.name else NAVIGATION
+
+
+def _shards(request: Request) -> list[tuple[str, str, bool]]:
+    """Where there are several databases, the way to all of them and to each: its name, a link, whether it is this one."""
+    if (among := request.among) is None:
+        return []
+    top = "../" * (request.path.count("/") - 1 + (2 if among.name else 0)) or "./"
+    # To the same page of another one, but for a page about a single thing, which another one may not have.
+    section = request.path if request.path in {path for _, path, _ in NAVIGATION} else "/"
+    each = [
+        (name, f"{top}shard/{quote(name)}{section}", name == among.name) for name in among.names
+    ]
+    return [("All", top, not among.name), *each]
 
 
 def _section(path: str) -> str:
@@ -163,4 +184,4 @@ def _short(text: str) -> str:
         return text
     left = len(text) - LONGEST
     first, last = LONGEST // 4, LONGEST - LONGEST // 4
-    return f"{text[:first]}\n… {left:,} characters are left out; the JSON of this page has all …\n{text[-last:]}"
+    return f"{text[:first]}\n… {left:,} characters left out; the JSON of this page has them all …\n{text[-last:]}"

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from rota.dashboard.access import Right
 from rota.dashboard.message import Moved, Page, Request, Response
+from rota.errors import ConfigError
+from rota.model.job import possible
 
 if TYPE_CHECKING:
     from rota.app.app import Rota
@@ -24,8 +26,26 @@ class Call(NamedTuple):
 Answer = Page | Moved | Response
 
 
+class Asked(Protocol):
+    """What each page gets, of one database or of several: the request, and the parts of its path."""
+
+    @property
+    def request(self) -> Request:
+        """What was asked for."""
+        ...
+
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """The parts of its path, by their names."""
+        ...
+
+
+C = TypeVar("C")
+"""What the pages of a table get."""
+
+
 @dataclass(frozen=True, slots=True)
-class Route:
+class Route(Generic[C]):
     """One path and method.
 
     Attributes:
@@ -37,7 +57,7 @@ class Route:
     method: str
     path: str
     right: Right
-    page: Callable[[Call], Answer]
+    page: Callable[[C], Answer]
     live: bool = False
 
     def parts(self, path: str) -> dict[str, str] | None:
@@ -55,8 +75,8 @@ class Route:
 
 
 def find(
-    routes: Sequence[Route], method: str, path: str
-) -> tuple[Route, dict[str, str]] | frozenset[str]:
+    routes: Sequence[Route[C]], method: str, path: str
+) -> tuple[Route[C], dict[str, str]] | frozenset[str]:
     """The route and the parts of the path; else the methods that there are for that path."""
     methods = set()
     for route in routes:
@@ -72,3 +92,18 @@ def find(
 def fields(query: Mapping[str, str], *names: str) -> dict[str, str]:
     """The fields of a form as they were given; empty where they were not."""
     return {name: query.get(name, "").strip() for name in names}
+
+
+def before(call: Call, what: str) -> int | None:
+    """Below which id a page of jobs or flows begins: `what` they are.
+
+    Raises:
+        ConfigError: It is no id.
+    """
+    text = call.request.query.get("before", "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and possible(int(text))):
+        message = f"before: must be the id of a {what}, not {text[:30]!r}"
+        raise ConfigError(message)
+    return int(text)

@@ -7,12 +7,17 @@ import msgspec
 
 from rota.app.app import Rota
 from rota.dashboard.access import Access, Right
+from rota.model.flow import NEEDS, WANTED
+from rota.model.headers import NODE
 from rota.model.job import JobRecord
 from rota.model.redaction import redacted_args, shown_args
 from rota.model.states import State
 from rota.terminal import documents
 from rota.terminal.tables import shortened
 from rota.top.queues import QueueRow
+
+OF_FLOWS = {NODE, WANTED, NEEDS}
+"""Headers by which a job belongs to a flow, which a page says in its own words."""
 
 LONGEST_NOTE = 120
 """Characters of an error in a table."""
@@ -37,6 +42,9 @@ def in_full(job: JobRecord, app: Rota, access: Access) -> dict[str, Any]:
         }
         for line in job.log
     ]
+    known["headers"] = {
+        name: text for name, text in known["headers"].items() if name not in OF_FLOWS
+    }
     if access.may(Right.ARGS):
         return known | {"args": _raw(redacted_args(shown_args(job), secrets(app, job.task)))}
     return known | {"args": None, "result": None, "headers": {}, "unique_key": None}

@@ -5,13 +5,14 @@ asked for, else the pages can only be read.
 """
 
 from rota.app.app import Rota
+from rota.app.shards import Shards
 from rota.dashboard.access import Access
 from rota.dashboard.mounting import Dashboard
 from rota.dashboard.safety import HEADERS
 from rota.service.web import Guard, loopback
 
 
-def guarded(app: Rota, host: str, password: str | None) -> Guard:
+def guarded(app: Rota | Shards, host: str, password: str | None) -> Guard:
     """The dashboard of an app as it is served on `host`.
 
     Raises:

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from rota.dashboard.access import Access, Accessing, granted
-from rota.dashboard.core import Core
+from rota.dashboard.core import Answers
 from rota.dashboard.message import Request, Response
 
 LARGEST = 65_536
@@ -17,7 +17,7 @@ Environ = dict[str, Any]
 class Wsgi:
     """A WSGI application. `access` gets the environ."""
 
-    def __init__(self, core: Core, access: Access | Accessing) -> None:
+    def __init__(self, core: Answers, access: Access | Accessing) -> None:
         self._core = core
         self._access = access
 

@@ -8,6 +8,7 @@ examine    gather the facts and judge them
 schema     the version of Rota's tables, and the parts that could not be looked at
 rights     the rights that a worker's role lacks
 work       queues, workers, timers: both backends
+flows      flows that stand still: both backends
 horizon    holders of the oldest snapshot, and what they cost
 waits      sessions that wait for locks on Rota's tables
 tables     whether housekeeping frees space, dead rows, sizes

@@ -96,13 +96,13 @@ def _file_system(facts: SqliteFacts) -> Finding | None:
 def _disk(facts: SqliteFacts) -> Finding:
     left = f"{size(facts.disk_free)} are free on the disk"
     if facts.disk_free >= DISK_LOW:
-        shown = f"The file has {size(facts.size)}, its log {size(facts.log_size)}; {left}"
+        shown = f"The file is {size(facts.size)}, its log {size(facts.log_size)}; {left}"
         return Finding(Severity.OK, "disk", shown)
     return Finding(
         Severity.CRITICAL if facts.disk_free < DISK_VERY_LOW else Severity.WARNING,
         "disk",
         f"The disk is nearly full: {left}",
-        f"The file has {size(facts.size)}, its log {size(facts.log_size)}. Without space no job "
+        f"The file is {size(facts.size)}, its log {size(facts.log_size)}. Without space no job "
         "can be enqueued or settled.",
         "df -h .",
     )
@@ -135,8 +135,8 @@ def _log(facts: SqliteFacts) -> Finding | None:
         Severity.CRITICAL if facts.log_size >= LOG_VERY_LARGE else Severity.WARNING,
         "log",
         f"The write-ahead log has grown to {size(facts.log_size)}",
-        "It cannot start again from its beginning: a read transaction stays open, or no worker is "
-        "alive to make checkpoints." + (f" Reading just now: {readers}." if readers else ""),
+        "SQLite cannot reuse its space: a read transaction stays open, or no worker is "
+        "alive to make checkpoints." + (f" Reading at the moment: {readers}." if readers else ""),
         f"ps -fp {','.join(map(str, facts.readers))}"
         if facts.readers
         else f"sqlite3 {quote(facts.path)} 'PRAGMA wal_checkpoint(TRUNCATE)'",
@@ -151,7 +151,7 @@ def _pages(facts: SqliteFacts) -> Finding | None:
         Severity.NOTE,
         "pages",
         f"{size(free)} of the file's {size(facts.size)} are free pages",
-        "They are used again before the file grows. To free the space now, stop the workers; VACUUM "
+        "They are reused before the file grows. To free the space now, stop the workers; VACUUM "
         "needs as much space again while it runs.",
         f"sqlite3 {quote(facts.path)} VACUUM",
     )

@@ -131,7 +131,7 @@ def _cost(holder: HolderFacts, facts: PostgresFacts) -> str:
     if holder.touches and holder.kind == "prepared":
         parts.append(
             "Until it is committed or rolled back, jobs that it completes stay running, and jobs "
-            "that it enqueues unseen."
+            "that it enqueues stay invisible."
         )
     if holder.touches:
         parts.append(
@@ -149,7 +149,7 @@ def _next(holder: HolderFacts, facts: PostgresFacts) -> tuple[str, str]:
             name = literal(holder.name)
             before = (
                 f"The program that prepared it may want COMMIT PREPARED {name} instead. Both work "
-                f"in database {facts.server.database} alone."
+                f"only in database {facts.server.database}."
             )
             return before, f"ROLLBACK PREPARED {name};"
         case "slot" if holder.active:
@@ -161,7 +161,7 @@ def _next(holder: HolderFacts, facts: PostgresFacts) -> tuple[str, str]:
             )
         case "standby":
             return (
-                "End its query, or turn its feedback off: on the standby itself.",
+                "On the standby itself, end its query or turn off its feedback.",
                 "ALTER SYSTEM SET hot_standby_feedback = off; SELECT pg_reload_conf();",
             )
         case "session":

@@ -27,9 +27,9 @@ def _published(publication: ReplicationFacts) -> Finding:
         Severity.WARNING,
         "replication",
         f"Publication {publication.name} replicates Rota's tables",
-        "Jobs run as ever, but each change of their tables is sent, each TRUNCATE empties the copy's "
+        "Jobs run as ever, but each change to their tables is sent, each TRUNCATE empties the copy's "
         "table and ends its queries, and deleting a job by hand stops a subscriber, which cannot "
-        "compare JSON. The copy is no queue: sequences are not replicated. Leave the schema rota out, "
+        "compare JSON. The copy is not a working queue: sequences are not replicated. Leave the schema rota out, "
         f"and move jobs with pg_dump --schema=rota.{more} Then, at the subscriber: "
         "ALTER SUBSCRIPTION … REFRESH PUBLICATION.",
         step,
@@ -42,7 +42,7 @@ def _received(subscription: ReplicationFacts) -> Finding:
         Severity.WARNING,
         "replication",
         f"Subscription {subscription.name} writes into Rota's tables",
-        "A worker here would run the jobs of another database, and its writes and the subscription's "
-        "would meet. Before the first worker starts here, stop those there, and end the subscription.",
+        "A worker here would run the jobs of another database, and its writes would collide with the "
+        "subscription's. Before the first worker starts here, stop those there, and end the subscription.",
         f"DROP SUBSCRIPTION {name};",
     )

@@ -11,7 +11,7 @@ GRANTS = {
     "table": "GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON ALL TABLES IN SCHEMA rota TO {role};",
     "sequence": "GRANT USAGE, SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA rota TO {role};",
 }
-"""Statements that give a role all rights of each kind, as in docs/operations.md; views are tables."""
+"""Statements that give a role all rights of each kind, as in docs/operate/tables.md; views are tables."""
 
 READING = {"table": {"INSERT", "UPDATE", "DELETE", "TRUNCATE"}, "sequence": {"USAGE", "UPDATE"}}
 """The rights that a role lacks if it may only read."""
@@ -35,7 +35,7 @@ def judge(facts: PostgresFacts) -> list[Finding]:
                 Severity.NOTE,
                 "rights",
                 f"Role {role} may only read",
-                "That is enough to look on, and not for a worker.",
+                "That is enough to look at jobs, but not for a worker.",
                 step,
             )
         ]
@@ -44,7 +44,7 @@ def judge(facts: PostgresFacts) -> list[Finding]:
             Severity.WARNING,
             "rights",
             f"Role {role} lacks rights that a worker needs",
-            f"Missing: {_missing(lacks)}. A role that only looks on does not need them.",
+            f"Missing: {_missing(lacks)}. A role that only reads does not need them.",
             step,
         )
     ]

@@ -36,7 +36,7 @@ def _version(work: WorkFacts) -> Finding:
         return Finding(
             Severity.CRITICAL,
             "schema",
-            f"Rota's tables are of version {work.schema}; this Rota needs {work.newest}",
+            f"Rota's tables have version {work.schema}; this Rota needs {work.newest}",
             "Programs with this Rota refuse to work until the tables are up to date.",
             "rota migrate",
         )
@@ -44,7 +44,7 @@ def _version(work: WorkFacts) -> Finding:
         return Finding(
             Severity.CRITICAL,
             "schema",
-            f"Rota's tables are of version {work.schema}; this Rota knows {work.newest}",
+            f"Rota's tables have version {work.schema}; this Rota knows {work.newest}",
             f"A newer Rota has migrated them. They need a Rota that knows version {work.oldest_code}: this one "
             "refuses to work with them.",
             "pip install --upgrade rota",
@@ -53,8 +53,8 @@ def _version(work: WorkFacts) -> Finding:
         return Finding(
             Severity.NOTE,
             "schema",
-            f"Rota's tables are of version {work.schema}; this Rota knows {work.newest} and works with them",
-            "A newer Rota has migrated them, as in the middle of a deploy. Upgrade this one at its end.",
+            f"Rota's tables have version {work.schema}; this Rota knows {work.newest} and works with them",
+            "A newer Rota has migrated them, as in the middle of a deploy. Upgrade this one by the end of it.",
         )
     return Finding(Severity.OK, "schema", f"Rota's tables are up to date (version {work.schema})")
 

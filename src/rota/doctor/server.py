@@ -55,8 +55,8 @@ def judge(facts: PostgresFacts, *, hears: bool | None) -> list[Finding]:
                 Severity.WARNING,
                 "origin",
                 "Rota's tables were restored here from a dump",
-                "The transaction ids in them mean nothing here. The first worker that starts puts that "
-                "right; until then jobs may not be claimed.",
+                "The transaction ids in them mean nothing here. The first worker to start repairs that; "
+                "until then jobs may stay unclaimed.",
                 "rota worker MODULE:APP",
             )
         )
@@ -75,7 +75,7 @@ def _version(server: ServerFacts) -> Finding:
         )
     if server.version >= NEWEST:
         return Finding(
-            Severity.NOTE, "server", f"{name} is newer than those Rota was tested with"
+            Severity.NOTE, "server", f"{name} is newer than the versions Rota was tested with"
         )  # fmt: skip
     return Finding(
         Severity.OK, "server", f"{name}, database {server.database}, as {server.role}"
@@ -105,14 +105,14 @@ def _connections(server: ServerFacts, settings: Mapping[str, str]) -> Finding | 
     limit -= int(settings.get("reserved_connections", 0))
     if limit <= 0:
         return None
-    taken = f"{server.connections} of {limit} connections are taken"
+    taken = f"{server.connections} of {limit} connections are in use"
     if server.connections < CONNECTIONS * limit:
         return Finding(Severity.OK, "connections", taken)
     return Finding(
         Severity.WARNING,
         "connections",
         taken,
-        "Soon the server refuses new connections. Each worker has five.",
+        "Soon the server will refuse new connections. Each worker has five.",
         LIST_SESSIONS,
     )
 
@@ -138,8 +138,8 @@ def _frozen(server: ServerFacts) -> Finding | None:
         Severity.CRITICAL if server.frozen_age >= FROZEN_AGE_LARGE else Severity.WARNING,
         "freeze",
         f"The oldest unfrozen transaction id of this database is {server.frozen_age:,} old",
-        "At about 2,147,000,000 the server takes no more writes. Vacuum freezes, unless an old "
-        "snapshot is held. The owner of this database may do it by hand.",
+        "At about 2,147,000,000 the server takes no more writes. Vacuum freezes old ids, unless "
+        "an old snapshot is held. The owner of this database can run it by hand.",
         "VACUUM (FREEZE);",
     )
 
@@ -152,14 +152,14 @@ def notify(*, hears: bool | None) -> Finding:
         return Finding(
             Severity.NOTE,
             "notify",
-            "Workers of this URL poll once a second and do not listen",
+            "Workers with this URL poll once a second and do not listen",
             "The URL says pooler=transaction. A job on an idle worker starts up to a second late.",
         )
     return Finding(
         Severity.WARNING,
         "notify",
         "NOTIFY does not arrive through this connection",
-        "LISTEN gave no error, and no notification came within a second: a pooler swallows it. "
+        "LISTEN succeeded, but no notification came within a second: a pooler swallows it. "
         "Jobs on an idle worker start up to a second late, and other settings may leak, too. Give "
         "workers the server's own address, or add pooler=transaction to the URL.",
         "rota doctor --url URL",

@@ -51,7 +51,7 @@ HARMS = (
     ),
     Harm(
         "idle_in_transaction_session_timeout", "0", Severity.NOTE,
-        "A program that forgets to commit holds its snapshot for ever. Rota copes with that, your "
+        "A program that forgets to commit holds its snapshot forever. Rota copes with that, your "
         "other tables do not. (Rota's own connections have 5 s.)",
         "ALTER SYSTEM SET idle_in_transaction_session_timeout = '10min'" + RELOAD,
     ),

@@ -8,8 +8,9 @@ from itertools import groupby
 
 from rota.doctor.amounts import count, size
 from rota.doctor.finding import Finding, Severity
-from rota.doctor.work import START, alive
+from rota.doctor.work import START
 from rota.store.health import PostgresFacts, TableFacts
+from rota.store.serving import alive
 
 MIB = 1024**2
 
@@ -25,8 +26,8 @@ EXPIRED, EXPIRED_SHARE = 256 * MIB, 0.75
 Housekeeping leaves no more than this share for long: see `store/postgres/long_kept.py`."""
 
 PIECEMEAL = (
-    "Housekeeping frees it piece by piece, within minutes; or within hours, where the last jobs of a "
-    "piece will soon have expired."
+    "Housekeeping frees it piece by piece, within minutes; or within hours, if the last jobs of a "
+    "piece are about to expire."
 )
 
 DEAD_ROWS = 100_000
@@ -105,7 +106,7 @@ def _expired(ring: str, parts: list[TableFacts], facts: PostgresFacts) -> Findin
         severity,
         "space",
         f"Most of rota.{ring} is past its retention: {size(past)} of {size(total)}",
-        f"These jobs are out of sight, and still take space. {why}",
+        f"These jobs can no longer be seen, but still take space. {why}",
         advice,
     )
 
@@ -123,7 +124,7 @@ def _holding(left: list[TableFacts], facts: PostgresFacts) -> tuple[Severity, st
                 advice = f"SELECT pg_terminate_backend({holder.pid});"
             return Severity.WARNING, f"{locker} has locked {', '.join(touched)}.", advice
     if "sessions" not in facts.unseen and not any(map(alive, facts.work.sessions)):
-        return Severity.WARNING, "Workers remove old rows, and none is alive.", START
+        return Severity.WARNING, "Workers remove old rows, but none is alive.", START
     return None
 
 

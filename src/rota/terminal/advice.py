@@ -27,7 +27,7 @@ def remember(context: click.Context, parameter: click.Parameter, url: str | None
 def not_empty(_: click.Context, __: click.Parameter, url: str | None) -> str | None:
     """Refuse an empty `--url`, as from a shell variable that is not set; for `callback`."""
     if url is not None and not url.strip():
-        message = "it is empty; name a database, or leave the option out"
+        message = "it is empty; name a database, or leave out the option"
         raise click.BadParameter(message)
     return url
 

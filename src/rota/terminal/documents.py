@@ -1,5 +1,6 @@
-"""Jobs, cron entries, limits and deeds as plain data: what commands and the dashboard give to programs."""
+"""Jobs, flows, cron entries, limits and deeds as plain data: what commands and the dashboard give to programs."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -11,9 +12,14 @@ from rota.cron.jobs import options_of
 from rota.cron.times import due_times
 from rota.errors import ConfigError
 from rota.model.audit import AuditRecord
+from rota.model.flow import FlowGraph, FlowRecord, Membership, NodeRecord
 from rota.model.job import JobRecord
 from rota.model.limit_record import LimitRecord
+from rota.model.memory import StepRecord
 from rota.model.redaction import REDACTED, redacted_args, shown_args
+
+COUNTED_NODES = 1000
+"""Up to how many nodes of a flow are counted where its nodes are not read."""
 
 # Jobs -----------------------------------------------------------------------------------------
 
@@ -58,6 +64,23 @@ def outcome(job: JobRecord) -> dict[str, Any]:
         "progress": job.progress,
         "result": None if job.result is None else msgspec.Raw(job.result.encode()),
         "errors": list(job.errors),
+    }
+
+
+def steps(records: Iterable[StepRecord]) -> dict[str, Any]:
+    """What a job remembers, for programs."""
+    return {
+        "steps": [
+            {
+                "kind": step.kind,
+                "name": step.name,
+                "state": step.state,
+                "at": step.at,
+                "until": step.until,
+                "result": None if step.result is None else msgspec.Raw(step.result.encode()),
+            }
+            for step in records
+        ]
     }
 
 
@@ -132,4 +155,67 @@ def limit_document(limit: LimitRecord) -> dict[str, Any]:
         "started": limit.started,
         "waiting": limit.waiting,
         "full": limit.full,
+    }
+
+
+# Flows ----------------------------------------------------------------------------------------
+
+
+def flow_summary(flow: FlowRecord) -> dict[str, Any]:
+    """A flow in a list, for programs. `more_nodes`: it has more nodes than were counted."""
+    return {
+        "id": flow.id,
+        "name": flow.name,
+        "state": flow.state.value,
+        "created_at": flow.created_at,
+        "deadline": flow.deadline,
+        "ended_at": flow.ended_at,
+        "reason": flow.reason,
+        "stopping": flow.stopping,
+        "round": flow.round,
+        "nodes": min(flow.nodes, COUNTED_NODES),
+        "more_nodes": flow.nodes > COUNTED_NODES,
+    }
+
+
+def node_document(node: NodeRecord) -> dict[str, Any]:
+    """A node, for programs."""
+    return {
+        "id": node.id,
+        "name": node.name,
+        "task": node.task,
+        "state": node.state.value,
+        "map": node.many,
+        "jobs": node.expects,
+        "completed": node.completed,
+        "failed": node.failed,
+        "cancelled": node.cancelled,
+        "left": node.left,
+        "first_job": node.first_job,
+        "last_job": node.last_job,
+        "released_at": node.released_at,
+        "ended_at": node.ended_at,
+        "round": node.round,
+        "reason": node.reason,
+    }
+
+
+def membership(flow: Membership | None) -> dict[str, Any]:
+    """The flow that a job belongs to, for programs."""
+    found = None if flow is None else {"id": flow.flow, "name": flow.flow_name, "node": flow.node}
+    return {"flow": found}
+
+
+def flow_graph(graph: FlowGraph) -> dict[str, Any]:
+    """A flow with its nodes and what they wait for, for programs. `more`: there are nodes behind these."""
+    names = {node.id: node.name for node in graph.nodes}
+    return {
+        "flow": flow_summary(graph.flow),
+        "nodes": [node_document(node) for node in graph.nodes],
+        "edges": [
+            {"node": names[edge.node], "after": names[edge.after], "on": edge.condition.value}
+            for edge in graph.edges
+            if edge.node in names and edge.after in names
+        ],
+        "more": graph.more,
     }

@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
 
 from rota.terminal.tables import GAP, Column, fitted, shortened
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,7 +28,9 @@ STYLES = {
     "retryable": "yellow",
     "completed": "green",
     "discarded": "red",
+    "failed": "red",
     "cancelled": "dim",
+    "skipped": "dim",
     "yes": "yellow",
     "paused": "yellow",
     "undeclared": "yellow",
@@ -123,33 +128,30 @@ def table(
 ) -> None:
     """Print rows under headings; numbers are aligned to the right. `nothing` is said without rows."""
     columns = [Column(heading) if isinstance(heading, str) else heading for heading in headings]
-    texts = [["" if cell is None else harmless(str(cell)) for cell in row] for row in rows]
     if not on_terminal():
-        _with_tabs(columns, texts)
+        _with_tabs(columns, _texts(rows))
     elif rows:
-        right = {n for n in range(len(columns)) if any(isinstance(row[n], int) for row in rows)}
-        _fitted(columns, texts, right)
+        from rich.console import Console
+
+        console = Console(highlight=False)
+        for line in table_lines(columns, rows, console.width):
+            console.print(line, soft_wrap=True)
     else:
         say(nothing)
 
 
-def _with_tabs(columns: Sequence[Column], texts: Sequence[Sequence[str]]) -> None:
-    lines = [[column.title for column in columns], *texts]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        padded = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
-        click.echo("\t".join(padded).rstrip(" "))
-
-
-def _fitted(columns: Sequence[Column], texts: Sequence[Sequence[str]], right: set[int]) -> None:
+def table_lines(
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int
+) -> "list[Text]":
+    """A table for a terminal of that width: its headings, and a line for each row."""
     from rich.cells import cell_len
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False)
-    shown = fitted(columns, texts, console.width)
+    texts = _texts(rows)
+    right = {n for n in range(len(columns)) if any(isinstance(row[n], int) for row in rows)}
+    shown = fitted(columns, texts, width)
 
-    def show(cells: Sequence[str], style: str = "") -> None:
+    def line(cells: Sequence[str], style: str = "") -> Text:
         line = Text()
         for column, cell in zip(shown, cells, strict=True):
             text = shortened(cell, column.width) if columns[column.number].prose else cell
@@ -159,11 +161,22 @@ def _fitted(columns: Sequence[Column], texts: Sequence[Sequence[str]], right: se
             line.append(text, style or STYLES.get(text, ""))
             line.append("" if column.number in right else blank)
         line.rstrip()
-        console.print(line, soft_wrap=True)
+        return line
 
-    show([column.title for column in shown], "bold")
-    for row in texts:
-        show([row[column.number] for column in shown])
+    found = [line([column.title for column in shown], "bold")]
+    return found + [line([row[column.number] for column in shown]) for row in texts]
+
+
+def _texts(rows: Sequence[Sequence[Cell]]) -> list[list[str]]:
+    return [["" if cell is None else harmless(str(cell)) for cell in row] for row in rows]
+
+
+def _with_tabs(columns: Sequence[Column], texts: Sequence[Sequence[str]]) -> None:
+    lines = [[column.title for column in columns], *texts]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        padded = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
+        click.echo("\t".join(padded).rstrip(" "))
 
 
 def json_option(function: F) -> F:

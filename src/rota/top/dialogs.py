@@ -13,7 +13,7 @@ from rota.terminal.output import harmless
 
 HELP = """\
 q  quit                 p  pause or resume the queue
-s  sort by another      /  show queues by a part of their name
+s  sort by another      /  show queues by part of their name
 ?  this help            Tab  to the workers and back
 
 in/s, out/s  jobs per second that became available, that were taken by

@@ -123,7 +123,7 @@ class Top(App[None]):
         yield Static(id="horizon")
         with Horizontal(id="filter-line"):
             yield Static("/")
-            yield Input(id="filter", placeholder="a part of the queues' names; Esc shows all")
+            yield Input(id="filter", placeholder="part of a queue name; Esc shows all")
         yield Static(id="foot")
 
     def on_mount(self) -> None:
@@ -160,7 +160,7 @@ class Top(App[None]):
         elif done.changed:
             self.notify(f"{name} is {verb}", markup=False)
         else:
-            self.notify(f"{name} was {verb} already", markup=False)
+            self.notify(f"{name} was already {verb}", markup=False)
 
     def on_resize(self, _: Resize) -> None:
         """Draw again: other columns may fit."""
@@ -245,7 +245,7 @@ class Top(App[None]):
         empty = base.query_one("#empty", Static)
         empty.display = not shown
         empty.update(
-            Text("No queue's name has this part; Esc shows all." if self._rows else NO_QUEUES)
+            Text("No queue name contains this; Esc shows all." if self._rows else NO_QUEUES)
         )
         workers = base.query_one("#workers", Grid)
         workers.display = bool(snapshot.workers)
@@ -288,7 +288,11 @@ class Top(App[None]):
         line = self.screen_stack[0].query_one("#lost", Static)
         silent = time.monotonic() - self._heard
         late = silent > self._looker.every + LATE
-        line.display = bool(self._lost) or late
+        partly = self._snapshot.lost if self._snapshot else ""
+        line.display = bool(self._lost or partly) or late
+        if partly and not self._lost and not late:
+            line.update(Text(harmless(partly)))
+            return
         since = f"No answer for {age(silent)}" if self._snapshot else "No answer yet"
         line.update(Text(f"{since}: {harmless(self._lost)}" if self._lost else f"{since}."))
 

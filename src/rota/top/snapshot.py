@@ -30,6 +30,7 @@ class Snapshot:
         moment: The same on a clock that never jumps, in seconds.
         took: Seconds that the look took.
         product: The database's name and version.
+        lost: Of several databases, which did not answer, and why: they are not in the figures.
     """
 
     at: datetime
@@ -40,6 +41,7 @@ class Snapshot:
     lanes: tuple[LaneFacts, ...] = ()
     workers: tuple[SessionFacts, ...] = ()
     horizon: HorizonFacts = field(default_factory=HorizonFacts)
+    lost: str = ""
 
 
 def look(store: Store, connection: Running, product: str) -> Snapshot:

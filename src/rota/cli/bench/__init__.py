@@ -1,8 +1,8 @@
 """`rota bench`: measure this machine and this database.
 
 command     the group
-rates       jobs per second: drain, enqueue, scale, counts, limits
-times       how soon: latency, trickle, delayed, retries, idle
+rates       jobs per second: drain, enqueue, scale, counts, limits, flow
+times       how soon: latency, trickle, delayed, retries, idle, dashboard, steps
 long        over time: hold, soak
 finite      numbers as options
 files       the files that a report is written to

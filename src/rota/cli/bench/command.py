@@ -3,8 +3,19 @@
 import click
 
 from rota.cli.bench.long import hold, soak
-from rota.cli.bench.rates import bulk, counts, drain, enqueue, limits, relay, scale, shards
-from rota.cli.bench.times import dashboard, delayed, idle, latency, retries, trickle
+from rota.cli.bench.rates import (
+    bulk,
+    counts,
+    drain,
+    enqueue,
+    flow,
+    limits,
+    relay,
+    scale,
+    shards,
+    spread,
+)
+from rota.cli.bench.times import dashboard, delayed, idle, latency, retries, steps, trickle
 
 
 @click.group()
@@ -35,8 +46,11 @@ for command in (
     idle,
     counts,
     limits,
+    flow,
     relay,
     shards,
+    spread,
+    steps,
     dashboard,
 ):
     bench.add_command(command)

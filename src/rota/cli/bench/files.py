@@ -20,7 +20,7 @@ def check(option: str, path: Path) -> None:
         if not folder.is_dir():
             raise Failure(
                 f"{option}: there is no folder {path.parent} to write {path.name} to; "
-                "make it first", USAGE,
+                "create it first", USAGE,
             )  # fmt: skip
         if not path.exists():
             # The only way to know: a folder may be full, read-only, or refuse the name.

@@ -13,6 +13,6 @@ class Finite(click.FloatRange):
         """Read what was written."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value} cannot be measured with; give a number such as 10.",
+            self.fail(f"cannot measure with {value}; give a number such as 10.",
                       param, ctx)  # fmt: skip
         return number

@@ -17,7 +17,8 @@ from rota.cli.bench.measuring import Where, measure, options
               help="Jobs per second.")  # fmt: skip
 @click.option("--batch", type=click.IntRange(1), default=20, show_default=True,
               help="Jobs per call; 1 is enqueue.")  # fmt: skip
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True)
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True,
+              help="Processes.")  # fmt: skip
 @click.option("--keep/--no-keep", default=True, show_default=True, help="Keep completed jobs.")
 @click.option("--no-holder", is_flag=True, help="The same load without an open transaction.")
 @click.option("--producer", is_flag=True, help="The open transaction has enqueued jobs, too; "
@@ -57,7 +58,7 @@ def hold(
         return
 
     if producer and no_holder:
-        raise click.UsageError("--producer is about the holder, which --no-holder leaves out")
+        raise click.UsageError("--producer needs the open transaction that --no-holder leaves out")
     course = Course(seconds, rate, batch, workers=workers, keep=keep, warm_up=warm_up)
     measure(
         "hold", where,
@@ -71,7 +72,9 @@ def _a_day(where: Where, *, loaded: bool) -> None:
     from rota.measure.bench.day import day
 
     if loaded:
-        raise click.UsageError("--day has a holder, and no load: leave out the other options")
+        raise click.UsageError(
+            "--day holds a snapshot and runs no load: leave out --no-holder and --producer"
+        )
     measure("day", where, lambda scratch, progress: day(scratch, share=1.0, progress=progress))
 
 
@@ -84,7 +87,8 @@ def _a_day(where: Where, *, loaded: bool) -> None:
               help="Jobs per second.")  # fmt: skip
 @click.option("--batch", type=click.IntRange(1), default=20, show_default=True,
               help="Jobs per call; 1 is enqueue.")  # fmt: skip
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True)
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True,
+              help="Processes.")  # fmt: skip
 @click.option("--keep/--no-keep", default=False, show_default=True, help="Keep completed jobs.")
 @options
 def soak(

@@ -11,7 +11,8 @@ from rota.measure.bench.instruments import INSTRUMENTS, NOTHING
 
 
 @click.command()
-@click.option("--jobs", type=click.IntRange(10), default=100_000, show_default=True)
+@click.option("--jobs", type=click.IntRange(10), default=100_000, show_default=True,
+              help="How many jobs.")  # fmt: skip
 @click.option(
     "--workers",
     type=click.IntRange(1, 64),
@@ -45,7 +46,8 @@ from rota.measure.bench.instruments import INSTRUMENTS, NOTHING
     "--with", "instruments", type=click.Choice(INSTRUMENTS), multiple=True, default=(NOTHING,),
     help="What the workers are instrumented by.  [default: nothing]",
 )  # fmt: skip
-@click.option("--concurrency", type=click.IntRange(1), default=32, show_default=True)
+@click.option("--concurrency", type=click.IntRange(1), default=32, show_default=True,
+              help="How many jobs a worker runs at once.")  # fmt: skip
 @options
 def drain(
     *,
@@ -207,7 +209,8 @@ def bulk(*, jobs: int, rounds: int, **where: Unpack[Where]) -> None:
 
 
 @click.command()
-@click.option("--jobs", type=click.IntRange(10), default=100_000, show_default=True)
+@click.option("--jobs", type=click.IntRange(10), default=100_000, show_default=True,
+              help="How many jobs.")  # fmt: skip
 @click.option("--keys", type=click.IntRange(1), default=1000, show_default=True,
               help="Number of different keys.")  # fmt: skip
 @click.option("--running", type=click.IntRange(1), default=4, show_default=True,
@@ -247,7 +250,45 @@ def limits(
 
 
 @click.command()
-@click.option("--jobs", type=click.IntRange(10), default=100_000, show_default=True)
+@click.option("--engine", "engines", type=click.Choice(["dask", "ray"]), multiple=True,
+              default=("dask", "ray"), help="Which ones.  [default: both]")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(100), default=20_000, show_default=True,
+              help="How many jobs.")  # fmt: skip
+@click.option("--takes", type=Finite(0), multiple=True, default=(0, 1, 10),
+              help="Milliseconds that a handler takes.  [default: 0, 1 and 10]")  # fmt: skip
+@click.option("--turns", type=click.IntRange(1), default=3, show_default=True,
+              help="Of the bare engine and of Rota.")  # fmt: skip
+@options
+def spread(
+    *,
+    engines: tuple[str, ...],
+    jobs: int,
+    takes: tuple[float, ...],
+    turns: int,
+    **where: Unpack[Where],
+) -> None:
+    """Handlers per second on a local cluster of two processes, next to bare tasks of its engine's, alone and in bundles.
+
+    Needs rota[dask] and rota[ray].
+
+    \b
+    Examples:
+      rota bench spread --private
+      rota bench spread --private --engine dask --takes 5
+    """
+    from rota.measure.bench.spread import spread as run
+
+    measure(
+        "spread", where,
+        lambda scratch, progress: run(
+            scratch, engines, jobs=jobs, takes=takes, turns=turns, progress=progress
+        ),
+    )  # fmt: skip
+
+
+@click.command()
+@click.option("--jobs", type=click.IntRange(10), default=100_000, show_default=True,
+              help="How many jobs.")  # fmt: skip
 @click.option("--keys", type=click.IntRange(1), default=100, show_default=True,
               help="Number of different keys.")  # fmt: skip
 @click.option("--batch", "batches", type=click.IntRange(1, 10_000), multiple=True,
@@ -291,5 +332,43 @@ def shards(*, jobs: int, counts: tuple[int, ...], turns: int, **where: Unpack[Wh
         "shards", where,
         lambda scratch, progress: run(
             scratch, jobs=jobs, counts=counts, turns=turns, progress=progress
+        ),
+    )  # fmt: skip
+
+
+@click.command()
+@click.option("--sizes", type=click.IntRange(2, 1_000_000), multiple=True,
+              default=(1000, 10_000, 100_000), metavar="JOBS",
+              help="Jobs of a map.  [default: 1000, 10000 and 100000]")  # fmt: skip
+@click.option("--links", type=click.IntRange(2, 100_000), default=1000, show_default=True,
+              help="Jobs of a chain.")  # fmt: skip
+@click.option("--turns", type=click.IntRange(1), default=3, show_default=True,
+              help="How often each is measured.")  # fmt: skip
+@click.option(
+    "--held/--not-held", multiple=True, default=(False,),
+    help="Whether another session holds a snapshot and an xid.  [default: not held]",
+)  # fmt: skip
+@options
+def flow(
+    *,
+    sizes: tuple[int, ...],
+    links: int,
+    turns: int,
+    held: tuple[bool, ...],
+    **where: Unpack[Where],
+) -> None:
+    """Maps of many jobs with a job that waits for them, next to the same jobs without a flow; and a chain.
+
+    \b
+    Examples:
+      rota bench flow --private
+      rota bench flow --private --held --not-held
+    """
+    from rota.measure.bench.flow import flow as run
+
+    measure(
+        "flow", where,
+        lambda scratch, progress: run(
+            scratch, sizes=sizes, links=links, turns=turns, held=held, progress=progress
         ),
     )  # fmt: skip

@@ -53,7 +53,7 @@ def latency(
 def trickle(
     *, rate: float, workers: tuple[int, ...], seconds: float, **where: Unpack[Where]
 ) -> None:
-    """What a single job costs the server and the workers, where jobs come one by one.
+    """What a single job costs the server and the workers when jobs come one by one.
 
     \b
     Examples:
@@ -71,7 +71,8 @@ def trickle(
 
 
 @click.command()
-@click.option("--jobs", type=click.IntRange(10), default=100_000, show_default=True)
+@click.option("--jobs", type=click.IntRange(10), default=100_000, show_default=True,
+              help="How many jobs.")  # fmt: skip
 @click.option("--seconds", type=Finite(0.1), default=60.0, show_default=True,
               help="In which the jobs become due.")  # fmt: skip
 @click.option("--burst", type=click.IntRange(0), default=20_000, show_default=True,
@@ -95,7 +96,8 @@ def delayed(*, jobs: int, seconds: float, burst: int, **where: Unpack[Where]) ->
 
 
 @click.command()
-@click.option("--jobs", type=click.IntRange(10), default=20_000, show_default=True)
+@click.option("--jobs", type=click.IntRange(10), default=20_000, show_default=True,
+              help="How many jobs.")  # fmt: skip
 @click.option("--share", type=Finite(0, 1), default=0.1, show_default=True,
               help="Of the jobs that fail.")  # fmt: skip
 @click.option("--failures", type=click.IntRange(1, 50), default=1, show_default=True,
@@ -119,8 +121,10 @@ def retries(*, jobs: int, share: float, failures: int, **where: Unpack[Where]) -
 
 
 @click.command()
-@click.option("--seconds", type=Finite(0.5), default=20.0, show_default=True)
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True)
+@click.option("--seconds", type=Finite(0.5), default=20.0, show_default=True,
+              help="To watch idle workers.")  # fmt: skip
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True,
+              help="Processes.")  # fmt: skip
 @click.option("--lanes", type=click.IntRange(1, 100_000), default=1, show_default=True,
               help="Pairs of queue and priority.")  # fmt: skip
 @click.option("--rest", type=Finite(0), default=11.0, show_default=True,
@@ -170,5 +174,35 @@ def dashboard(
         "dashboard", where,
         lambda scratch, progress: run(
             scratch, sizes=sizes, requests=requests, rate=rate, seconds=seconds, progress=progress
+        ),
+    )  # fmt: skip
+
+
+@click.command()
+@click.option("--steps", "count", type=click.IntRange(10), default=2000, show_default=True,
+              help="Steps, and as many bare INSERTs.")  # fmt: skip
+@click.option("--asleep", type=click.IntRange(0, 1_000_000), multiple=True, default=(0, 10_000),
+              metavar="JOBS", help="Jobs that wait for a signal.  [default: 0 and 10000]")  # fmt: skip
+@click.option("--seconds", type=Finite(0.1), default=20.0, show_default=True,
+              help="To watch an idle worker beside them.")  # fmt: skip
+@click.option("--rest", type=Finite(0), default=11.0, show_default=True,
+              help="Seconds before that, for sessions to report what they did; below 10 the "
+              "transactions are not measured.")  # fmt: skip
+@options
+def steps(
+    *, count: int, asleep: tuple[int, ...], seconds: float, rest: float, **where: Unpack[Where]
+) -> None:
+    """A step next to a bare INSERT with its commit; an idle worker beside jobs that sleep.
+
+    \b
+    Example:
+      rota bench steps --private
+    """
+    from rota.measure.bench.steps import steps as run
+
+    measure(
+        "steps", where,
+        lambda scratch, progress: run(
+            scratch, count=count, asleep=asleep, seconds=seconds, rest=rest, progress=progress
         ),
     )  # fmt: skip

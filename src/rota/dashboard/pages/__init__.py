@@ -8,6 +8,8 @@ from rota.dashboard.pages import (
     cron,
     discarded,
     doctor,
+    flow,
+    flows,
     history,
     job,
     jobs,
@@ -17,15 +19,17 @@ from rota.dashboard.pages import (
     queues,
     workers,
 )
-from rota.dashboard.routes import Route
+from rota.dashboard.routes import Call, Route
 
-ROUTES = (
+ROUTES: tuple[Route[Call], ...] = (
     Route("GET", "/", Right.READ, overview.overview, live=True),
     Route("GET", "/queues", Right.READ, queues.queues, live=True),
     Route("GET", "/queue", Right.READ, queues.queue, live=True),
     Route("GET", "/history", Right.READ, history.history),
     Route("GET", "/jobs", Right.READ, jobs.jobs),
     Route("GET", "/jobs/{id}", Right.READ, job.job, live=True),
+    Route("GET", "/flows", Right.READ, flows.flows, live=True),
+    Route("GET", "/flows/{id}", Right.READ, flow.flow, live=True),
     Route("GET", "/discarded", Right.READ, discarded.discarded),
     Route("GET", "/cron", Right.READ, cron.cron, live=True),
     Route("GET", "/limits", Right.ARGS, limits.limits, live=True),

@@ -1,4 +1,4 @@
-"""What can be done to one job, one queue and one cron entry.
+"""What can be done to one job, one flow, one queue and one cron entry.
 
 Each action is a route of its own with a right of its own. What cannot be taken back is asked about first: without
 the field `sure` the answer is the question, a page with a form, so that it works without scripts.
@@ -8,8 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rota.app.app import Rota
+from rota.app.flow_handle import STOPPED_BY_HAND
 from rota.dashboard.access import Right
 from rota.dashboard.message import Moved, NotThere, Page
+from rota.dashboard.pages.flow import flow_id
 from rota.dashboard.recording import Recorder
 from rota.dashboard.routes import Call, Route
 from rota.errors import ConfigError
@@ -30,7 +32,7 @@ class Action:
     """Something that can be done.
 
     Attributes:
-        path: Of its route; `{id}` is a job's, else the field `name` says which queue or entry.
+        path: Of its route; `{id}` is a job's or a flow's, else the field `name` says which queue or entry.
         done: What is said when it is done; `idle` where nothing was there to be done.
         act: Does it, and writes it down; whether it changed something.
         question: What it means, where it is asked about first.
@@ -74,13 +76,14 @@ class Action:
     @property
     def _kind(self) -> str:
         """What it is done to."""
-        return {"jobs": "job", "queue": "queue", "cron": "entry"}[self.path.split("/")[1]]
+        kinds = {"jobs": "job", "flows": "flow", "queue": "queue", "cron": "entry"}
+        return kinds[self.path.split("/")[1]]
 
     def _back(self, of: str) -> tuple[str, dict[str, str]]:
         """The page of what it is about, and its parameters."""
         match self.path.split("/")[1]:
-            case "jobs":
-                return f"/jobs/{of}", {}
+            case "jobs" | "flows" as kind:
+                return f"/{kind}/{of}", {}
             case "queue":
                 return "/queue", {"name": of}
             case other:
@@ -121,6 +124,25 @@ def cancel(app: Rota, jobs: list[JobId], recorder: Recorder) -> int:
 
     operation = app.database.store.cancel(sorted(left), app.queues.cancelled())
     return changed(recorder.run(operation, changed))
+
+
+def _retry_flow(app: Rota, of: str, recorder: Recorder) -> bool:
+    """Retry what has failed in a flow."""
+    flow = flow_id(of)
+    before = app.flows.get(flow).record()
+    jobs = recorder.run(app.database.store.flows.retry(flow), len)
+    # A flow may go on without any job that is available now.
+    return bool(jobs) or app.flows.get(flow).record().round > before.round
+
+
+def _cancel_flow(app: Rota, of: str, recorder: Recorder) -> bool:
+    """Write down that a flow is cancelled, and do it; what this does not come to, workers do."""
+    flow, flows = flow_id(of), app.database.store.flows
+    app.flows.get(flow).record()  # or there is none
+    if not recorder.run(flows.call_off(flow, STOPPED_BY_HAND), int):
+        return False
+    app.flows.get(flow).cancel()
+    return True
 
 
 def _pause(app: Rota, of: str, recorder: Recorder) -> bool:
@@ -183,34 +205,52 @@ ACTIONS = (
         Right.RETRY,
         "Retry",
         "The job is available again, with all its attempts.",
-        "Nothing was done: the job runs, is available already, or another one has its key.",
+        "Nothing was done: the job is running, is already available, is left to a retry of its flow, or another job has "
+        "its unique key.",
         _retry,
     ),
     Action(
         "/jobs/{id}/cancel",
         Right.CANCEL,
         "Cancel",
-        "The job is cancelled, or asked to stop.",
-        "Nothing was done: the job had ended.",
+        "The job was cancelled, or asked to stop.",
+        "Nothing was done: the job had already ended.",
         _cancel,
-        "A job that waits will not run. One that runs is asked to stop, which takes what its handler needs for it.",
+        "A waiting job will not run. A running job is asked to stop; how long that takes depends on its handler.",
     ),
     Action(
         "/jobs/{id}/delete",
         Right.DELETE,
         "Delete",
-        "The job is deleted.",
-        "Nothing was done: the job runs, or is gone already.",
+        "The job was deleted.",
+        "Nothing was done: the job is running, or is already gone.",
         _delete,
-        "It is removed with its args, its result, its log and all that is known of it. That cannot be taken back.",
+        "This removes the job with its args, its result, its log and everything else about it. It cannot be undone.",
         gone=True,
+    ),
+    Action(
+        "/flows/{id}/retry",
+        Right.RETRY,
+        "Retry what has failed",
+        "What has failed is available again; whatever waits for that begins anew.",
+        "Nothing was done: nothing in the flow has failed or was cancelled.",
+        _retry_flow,
+    ),
+    Action(
+        "/flows/{id}/cancel",
+        Right.CANCEL,
+        "Cancel",
+        "The flow is cancelled; jobs that run are asked to stop.",
+        "Nothing was done: the flow had ended.",
+        _cancel_flow,
+        "No node begins any more, and jobs that wait will not run. Those that run are asked to stop.",
     ),
     Action(
         "/queue/pause",
         Right.PAUSE,
         "Pause",
-        "The queue is paused: workers take no more of its jobs.",
-        "Nothing was done: the queue was paused already.",
+        "The queue is paused: workers take no more jobs from it.",
+        "Nothing was done: the queue was already paused.",
         _pause,
     ),
     Action(
@@ -225,15 +265,15 @@ ACTIONS = (
         "/cron/pause",
         Right.PAUSE,
         "Pause",
-        "The entry is paused: no jobs are made of it.",
-        "Nothing was done: the entry was paused already.",
+        "The entry is paused: it makes no jobs.",
+        "Nothing was done: the entry was already paused.",
         _pause_entry,
     ),
     Action(
         "/cron/resume",
         Right.PAUSE,
         "Resume",
-        "Jobs are made of the entry again.",
+        "The entry makes jobs again.",
         "Nothing was done: the entry was not paused.",
         _resume_entry,
     ),
@@ -241,8 +281,8 @@ ACTIONS = (
         "/cron/run",
         Right.RUN,
         "Run now",
-        "A job of the entry was made.",
-        "No job was made: there is one with its unique key already.",
+        "The entry made a job.",
+        "No job was made: another job already has its unique key.",
         _run_entry,
     ),
 )

@@ -44,6 +44,6 @@ def _before(call: Call) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and possible(int(text))):
-        message = f"before: the number of a deed is needed, not {text!r}"
+        message = f"before: must be the number of an action, not {text!r}"
         raise ConfigError(message)
     return int(text)

@@ -1,5 +1,6 @@
 """One job: what it is, how it went, and why it does not run."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -10,9 +11,10 @@ from rota.dashboard import shown
 from rota.dashboard.access import Right
 from rota.dashboard.message import NotThere, Page
 from rota.dashboard.routes import Call
-from rota.dashboard.why import Facts, reasons
+from rota.doctor.why import NOTHING, Facts, reasons, waits
+from rota.model.flow import Membership
 from rota.model.job import JobId, JobRecord, possible
-from rota.model.states import State
+from rota.model.memory import StepRecord
 
 
 def job(call: Call) -> Page:
@@ -24,21 +26,29 @@ def job(call: Call) -> Page:
         message = f"There is no job {text[:30]}: it was deleted, its retention is over, or it was never committed."
         raise NotThere(message)
     [record] = found
+    remembered = call.app.job(record.id).steps()
+    member = call.app.flows.memberships([record]).get(record.id)
     data = shown.in_full(record, call.app, call.request.access) | {
-        "why": why(call, record),
+        "why": why(call, record, remembered, member),
         "timeline": timeline(record),
+        "steps": steps(call, remembered),
+        "flow": flow(member),
+        "left_to_flow": record.id in call.app.flows.left_to_retry([record]),
     }
     extra = {
         "args_text": _text(data["args"]),
         "result_text": _text(data["result"]),
         "finished": record.state.finished,
+        "nothing_holds": NOTHING,
     }
     return Page("job.html", f"Job {record.id}", data, extra)
 
 
-def why(call: Call, record: JobRecord) -> list[dict[str, Any]]:
+def why(
+    call: Call, record: JobRecord, remembered: Sequence[StepRecord], member: Membership | None
+) -> list[dict[str, Any]]:
     """Why the job does not run; nothing for a job that runs or has ended."""
-    if record.state.finished or record.state is State.RUNNING:
+    if not waits(record):
         return []
     database, seen = call.app.database, call.looks.now()
     facts = Facts(
@@ -48,6 +58,8 @@ def why(call: Call, record: JobRecord) -> list[dict[str, Any]]:
         workers=seen.snapshot.workers,
         lanes=seen.snapshot.lanes,
         standing=database.run(database.store.standing(record.id)),
+        steps=remembered,
+        flow=member,
     )
     if not call.request.access.may(Right.ARGS) and facts.standing is not None:
         facts = replace(facts, standing=facts.standing.anonymous())
@@ -55,6 +67,18 @@ def why(call: Call, record: JobRecord) -> list[dict[str, Any]]:
         msgspec.to_builtins(reason) | {"jobs": [str(one) for one in reason.jobs]}
         for reason in reasons(facts)
     ]
+
+
+def steps(call: Call, remembered: Sequence[StepRecord]) -> list[dict[str, Any]]:
+    """What the job remembers; results belong to the args."""
+    shown = call.request.access.may(Right.ARGS)
+    found = [msgspec.to_builtins(one) | {"at": one.at, "until": one.until} for one in remembered]
+    return [one | {"result": one["result"] if shown else None} for one in found]
+
+
+def flow(member: Membership | None) -> dict[str, Any] | None:
+    """The flow that the job belongs to, and its node there."""
+    return member and {"id": str(member.flow), "name": member.flow_name, "node": member.node}
 
 
 def timeline(record: JobRecord) -> list[dict[str, Any]]:

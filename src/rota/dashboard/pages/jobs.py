@@ -4,9 +4,8 @@ from rota.dashboard import shown
 from rota.dashboard.listing import BOUND, listing
 from rota.dashboard.message import Page
 from rota.dashboard.pages.many import matched, offered
-from rota.dashboard.routes import Call, fields
-from rota.errors import ConfigError
-from rota.model.job import JobId, possible
+from rota.dashboard.routes import Call, before, fields
+from rota.model.job import JobId
 from rota.model.states import State
 
 NAMES = 200
@@ -17,7 +16,8 @@ def jobs(call: Call) -> Page:
     """One page of jobs, the newest first."""
     asked = fields(call.request.query, "state", "queue", "task", "subject", "arg")
     wanted = matched(call, asked).wanted
-    found = listing(call.app.database, wanted, _before(call))
+    below = before(call, "job")
+    found = listing(call.app.database, wanted, None if below is None else JobId(below))
     data = {
         "jobs": [shown.in_list(job, call.request.access) for job in found.jobs],
         "before": None if found.further is None else str(found.further),
@@ -35,21 +35,6 @@ def jobs(call: Call) -> Page:
         "found_by": {name: text for name, text in asked.items() if text},
     }
     return Page("jobs.html", "Jobs", data, extra)
-
-
-def _before(call: Call) -> JobId | None:
-    """Below which id the page begins.
-
-    Raises:
-        ConfigError: It is no id.
-    """
-    text = call.request.query.get("before", "")
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and possible(int(text))):
-        message = f"before: the id of a job is needed, not {text!r}"
-        raise ConfigError(message)
-    return JobId(int(text))
 
 
 def _total(call: Call, asked: dict[str, str]) -> int | None:

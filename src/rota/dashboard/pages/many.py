@@ -85,7 +85,13 @@ class ManyAction:
         deed = Deed(call.request.access.who, self.name, {"jobs": of})
         changed = self._act(call, jobs, Recorder(call.app, deed))
         query = found_by | {"done": f"{self.name}-selected", "changed": str(changed)}
-        return Moved("/jobs", query, {"action": self.name, "of": of, "changed": changed})
+        answer: dict[str, object] = {"action": self.name, "of": of, "changed": changed}
+        if self.kind is RETRY:
+            left = len(call.app.flows.left_to_retry(call.app.jobs.get(jobs)))
+            answer["left"] = left
+            if left:
+                query |= {"done": f"{self.name}-left", "left": str(left)}
+        return Moved("/jobs", query, answer)
 
     def _act(self, call: Call, jobs: list[JobId], recorder: Recorder) -> int:
         if self.kind is CANCEL:
@@ -103,7 +109,7 @@ class ManyAction:
         bulk = Bulk(call.app, self.kind, wanted, until)
         count = bulk.count()
         if count.exact and not count.jobs:
-            message = f"There is no such job that could be {self.kind.done}."
+            message = f"No matching job can be {self.kind.done}."
             raise NotThere(message)
         if not form.get(SURE):
             data = {
@@ -157,12 +163,14 @@ def matched(call: Call, texts: Mapping[str, str]) -> Matching:
         Refused: It says something of args, or a task hides that arg.
     """
     if (texts.get("subject") or texts.get("arg")) and not call.request.access.may(Right.ARGS):
-        message = "To find jobs by their args, or by keys, which are made of args, needs the right “args”."
+        message = (
+            "Finding jobs by args, or by keys, which are made of args, needs the right “args”."
+        )
         raise Refused(message)
     found = matching(texts)
     arg = found.wanted.arg
     if arg and any(arg.path[0] in task.redact for task in call.app.tasks.values()):
-        message = f"The arg {arg.path[0]} is hidden, so no job is found by it."
+        message = f"The arg {arg.path[0]} is hidden, so jobs cannot be found by it."
         raise Refused(message)
     return found
 
@@ -186,30 +194,39 @@ ACTIONS = (
         RETRY,
         Right.RETRY,
         "{changed} of the selected jobs are available again.",
-        "Each becomes available at once, with all its attempts. Jobs that are available already, or whose unique key "
-        "another job has, stay as they are.",
+        "Each job becomes available at once, with all its attempts. Jobs that are already available, or whose unique "
+        "key another job has, stay as they are, and so do jobs that a retry of their flow would run again.",
         asks=False,
     ),
     ManyAction(
         CANCEL,
         Right.CANCEL,
-        "{changed} of the selected jobs are cancelled, or asked to stop.",
-        "Jobs that wait will not run. Those that run are asked to stop, which takes what their handlers need for it.",
+        "{changed} of the selected jobs were cancelled, or asked to stop.",
+        "Waiting jobs will not run. Running jobs are asked to stop; how long that takes depends on their handlers.",
         asks=True,
     ),
     ManyAction(
         DELETE,
         Right.DELETE,
-        "{changed} of the selected jobs are deleted.",
-        "They are removed with their args, results, logs and all that is known of them. That cannot be taken back. "
-        "Jobs that run stay.",
+        "{changed} of the selected jobs were deleted.",
+        "This removes the jobs with their args, results, logs and everything else about them. It cannot be undone. "
+        "Running jobs stay.",
         asks=True,
     ),
 )
 
-TOLD = {f"{action.name}-selected": action.done for action in ACTIONS} | {
-    f"{action.name}-all": "This job does it. It goes on if the dashboard ends, and can be cancelled."
-    for action in ACTIONS
+LEFT = (
+    "{changed} of the selected jobs are available again. {left} were left to their flows, whose nodes have ended: retry "
+    "the flows instead."
+)
+
+TOLD = {
+    **{f"{action.name}-selected": action.done for action in ACTIONS},
+    **{
+        f"{action.name}-all": "This job does the work. It goes on if the dashboard ends, and can be cancelled."
+        for action in ACTIONS
+    },
+    "jobs-retry-left": LEFT,
 }
 """What a page says after an action, by its parameter `done`."""
 

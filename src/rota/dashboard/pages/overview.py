@@ -3,13 +3,14 @@
 from typing import Any
 
 from rota.dashboard import shown
+from rota.dashboard.looks import Looks, Seen
 from rota.dashboard.message import Page
 from rota.dashboard.pages import history
 from rota.dashboard.routes import Call
 from rota.doctor.amounts import count
 from rota.doctor.finding import Severity
-from rota.doctor.work import alive
 from rota.model.states import State
+from rota.store.serving import alive
 from rota.top.horizon import notice as horizon
 from rota.top.queues import arranged, sums
 
@@ -25,12 +26,23 @@ NAMED = 3
 
 def overview(call: Call) -> Page:
     """Sums, the busiest queues, and what needs a person."""
-    seen = call.looks.now()
+    # Asked for by the page as a whole alone, not by the part that changes every second.
+    extra = {"old": OLD, "history": lambda: history.if_known(call)}
+    return Page("overview.html", "Overview", figures(call.looks), extra)
+
+
+def figures(looks: Looks) -> dict[str, Any]:
+    """What the page says of a database.
+
+    Raises:
+        StoreUnavailable: The database cannot be reached.
+    """
+    seen = looks.now()
     total = sums(seen.rows)
     living = [worker for worker in seen.snapshot.workers if alive(worker)]
     # A stable sort: by name, then the fast, then those with jobs that wait.
     rows = arranged(arranged(seen.rows, "out/s", ""), "available", "")
-    data: dict[str, Any] = {
+    return {
         "database": seen.snapshot.product,
         "at": seen.snapshot.at,
         "jobs": {state.value: total.counts[state] for state in State},
@@ -41,16 +53,12 @@ def overview(call: Call) -> Page:
         "held": sum(worker.leased for worker in living),
         "queues": [shown.of_queue(row) for row in rows[:SHOWN]],
         "more_queues": max(len(rows) - SHOWN, 0),
-        "notices": _notices(call),
+        "notices": _notices(seen),
     }
-    # Asked for by the page as a whole alone, not by the part that changes every second.
-    extra = {"old": OLD, "history": lambda: history.if_known(call)}
-    return Page("overview.html", "Overview", data, extra)
 
 
-def _notices(call: Call) -> list[dict[str, str]]:
+def _notices(seen: Seen) -> list[dict[str, str]]:
     """What a person should know, the worst first; each with the page that says more."""
-    seen = call.looks.now()
     found = []
 
     def notice(severity: str, text: str, page: str, queue: str = "") -> None:
@@ -61,7 +69,7 @@ def _notices(call: Call) -> list[dict[str, str]]:
         notice("critical", f"No worker takes jobs from queue {name}", "/queue", name)
     if len(vain) > NAMED:
         others = count(len(vain) - NAMED, "other queue")
-        notice("critical", f"Nor from {others}", "/queues")
+        notice("critical", f"No worker takes jobs from {others}", "/queues")
     silent = [worker for worker in seen.snapshot.workers if not alive(worker)]
     if silent:
         notice("warning", f"{count(len(silent), 'worker')} silent for too long", "/workers")

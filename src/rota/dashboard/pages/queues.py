@@ -4,9 +4,9 @@ from rota.dashboard import shown
 from rota.dashboard.message import NotThere, Page
 from rota.dashboard.pages import history
 from rota.dashboard.routes import Call, fields
-from rota.doctor.work import alive
 from rota.model.patterns import meaning
 from rota.model.queue_settings import NOTHING, QueueSettings
+from rota.store.serving import alive
 from rota.top.queues import SORTS, arranged
 
 SHOWN = 200

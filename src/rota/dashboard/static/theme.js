@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it; remembered in this browser alone.
+// Light, dark, or as set in the system; remembered in this browser alone.
 (() => {
   "use strict";
   const order = ["system", "light", "dark"];
@@ -13,7 +13,7 @@
     const button = document.getElementById("theme");
     const say = () => { button.textContent = `Theme: ${theme === "system" ? "auto" : theme}`; };
     say();
-    button.title = "Light, dark, or as the system has it";
+    button.title = "Light, dark, or as set in the system";
     button.hidden = false;
     button.addEventListener("click", () => {
       theme = order[(order.indexOf(theme) + 1) % order.length];

@@ -25,6 +25,8 @@ class Plan:
     queues: tuple[str, ...] = (tasks.QUEUE,)
     concurrency: int = 32
     instrument: str = NOTHING
+    # Engines and the addresses of their clusters.
+    clusters: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,14 @@ def _work(line: Line[Told], plan: Plan) -> None:
     # Failures on purpose are not logged.
     logging.getLogger("rota").addFilter(lambda record: tasks.flaky.name not in record.getMessage())
     app.database.ready()
-    worker = Worker(app, WorkerConfig(queues=plan.queues, concurrency=plan.concurrency))
+    given = dict(plan.clusters)
+    config = WorkerConfig(
+        queues=plan.queues,
+        concurrency=plan.concurrency,
+        dask=given.get("dask"),
+        ray=given.get("ray"),
+    )
+    worker = Worker(app, config)
     settlements: list[Step] = []
     claims: list[tuple[float, int, float]] = []
     began, idle = 0.0, 0

@@ -19,6 +19,8 @@ from rota.measure.bench.producer import Load, Producers
 from rota.measure.bench.scratch import Scratch
 from rota.measure.bench.viewers import PURPOSE, watch
 from rota.measure.reports.report import Figures, Lines, Result, Series, Value
+from rota.model.flow import Condition, Edge, FlowOrder, NodeOrder
+from rota.model.job import JobSpec, Order
 from rota.model.states import State
 from rota.terminal.progress import Progress
 
@@ -27,6 +29,10 @@ LONGEST = 50.0
 
 BATCH = 20
 """Jobs of one enqueue of the load."""
+
+
+MAP, NODES = 1_000, 1_000
+"""Jobs of a flow's map, and other nodes of it."""
 
 
 class Asked(NamedTuple):
@@ -66,6 +72,7 @@ def dashboard(
             Rota(_named(url)) as app,
         ):
             past = fill(app, size, progress)
+            _flow(app)
             with _load(url, rate):
                 found[f"{size:,} jobs"] = _pages(app, past, observer, requests, progress)
             for viewers in (0, 1, 10) if seconds else ():
@@ -86,6 +93,17 @@ def dashboard(
         Lines("Pages do not get slower with the number of jobs", "jobs", "milliseconds", tuple(series)),
     )  # fmt: skip
     return Result(figures=figures, series=series, charts=charts, notes=NOTES)
+
+
+def _flow(app: Rota) -> None:
+    """A flow of a map and 1,000 nodes, each of which waits for one before it; nobody runs its jobs."""
+    wide = NodeOrder("wide", Order(JobSpec("shop.flow", "flow"), ["{}"] * MAP), many=True)
+    one = Order(JobSpec("shop.flow", "flow"), ["{}"])
+    nodes = [
+        NodeOrder(f"group-{number % 50}/{number}", one, (Edge(number // 2, Condition.COMPLETED),))
+        for number in range(NODES)
+    ]
+    app.database.run(app.database.store.flows.create(FlowOrder("flow", [wide, *nodes], 0.0)))
 
 
 NOTES = (
@@ -134,6 +152,7 @@ def asked(past: Past) -> dict[str, Asked]:
         pages[f"jobs, {state}, deep"] = Asked("/jobs", f"state={state}&before={middle}")
     pages |= {f"one job, {state}": Asked(f"/jobs/{job}") for state, job in past.jobs.items()}
     pages |= {
+        "flows": Asked("/flows"), "flows by state": Asked("/flows", "state=failed"), "one flow": Asked("/flows/1"),
         "discarded": Asked("/discarded"), "discarded of a queue": Asked("/discarded", "queue=shop-0"),
         "cron": Asked("/cron"), "limits": Asked("/limits"), "workers": Asked("/workers"), "doctor": Asked("/doctor"),
         "history": Asked("/history"), "history of a queue, a week": Asked("/history", "queue=shop-1&span=week"),
@@ -187,7 +206,7 @@ def _timed(
     _ask(pages, asked, accept)  # plans, connections, templates
     before = _used(observer)
     for _ in range(requests):
-        pages.core.looks.forget()
+        pages.core.forget()
         began, used = time.perf_counter(), time.thread_time()
         _ask(pages, asked, accept)
         took.append((time.perf_counter() - began) * 1000)

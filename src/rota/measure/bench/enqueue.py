@@ -70,7 +70,7 @@ NOTES = (
 def _singles(url: str, singles: int, progress: Progress) -> Figures:
     progress.begin("one by one", singles)
     app = tasks.open_app(url)
-    insert, close = _bare(url)
+    insert, close = bare_insert(url)
     # The first calls open connections and prepare statements.
     for n in range(BLOCK):
         tasks.noop.enqueue(n)
@@ -134,7 +134,7 @@ def _producers(
     }
 
 
-def _bare(url: str) -> tuple[Callable[[int], object], Callable[[], object]]:
+def bare_insert(url: str) -> tuple[Callable[[int], object], Callable[[], object]]:
     """Two functions: insert one row as plainly as the driver can, and close the connection."""
     columns = "(id {} PRIMARY KEY, task text NOT NULL, args {} NOT NULL)"
     if url.startswith("sqlite"):

@@ -4,9 +4,11 @@ The app is a module's global, because a child process (`executor="process"`) imp
 """
 
 import time
+from collections.abc import Sequence
 
 from rota.app.app import Rota
 from rota.app.context import Context
+from rota.app.results import Results
 from rota.config import DAY
 
 QUEUE = "bench"
@@ -42,6 +44,30 @@ def carry_in_process(load: str) -> None:
     del load
 
 
+def take(seconds: float) -> None:
+    """Take so long, without a processor."""
+    if seconds:
+        time.sleep(seconds)
+
+
+@app.task(name="bench.take_on_dask", queue=QUEUE, executor="dask")
+def take_on_dask(seconds: float) -> None:
+    """Take so long, on a cluster."""
+    take(seconds)
+
+
+@app.task(name="bench.take_on_ray", queue=QUEUE, executor="ray")
+def take_on_ray(seconds: float) -> None:
+    """Take so long, on a cluster."""
+    take(seconds)
+
+
+def take_each(bundle: Sequence[float]) -> None:
+    """The same calls in a bare task of the engine's."""
+    for seconds in bundle:
+        take(seconds)
+
+
 @app.task(name="bench.stamp", queue=QUEUE)
 async def stamp(key: float) -> None:
     """Note when this job began; the caller chooses the key, such as the time of its call."""
@@ -52,6 +78,28 @@ async def stamp(key: float) -> None:
 async def keyed(key: int) -> None:
     """Do nothing, for a key that may have a limit."""
     del key
+
+
+@app.task(name="bench.give", queue=QUEUE)
+async def give(n: int) -> int:
+    """Return the number."""
+    return n
+
+
+@app.task(name="bench.store", queue=QUEUE, store_result=True)
+async def store(n: int) -> int:
+    """Return the number, to be stored."""
+    return n
+
+
+@app.task(name="bench.gather", queue=QUEUE)
+async def gather(numbers: Results[int]) -> None:
+    """Read the results of a map."""
+    count = 0
+    async for _ in numbers:
+        count += 1
+    if count != len(numbers):
+        raise Failed
 
 
 class Failed(Exception):

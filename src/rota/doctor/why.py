@@ -7,14 +7,20 @@ without any is about to run.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from shlex import quote
 
 from rota.doctor.amounts import count, duration
-from rota.doctor.work import START, alive
+from rota.doctor.work import START
+from rota.model.flow import WAITING, Membership
 from rota.model.job import JobId, JobRecord
-from rota.model.patterns import meaning
+from rota.model.memory import StepRecord
 from rota.model.states import State
 from rota.store.health import LaneFacts, SessionFacts
+from rota.store.serving import alive, serving
 from rota.store.standing import MOST, Standing
+
+NOTHING = "Nothing holds it back: a worker is about to take it."
+"""What is said of an available job where there is no reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +29,8 @@ class Facts:
 
     Attributes:
         standing: Where it stands in its lane; `None` if it is in none: it waits for its time, or has just moved on.
+        steps: What it remembers, where it sleeps or waits for a signal.
+        flow: The flow that it belongs to.
     """
 
     job: JobRecord
@@ -31,6 +39,8 @@ class Facts:
     workers: Sequence[SessionFacts]
     lanes: Sequence[LaneFacts]
     standing: Standing | None
+    steps: Sequence[StepRecord] = ()
+    flow: Membership | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +59,18 @@ class Reason:
     advice: str = ""
 
 
+def waits(job: JobRecord) -> bool:
+    """Whether there is something to explain: a job that neither runs nor has ended."""
+    return not job.state.finished and job.state is not State.RUNNING
+
+
 def reasons(facts: Facts) -> list[Reason]:
     """Why it does not run, the weightiest first."""
     job, standing = facts.job, facts.standing
     found = []
     if facts.paused:
         text = f"The queue {job.queue} is paused."
-        found.append(Reason("paused", text, advice=f"rota queues resume {job.queue}"))
+        found.append(Reason("paused", text, advice=f"rota queues resume {quote(job.queue)}"))
     found += _workers(facts)
     if job.state is not State.AVAILABLE and job.scheduled_at is not None:
         found.append(_time(facts, job.scheduled_at))
@@ -70,25 +85,44 @@ def reasons(facts: Facts) -> list[Reason]:
 def _workers(facts: Facts) -> list[Reason]:
     """Whether there is a worker for it."""
     job, standing = facts.job, facts.standing
-    living = [worker for worker in facts.workers if alive(worker)]
-    serving = [worker for worker in living if meaning(worker.queues, job.queue) is not None]
-    if not serving:
-        text = "No worker is alive." if not living else f"No worker serves the queue {job.queue}."
-        return [Reason("no worker", text, advice=f"{START} --queue {job.queue}")]
-    if standing is not None and not any(worker.id in standing.knowing for worker in serving):
-        text = f"No worker of the queue knows the task {job.task}. Is a module not imported, or was the task renamed?"
+    workers = serving(facts.workers, job.queue)
+    if not workers:
+        living = any(map(alive, facts.workers))
+        text = f"No worker serves the queue {job.queue}." if living else "No worker is alive."
+        return [Reason("no worker", text, advice=f"{START} --queue {quote(job.queue)}")]
+    if standing is not None and not any(worker.id in standing.knowing for worker in workers):
+        text = f"No worker of the queue knows the task {job.task}. Was a module not imported, or the task renamed?"
         return [Reason("unknown task", text)]
     return []
 
 
 def _time(facts: Facts, at: datetime) -> Reason:
     left = (at - facts.now).total_seconds()
+    if facts.job.state is State.SCHEDULED and left > 0 and (reason := _held(facts, left)):
+        return reason
     what = "for its next attempt" if facts.job.state is State.RETRYABLE else "for its time"
     if left > 0:
-        return Reason("time", f"It waits {what}, in {duration(left)}.")
+        return Reason("time", f"It waits {what}, due in {duration(left)}.")
     return Reason(
-        "time", f"It waited {what}, which came {duration(-left)} ago; a worker stages it."
+        "time",
+        f"It waited {what}, which came {duration(-left)} ago; a worker will make it available.",
     )
+
+
+def _held(facts: Facts, left: float) -> Reason | None:
+    """Whether it is scheduled because of what its handler, or its flow, waits for."""
+    signals = [step.name for step in facts.steps if step.state == "waiting"]
+    sleeps = [step.name for step in facts.steps if step.state == "asleep"]
+    for_ever = left > WAITING / 2
+    if signals:
+        end = "" if for_ever else f", for {duration(left)} at the most"
+        return Reason("signal", f"It waits for a signal ({', '.join(signals)}){end}.")
+    if sleeps:
+        return Reason("sleep", f"It sleeps ({', '.join(sleeps)}), due in {duration(left)}.")
+    if for_ever and (flow := facts.flow) is not None:
+        text = f"Its node {flow.node} of flow {flow.flow} ({flow.flow_name}) waits for other nodes."
+        return Reason("flow", text, advice=f"rota flows show {flow.flow}")
+    return None
 
 
 def _limit(standing: Standing) -> list[Reason]:
@@ -103,7 +137,7 @@ def _limit(standing: Standing) -> list[Reason]:
         found.append(Reason("limit", text, standing.holders))
     if limit.rate is not None and limit.started >= limit.rate:
         text = (
-            f"{name} lets {count(limit.rate, 'job')} start within {duration(limit.seconds)}, and so "
+            f"{name} lets {count(limit.rate, 'job')} start within {duration(limit.seconds)}, and that "
             f"many have started."
         )
         found.append(Reason("rate", text))
@@ -131,7 +165,7 @@ def _priority(facts: Facts) -> list[Reason]:
 def _ahead(standing: Standing) -> Reason:
     more = "at least " if standing.ahead >= MOST else ""
     lane = " with the same key" if standing.of_key else ""
-    stand = "stands" if standing.ahead == 1 else "stand"
+    verb = "is" if standing.ahead == 1 else "are"
     return Reason(
-        "ahead", f"{more.capitalize()}{count(standing.ahead, 'job')}{lane} {stand} before it."
+        "ahead", f"{more.capitalize()}{count(standing.ahead, 'job')}{lane} {verb} ahead of it."
     )

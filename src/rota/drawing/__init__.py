@@ -1,0 +1,1 @@
+"""Pictures as SVG, drawn without any library."""
