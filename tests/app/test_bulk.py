@@ -97,6 +97,21 @@ def test_everything_that_matches(app: Rota, send: Send) -> None:
 
 
 @pytest.mark.both
+def test_what_is_left_to_flows(app: Rota, send: Send) -> None:
+    """A job that a retry of its flow would run again is not retried, and the progress counts such jobs."""
+    with app.flow("letters") as flow:
+        flow.map(send, [0, 2])
+    send.enqueue_many([(4,), (6,), (8,)])
+    drain(app)
+    job = begin(app, "retry", state="discarded")
+    drain(app)
+    [record] = app.jobs.get(job)
+    assert record.progress is not None
+    assert record.progress.message == "3 changed, 2 left to their flows"
+    assert flow.handle.retry() == 2
+
+
+@pytest.mark.both
 @pytest.mark.parametrize(
     ("kind", "state", "left"),
     [
@@ -271,8 +286,8 @@ def test_what_is_counted_is_said() -> None:
         (DELETE, {"state": "running"}, "cannot be deleted"),
         (CANCEL, {"state": "completed"}, "cannot be cancelled"),
         (RETRY, {"state": "available"}, "cannot be retried"),
-        (RETRY, {"state": "asleep"}, "no job can be"),
-        (RETRY, {"arg": "number"}, "name=value is needed"),
+        (RETRY, {"state": "asleep"}, "is not a state"),
+        (RETRY, {"arg": "number"}, "must be name=value"),
         (RETRY, {"queue": "\0"}, "queue"),
         (RETRY, {"subject": "\ud800"}, "subject"),
     ],

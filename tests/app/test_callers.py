@@ -1,11 +1,12 @@
 """Joining a caller's transaction, through every kind of connection a caller may have."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rota import Rota, State
+from rota import JobExists, Rota, State, Unique
 from tests.app.callers import (
     KINDS,
     POSTGRES,
@@ -212,3 +213,25 @@ async def test_cron_entries(kind: str, app: Rota, send: Send, observer: Observer
     assert (found.entry.expression, found.entry.timezone) == ("@hourly", "Asia/Tokyo")
     assert (found.entry.jitter, found.paused) == (2.0, True)
     assert len(observer.claim()) == 1
+
+
+async def test_a_flow_that_is_refused(kind: str, app: Rota, send: Send, observer: Observer) -> None:
+    """A taken key leaves nothing of the flow in the transaction, which goes on; the next flow is committed with it."""
+    refuse = send.using(unique=Unique(key="{number}", on_conflict="raise"))
+    taken = refuse.enqueue(1).id
+    async with calling(kind, observer.url) as caller:
+        for number in (1, 2):
+            flow = app.flow("order", conn=caller.conn)
+            flow.map(send, [7, 8])
+            flow.add(refuse, number)
+            with suppress(JobExists):
+                async with flow:
+                    pass
+            assert len(observer.jobs()) == 1
+        await caller.execute(OWN_ROW)
+        await caller.commit()
+    assert observer.orders() == [7]
+    [record] = app.flows.list()
+    assert record.nodes == 2
+    assert len(observer.jobs()) == 4
+    assert taken in observer.claim()

@@ -238,10 +238,10 @@ async def test_a_connection_that_is_not_open(send: Send, store_url: str) -> None
     await asession.close()
     await aconnection.close()
     for conn in (session, connection):
-        with pytest.raises(StoreError, match=r"closed.*inside of its block"):
+        with pytest.raises(StoreError, match=r"closed.*inside its block"):
             send.enqueue(1, conn=conn)
     for other in (asession, aconnection):
-        with pytest.raises(StoreError, match=r"closed.*inside of its block"):
+        with pytest.raises(StoreError, match=r"closed.*inside its block"):
             await send.aenqueue(1, conn=other)
     with pytest.raises(ConfigError, match="not open yet: use `async with"):
         await send.aenqueue(1, conn=aengine.connect())

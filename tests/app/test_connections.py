@@ -282,7 +282,7 @@ def test_lent_while_the_app_is_closed(few: Few, admin: Callable[[str], Any]) -> 
 @pytest.mark.parametrize("wrong", [2, 0, -1, True, 3.5, "10"])
 def test_a_number_that_cannot_be(store_url: str, wrong: Any) -> None:
     """Three are needed: for a transaction, a call within it, and what that has done apart."""
-    with pytest.raises(ConfigError, match="connections: a whole number of at least 3"):
+    with pytest.raises(ConfigError, match="connections: must be a whole number of at least 3"):
         Rota(store_url, connections=wrong)
 
 

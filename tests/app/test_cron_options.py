@@ -256,7 +256,9 @@ def test_a_key_of_the_due_time(plain: Rota, options: dict[str, Any]) -> None:
     def function(number: int, day: datetime) -> None: ...
 
     report: Task[..., Any, Any] = plain.task(name="report", **options)(function)
-    said = r"names 'day', which gets the due time.* each due time has one job anyway.*\.using\("
+    said = (
+        r"names 'day', which gets the due time.* each due time makes only one job anyway.*\.using\("
+    )
     with pytest.raises(ConfigError, match=said):
         plain.cron("@daily", args=(1,), due="day")(report)
     with pytest.raises(ConfigError, match=said):

@@ -66,7 +66,9 @@ def test_several_entries_of_a_task(plain: Rota) -> None:
         "fast": ('{"number":2}', "default"),
         "slow": ('{"number":3}', "slow"),
     }
-    with pytest.raises(CronEntryExists, match="'send' already; give one of them a name"):
+    with pytest.raises(
+        CronEntryExists, match="already a cron entry named 'send'; give one of them another name"
+    ):
         plain.cron("@weekly", args=(1,))(send)
 
 
@@ -79,7 +81,7 @@ def test_several_entries_of_a_task(plain: Rota) -> None:
         ({"missed": "some"}, ConfigError, "skip, latest, all"),
         ({"jitter": -1}, ConfigError, "jitter"),
         ({"jitter": "1m"}, ConfigError, "jitter"),
-        ({"name": " "}, ConfigError, "cron: a name"),
+        ({"name": " "}, ConfigError, "cron: must be a name"),
         ({"args": (1, 2, 3)}, ArgsError, "`at`"),
         ({"args": ("x",)}, ArgsError, "number"),
         ({"args": {"colour": 1}}, ArgsError, "colour"),
@@ -118,21 +120,21 @@ def test_what_is_no_task(plain: Rota) -> None:
     with pytest.raises(ConfigError, match=r"above @rota\.task"):
         plain.cron("@daily")(function)  # type: ignore[type-var]
     theirs = Rota("sqlite:///nobody-opens-this-either.db").task(name="f")(function)
-    with pytest.raises(ConfigError, match="a task of this app"):
+    with pytest.raises(ConfigError, match="must be a task of this app"):
         plain.cron("@daily")(theirs)
     ours = plain.task(name="f")(function)
     with pytest.raises(ConfigError, match="has a delay or a time"):
         plain.cron("@daily")(ours.using(delay=5))
     with pytest.raises(TaskNotFound, match="'none'"):
         plain.cron.add("e", "@daily", "none")
-    with pytest.raises(ConfigError, match="a task of this app"):
+    with pytest.raises(ConfigError, match="must be a task of this app"):
         plain.cron.add("e", "@daily", function)  # type: ignore[arg-type]
 
 
 def test_at_run_time(app: Rota, send: Send) -> None:
     """Added, changed, paused, resumed, run, removed."""
     app.cron.add("e", "@daily", "send", args=(1,), timezone="Asia/Tokyo", jitter=5)
-    with pytest.raises(CronEntryExists, match="'e' already; change it"):
+    with pytest.raises(CronEntryExists, match="already a cron entry named 'e'; change it"):
         app.cron.add("e", "@daily", send, args=(1,))
     app.cron.change("e", expression="@hourly", missed="skip", args={"number": 2})
     [found] = app.cron.entries()

@@ -463,6 +463,6 @@ def test_isolation_levels(
 
 def test_a_context_without_any(app: Rota) -> None:
     """A context that nobody has given a way to transactions says what to do."""
-    with pytest.raises(ConfigError, match="executor='process'"):
+    with pytest.raises(ConfigError, match="needs a job, and this run has none"):
         Context.alone(JobSpec("nothing")).transaction()
     del app

@@ -134,7 +134,7 @@ def test_a_producer_hears_of_it_soon(app: Rota, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        (" ", {}, "queue: a name"),
+        (" ", {}, "queue: must be a name"),
         ("mail", {"concurrency": 0}, "concurrency"),
         ("mail", {"max_attempts": 0}, "max_attempts"),
         ("mail", {"timeout": -1}, "timeout"),
@@ -155,7 +155,7 @@ def test_a_declaration_that_cannot_be(
 def test_a_queue_is_declared_once(app: Rota) -> None:
     """Two places that say different things would be a riddle."""
     app.queue("mail", timeout=5)
-    with pytest.raises(ConfigError, match="'mail' is declared already"):
+    with pytest.raises(ConfigError, match="'mail' is already declared"):
         app.queue("mail", max_attempts=2)
 
 

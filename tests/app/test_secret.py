@@ -127,18 +127,18 @@ def test_handlers_do_not_see_the_mark(app: Rota) -> None:
 def test_names_that_are_no_args(app: Rota) -> None:
     """A name is of an arg, and names are in a tuple."""
     for names in (("nothing",), "token", ("token", "other")):
-        with pytest.raises(ConfigError, match="redact: a tuple with names of its args"):
+        with pytest.raises(ConfigError, match="redact: must be a tuple of names of its args"):
             app.task(name="send", redact=names)(lambda token: token)
 
 
 @pytest.mark.parametrize("option", [{"unique": "pay-{token}"}, {"fair": "{token}"}])
 def test_no_key_has_a_secret_in_it(app: Rota, option: dict[str, Any]) -> None:
     """Keys are shown, so they are made of other args."""
-    with pytest.raises(ConfigError, match="'token' in it, which is to be hidden"):
+    with pytest.raises(ConfigError, match="'token' in it, which is redacted"):
         app.task(name="pay", redact=("token",), **option)(lambda token: token)
 
     task = app.task(name="later", redact=("token",))(lambda token: token)
-    with pytest.raises(ConfigError, match="'token' in it, which is to be hidden"):
+    with pytest.raises(ConfigError, match="'token' in it, which is redacted"):
         task.using(**option)
 
 

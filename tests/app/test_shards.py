@@ -138,7 +138,7 @@ def test_many_jobs_of_one_call(rota: Shards) -> None:
     invoice, _ = declared(rota)
     assert len(invoice.enqueue_many([("vip", 1), ("vip", 2)])) == 2
     assert counts(rota) == {"asia": 2}
-    with pytest.raises(ConfigError, match="lie on several shards"):
+    with pytest.raises(ConfigError, match="belong to several shards"):
         invoice.enqueue_many([(f"tenant {number}",) for number in range(20)])
     assert counts(rota) == {"asia": 2}
     with rota.on("eu"):
@@ -275,7 +275,7 @@ def test_two_names_of_one_database(tmp_path: Path) -> None:
         _, ping = declared(rota)
         with (
             closing(sqlite3.connect(file_of(rota, "eu"))) as conn,
-            pytest.raises(ConfigError, match="shards eu and us are one database"),
+            pytest.raises(ConfigError, match="shards eu and us are the same database"),
         ):
             ping.enqueue(conn=conn)
 
@@ -303,7 +303,7 @@ def test_references(rota: Shards) -> None:
 @pytest.mark.parametrize("reference", ["1", "eu:", "eu:x", ":", "", "eu:-1", f"eu:{2**70}"])
 def test_no_reference(rota: Shards, reference: str) -> None:
     """What is no reference is said to be none."""
-    with pytest.raises(JobNotFound, match="no job of several databases"):
+    with pytest.raises(JobNotFound, match="does not name a job of several databases"):
         rota.job(reference)
 
 
@@ -361,7 +361,7 @@ def test_retention_and_queues(rota: Shards) -> None:
     for shard in rota.values():
         assert shard.tasks["kept"].keeps["default"].completed == 7
         assert shard.tasks["quick"].keeps["mail"].completed == 3
-    with pytest.raises(ConfigError, match="declared already"):
+    with pytest.raises(ConfigError, match="already declared"):
         rota.queue("mail", retention=4)
     with rota.on("us"):
         assert quick.enqueue().record().max_attempts == 2
@@ -450,10 +450,10 @@ def test_direct_calls(rota: Shards) -> None:
     ("urls", "why"),
     [
         ({}, "need a name and a URL"),
-        ({"": "sqlite:///a.db"}, "a name has letters"),
-        ({"eu:1": "sqlite:///a.db"}, "a name has letters"),
-        ({"e u": "sqlite:///a.db"}, "a name has letters"),
-        ({"eu": "sqlite:///a.db", "us": "sqlite:///a.db"}, "two shards have one URL"),
+        ({"": "sqlite:///a.db"}, "a name consists of up to 50 letters"),
+        ({"eu:1": "sqlite:///a.db"}, "a name consists of up to 50 letters"),
+        ({"e u": "sqlite:///a.db"}, "a name consists of up to 50 letters"),
+        ({"eu": "sqlite:///a.db", "us": "sqlite:///a.db"}, "two shards have the same URL"),
         ({"eu": "mysql://a"}, "not a database URL"),
     ],
 )
@@ -479,7 +479,7 @@ def test_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize(
     ("value", "why"),
-    [("", "need a name"), ("sqlite:///a.db", "no NAME=URL"), ("a=b a=c", "twice the same name")],
+    [("", "need a name"), ("sqlite:///a.db", "not NAME=URL"), ("a=b a=c", "a repeated name")],
 )
 def test_a_wrong_environment(value: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What ROTA_SHARDS cannot mean is refused."""

@@ -82,7 +82,9 @@ def test_the_context_is_no_argument(app: Rota) -> None:
 
     def send(ctx: Context, order: int) -> None: ...
 
-    with pytest.raises(ConfigError, match=r"'ctx', which is no argument .*its arguments: order\)"):
+    with pytest.raises(
+        ConfigError, match=r"'ctx', which is not an argument .*its arguments: order\)"
+    ):
         app.task(name="a", unique="{ctx}")(send)
 
 

@@ -282,6 +282,33 @@ def test_shards(where: str) -> None:
     assert all(run["rate"] > 0 and run["jobs"] == 1000 for run in runs.values())
 
 
+def test_steps(where: str) -> None:
+    """Steps next to bare INSERTs, and idle workers beside jobs that sleep and are signalled."""
+    report = bench(
+        where, "steps", "--steps=20", "--asleep=0", "--asleep=4", "--seconds=0.2", "--rest=0"
+    )
+    figures = report["figures"]
+    assert figures["ratio"] > 0
+    assert figures["signals"]["p50_ms"] > 0
+    assert list(figures["asleep"]) == ["0", "4"]
+
+
+def test_flow(where: str) -> None:
+    """Maps with what waits for them beside bare jobs, at each size, and a chain, also under a held snapshot."""
+    sizes = ("--sizes=20", "--sizes=200")
+    report = bench(where, "flow", *sizes, "--links=5", "--turns=1", "--held", "--not-held")
+    runs = report["figures"]["runs"]
+    assert list(runs) == ["held", "not held"]
+    for run in runs.values():
+        kinds = ("bare", "stored", "after", "results")
+        assert list(run["fans"]) == [f"{size} jobs, {kind}" for kind in kinds for size in (20, 200)]
+        for name, fan in run["fans"].items():
+            assert fan["us_per_job"] > 0
+            assert fan["build_us_per_job"] > 0
+            assert (fan["fan_in_ms"] is None) is name.endswith(("bare", "stored"))
+        assert run["chain"]["links_per_s"] > 0
+
+
 def test_limits(where: str) -> None:
     """The same jobs with limits and without, also under a held snapshot."""
     report = bench(
@@ -291,6 +318,22 @@ def test_limits(where: str) -> None:
     assert list(runs) == ["unlimited, held", "limited, held", "unlimited", "limited"]
     assert runs["limited"]["ratio_to_unlimited"] > 0
     assert runs["unlimited"]["ratio_to_unlimited"] == 1
+
+
+@pytest.mark.large
+def test_spread(where: str) -> None:
+    """Rota's jobs, and bare tasks of one call and of as many as a bundle has, on one Dask cluster in turns."""
+    report = bench(
+        where, "spread", "--engine=dask", "--jobs=100", "--takes=0", "--takes=5", "--turns=1"
+    )
+    runs = report["figures"]["runs"]
+    assert [(name, run["jobs"]) for name, run in runs.items()] == [
+        ("dask, 0 ms, turn 1", 100),
+        ("dask, 5 ms, turn 1", 100),
+    ]
+    for run in runs.values():
+        assert run["ratio_to_bare"] == pytest.approx(run["rate"] / run["bare_rate"], rel=0.02)
+        assert run["ratio_to_bundled"] == pytest.approx(run["rate"] / run["bundled_rate"], rel=0.02)
 
 
 @pytest.mark.large

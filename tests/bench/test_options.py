@@ -98,7 +98,7 @@ def locked(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (missing, ["no folder", "make it first"]),
+        (missing, ["no folder", "create it first"]),
         (folder, ["is a folder"]),
         (refusing, ["cannot be written", "another file"]),
         (below_a_file, ["no folder"]),

@@ -7,10 +7,11 @@ and every error in the browser's log, is kept until a test asks.
 import base64
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from selenium.common.exceptions import WebDriverException
+from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver import ActionChains, Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -204,7 +205,12 @@ class Chromium:
         self.until(lambda: words in self.text(selector), repr(words))
 
     def too_wide(self) -> list[str]:
-        """What does not fit into the window's width, so that the whole page could be moved sideways."""
+        """What does not fit into the window's width, so that the whole page could be moved sideways.
+
+        Charts follow a window of another size some frames later.
+        """
+        with suppress(TimeoutException):
+            self.until(lambda: not self.run(TOO_WIDE), "the page to fit")
         found: list[str] = self.run(TOO_WIDE)
         return found
 

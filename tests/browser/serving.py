@@ -7,22 +7,23 @@ from contextlib import contextmanager
 import uvicorn
 
 from rota import Rota
+from rota.app.shards import Shards
 from rota.dashboard.access import Access
-from rota.dashboard.looks import Looks
 from rota.dashboard.mounting import Dashboard
+from rota.dashboard.several import core_of
 from rota.service.web import Server
 from tests.fixtures.workers import LONG, until
 
 
-def made(app: Rota, access: Access | None) -> Dashboard:
+def made(app: Rota | Shards, access: Access | None) -> Dashboard:
     """The dashboard of an app, which looks anew for each request."""
     dashboard = Dashboard(app, access or Access.all())
-    dashboard.core.looks = Looks(app.database, 0.0)
+    dashboard.core = core_of(app, every=0.0)
     return dashboard
 
 
 @contextmanager
-def under_asgi(app: Rota, access: Access | None = None) -> Iterator[str]:
+def under_asgi(app: Rota | Shards, access: Access | None = None) -> Iterator[str]:
     """Serve it; gives its address, without the last slash."""
     config = uvicorn.Config(
         made(app, access), port=0, log_level="critical", lifespan="off", ws="none"
@@ -41,7 +42,7 @@ def under_asgi(app: Rota, access: Access | None = None) -> Iterator[str]:
 
 
 @contextmanager
-def under_wsgi(app: Rota, access: Access | None = None) -> Iterator[str]:
+def under_wsgi(app: Rota | Shards, access: Access | None = None) -> Iterator[str]:
     """Serve it; gives its address, without the last slash."""
     server = Server("127.0.0.1", 0, made(app, access).wsgi)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from rota import Context, Discard, Limit, Rota
+from rota.app.flow_handle import FlowHandle
 from rota.dashboard.access import Access
 from rota.dashboard.core import Core
 from rota.dashboard.message import Request
@@ -30,6 +31,9 @@ PAGES = {
     "job-waiting": "/jobs/{waiting}",
     "job-failed": "/jobs/{failed}",
     "job-done": "/jobs/{done}",
+    "flows": "/flows",
+    "flow": "/flows/{flow}",
+    "job-of-flow": "/jobs/{member}",
     "discarded": "/discarded",
     "cron": "/cron",
     "limits": "/limits",
@@ -51,6 +55,8 @@ class Shop:
     failed: int
     running: int
     waiting: int
+    flow: int
+    member: int
 
     def path(self, page: str) -> str:
         """Where a page is."""
@@ -106,6 +112,7 @@ def _filled(app: Rota) -> Shop:
     def newsletter(number: int) -> None:
         del number
 
+    flow = _flow(app)
     refresh.enqueue_many([(f"{kind}-{number}",) for number in range(6) for kind in "AAB"])
     failed = refresh.enqueue("A-7").id
     done = resize.enqueue("shop/teapot.png").id
@@ -119,7 +126,10 @@ def _filled(app: Rota) -> Shop:
             "the jobs",
         )
         _done(app, "ada", "/jobs/cancel", which="all", state="scheduled", task="newsletter.send")
-        until(lambda: app.jobs.count(state="cancelled") == 12, "the jobs that are called off")
+        until(
+            lambda: len(app.jobs.list(state="cancelled", task="newsletter.send")) == 12,
+            "the jobs that are called off",
+        )
 
     app.cron.add(
         "nightly-report", "0 3 * * *", build, timezone="Europe/Berlin", args=("yesterday",)
@@ -137,7 +147,30 @@ def _filled(app: Rota) -> Shop:
     _worked_on(app)
     write_day(app.database.store.url.removeprefix("sqlite:///"), {"": 1.6, "mail": 1.0})
     running = app.jobs.list(state="running", task="report.build")[0].id
-    return Shop(app, done=done, failed=failed, running=running, waiting=waiting)
+    ids = {"done": done, "failed": failed, "running": running, "waiting": waiting}
+    return Shop(app, **ids, flow=flow.id, member=flow.job("publish/shop window").id)
+
+
+def _flow(app: Rota) -> FlowHandle:
+    """A catalogue: some goods are not sold any more, so the shop window is skipped; a letter waits until tomorrow."""
+    resize, refresh = app.find_task("image.resize"), app.find_task("stock.refresh")
+    with app.flow("catalogue") as small:
+        small.add(resize, "shop/front.png", name="front")
+    with app.flow("catalogue") as flow:
+        stock = flow.map(refresh, [f"B-{number}" for number in range(3)], name="stock")
+        front = flow.add(resize, "shop/front.png", name="front page")
+        files = [f"shop/{number}.png" for number in range(60)]
+        pictures = flow.map(resize, files, after=[front], name="pictures")
+        group = flow.flow("publish")
+        group.add(resize, "shop/window.png", after=[pictures, stock], name="shop window")
+        group.add(resize, "shop/print.png", after=[pictures], name="printed")
+        letter = app.find_task("mail.send").using(delay=86_400)
+        flow.add(letter, "ada", 9, after=[front], name="letter")
+        flow.add(resize, "shop/sorry.png", name="sorry", on="failed", after=[stock])
+        flow.add(
+            resize, "shop/done.png", name="<thanks> & bye", on="finished", after=[group, stock]
+        )
+    return flow.handle
 
 
 def _done(app: Rota, who: str, path: str, **form: str) -> None:

@@ -31,7 +31,7 @@ def test_from_a_filter_to_one_job(person: Person, app: Rota) -> None:
     person.follows("No, back")
     person.follows("Cancel …")
     person.is_sure()
-    assert person.is_told() == "The job is cancelled, or asked to stop."
+    assert person.is_told() == "The job was cancelled, or asked to stop."
     assert [job.status for job in jobs] == [State.AVAILABLE, State.CANCELLED]
 
 
@@ -43,6 +43,28 @@ def test_a_queue_is_paused_and_resumed(person: Person, app: Rota) -> None:
     assert app.admin.queues()[0].paused
     person.follows("Resume")
     assert not app.admin.queues()[0].paused
+
+
+def test_from_a_flow_to_its_job_and_back(person: Person, app: Rota) -> None:
+    """Filter flows, open one, go to a job of it and back, cancel the flow after a question, and retry it."""
+    send = app.task(name="send")(_nothing)
+    with app.flow("letters") as flow:
+        first = flow.add(send, 1, name="first")
+        flow.add(send, 2, name="second", after=[first])
+    handle = flow.handle
+    person.goes_to("/flows")
+    person.fills_in(state="running", name="letters")
+    person.follows(str(handle.id))
+    person.follows("second")
+    assert "It is the node second of flow" in person.browser.text("main")
+    person.follows(f"{handle.id}, letters")
+    person.follows("Cancel …")
+    assert handle.record().state == "running"
+    person.is_sure()
+    assert person.is_told() == "The flow is cancelled; jobs that run are asked to stop."
+    assert handle.record().state == "cancelled"
+    person.follows("Retry what has failed")
+    assert handle.record().state == "running"
 
 
 def test_from_a_filter_to_all_that_match_and_to_the_audit(person: Person, app: Rota) -> None:
@@ -57,7 +79,7 @@ def test_from_a_filter_to_all_that_match_and_to_the_audit(person: Person, app: R
         assert "3 jobs" in person.browser.text("main")
         assert app.jobs.count(state="cancelled") == 0
         person.is_sure()
-        assert person.is_told().startswith("This job does it.")
+        assert person.is_told().startswith("This job does the work.")
         until(lambda: app.jobs.count(state="cancelled") == 3, "the jobs")
     person.goes_to("/audit")
     assert "jobs-cancel" in person.browser.text("main")

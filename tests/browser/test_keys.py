@@ -58,7 +58,7 @@ def test_the_help_and_its_switch(browser: Chromium, known: tuple[Shop, str]) -> 
     browser.run("document.querySelector('summary').focus()")
     browser.press("?")
     assert browser.find("dialog").is_displayed()
-    assert "This page anew" in browser.text("dialog")
+    assert "Reload this page" in browser.text("dialog")
     browser.press("j", Keys.ESCAPE)
     assert not browser.find("dialog").is_displayed()
     assert browser.title == "Doctor · Rota"
@@ -83,7 +83,7 @@ def test_the_way_of_the_focus(browser: Chromium, known: tuple[Shop, str]) -> Non
     shop, address = known
     browser.open(address + shop.path("job-waiting"))
     browser.press(Keys.TAB)
-    assert focused(browser) == "To the content"
+    assert focused(browser) == "Skip to content"
     browser.press(Keys.TAB)
     way = []
     while (name := focused(browser)) != "Keys":
@@ -107,7 +107,7 @@ def test_a_job_is_cancelled(browser: Chromium, app: Rota, serve: Serve) -> None:
         browser.until(lambda: browser.title.startswith("Cancel"), "the question")
         to(browser, "Yes, cancel")
         browser.press(Keys.ENTER)
-        browser.until_seen("The job is cancelled", "[role=status]")
+        browser.until_seen("The job was cancelled", "[role=status]")
     assert job.status is State.CANCELLED
 
 

@@ -53,6 +53,30 @@ def test_a_job_until_its_end(browser: Chromium, app: Rota, serve_both: Serve) ->
         assert browser.all(".why") == []
 
 
+def test_a_flow_until_its_end(browser: Chromium, app: Rota, serve_both: Serve) -> None:
+    """The graph and the table of a flow follow it while a worker runs its jobs."""
+    further = threading.Event()
+
+    @app.task(name="pack")
+    def pack(number: int) -> None:
+        assert number < 2 or further.wait(LONG)
+
+    with app.flow("parcel") as flow:
+        packed = flow.map(pack, range(3), name="pack")
+        flow.add(pack, 0, name="send", after=[packed])
+    with serve_both(app) as address:
+        browser.open(f"{address}/flows/{flow.handle.id}")
+        assert browser.text(".lead .state") == "running"
+        assert "waiting" in browser.text("svg.flow")
+        with working(app):
+            browser.until_seen("running · 2 of 3", "svg.flow")
+            further.set()
+            browser.until_seen("completed · 3 of 3", "svg.flow")
+            browser.until_seen("2 of 2 nodes have ended")
+        assert browser.text(".lead .state") == "completed"
+        assert "waiting" not in browser.text("#live")
+
+
 def test_nothing_moves_while_text_is_selected(
     browser: Chromium, app: Rota, serve_both: Serve
 ) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import pty
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -129,6 +131,38 @@ def started(
             yield process
         finally:
             process.kill()
+
+
+def seen_on_a_terminal(*args: object, url: str | None = None) -> bytes:
+    """What `rota top` draws on a terminal until it has looked, and then is told to quit."""
+    terminal, its = pty.openpty()
+    env = environment(url, TERM="xterm-256color", LINES="24", COLUMNS="120")
+    seen, pressed = b"", False
+    with subprocess.Popen(
+        [*ROTA, *map(str, args)], env=env, stdin=its, stdout=its, stderr=its, start_new_session=True
+    ) as process:
+        os.close(its)
+        try:
+            while select.select([terminal], [], [], 60)[0]:
+                try:
+                    seen += os.read(terminal, 65536)
+                except OSError:  # it has ended
+                    break
+                if not pressed and b"looked in" in seen:
+                    os.write(terminal, b"q")
+                    pressed = True
+            assert process.wait(60) == 0, seen
+        finally:
+            process.kill()
+            os.close(terminal)
+    return seen
+
+
+@contextmanager
+def serving(*args: object, url: str | None = None) -> Iterator[str]:
+    """A command that serves pages, as a process of its own; gives the address that it says."""
+    with started(*args, "--listen", "0", "--json", url=url) as process:
+        yield json.loads(read_until(process.stdout, "}"))["url"]
 
 
 def read_until(stream: IO[str] | None, word: str) -> str:

@@ -100,7 +100,7 @@ def test_adding(url: str, shop: Path) -> None:
     assert found["timezone"] == "Europe/Rome"
     again = finished(*words, url=url, cwd=shop)
     assert again.returncode == 1
-    assert "there is a cron entry named 'nightly' already" in again.stderr
+    assert "there is already a cron entry named 'nightly'" in again.stderr
     # Other args need the app, too.
     change = ["cron", "change", "nightly", "--args", "[8]", "--app", "shop"]
     assert finished(*change, url=url, cwd=shop).returncode == 0
@@ -127,7 +127,7 @@ def test_adding_what_cannot_be(url: str, shop: Path, monkeypatch: pytest.MonkeyP
     check(add("--args", "{"), 2, "--args")
     check(add("--args", "7"), 2, "--args")
     check(rota("cron", "add", "e", "@daily", "--task", "t", url=url), 2, "--app MODULE:APP")
-    check(rota("cron", "add", " ", "@daily", "--task", "t", url=url), 2, "cron: a name")
+    check(rota("cron", "add", " ", "@daily", "--task", "t", url=url), 2, "cron: must be a name")
     assert answer("cron", "list", url=url) == {"entries": []}
 
 
@@ -153,7 +153,7 @@ def test_pausing_and_removing(url: str, store: Store, connection: Connection) ->
     assert answer("cron", "pause", "nightly", url=url) == expected
     [found] = connection.run(store.cron.entries())
     assert found.paused
-    assert rota("cron", "resume", "nightly", url=url).stdout == "cron entry nightly goes on\n"
+    assert rota("cron", "resume", "nightly", url=url).stdout == "cron entry nightly is resumed\n"
     expected = {"entry": "nightly", "paused": False, "changed": False}
     assert answer("cron", "resume", "nightly", url=url) == expected
     assert rota("cron", "remove", "nightly", url=url).stdout == "cron entry nightly is removed\n"
@@ -207,13 +207,13 @@ def test_running_what_is_there(url: str, tmp_path: Path, monkeypatch: pytest.Mon
     assert (shown["unique_key"], shown["timeout"]) == ("1", 5.0)
     said = rota("cron", "run", "uniques.once", url=url).stdout
     assert said == (
-        f"job {ran['job']} of cron entry uniques.once is there already: nothing is enqueued\n"
+        f"job {ran['job']} of cron entry uniques.once is already there: nothing was enqueued\n"
     )
     again = answer("cron", "run", "uniques.once", url=url)
     assert (again["job"], again["placing"]) == (ran["job"], "skipped")
     job = answer("cron", "run", "latest", url=url)["job"]
     said = rota("cron", "run", "latest", url=url).stdout
-    assert said == f"job {job} of cron entry latest was there already, and is replaced\n"
+    assert said == f"job {job} of cron entry latest was already there, and is replaced\n"
     change = ["cron", "change", "uniques.once", "--args", "[2]", "--app", "uniques"]
     assert rota(*change, url=url).exit_code == 0
     assert answer("cron", "run", "uniques.once", url=url)["placing"] == "created"
@@ -232,7 +232,7 @@ def test_a_jitter_has_a_unit(url: str) -> None:
     """A bare number is refused, as it is everywhere."""
     said = rota("cron", "change", "nightly", "--jitter", "5", url=url)
     assert said.exit_code == 2
-    assert "5 what? Write 5s" in said.stderr
+    assert "5 has no unit; write 5s" in said.stderr
 
 
 @pytest.mark.parametrize("verb", ["list", "remove", "pause", "resume", "run"])

@@ -16,6 +16,7 @@ from rota.model.job import JobId
 from rota.model.states import State
 from rota.store.opening import open_store
 from tests.cli.calling import answer, finished, read_until, refused, rota, started
+from tests.docs.recording import kept, shape
 from tests.fixtures.stores import empty_database
 
 FILES = 60
@@ -113,6 +114,8 @@ def test_what_is_said_about_a_kill(folder: Path) -> None:
     if "no worker was caught" not in result.stdout:
         assert "(kill -9)" in result.stdout
         assert "Rescued: " in result.stdout
+        # Else record it anew: python -m tests.docs.recording.
+        assert {*shape(result.stdout.splitlines())} == {*shape(line for _, line in kept())}
 
 
 def test_a_file_that_changes(store_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

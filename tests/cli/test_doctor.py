@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from rota.doctor import file, horizon
+from rota.model.job import SessionInfo
 from rota.store.connections import Connection
 from rota.store.protocol import Store
 from rota.store.url import shown
@@ -60,6 +61,21 @@ def test_a_warning(url: str, store: Store, connection: Connection) -> None:
     first = said["findings"][0]
     assert first["title"] == "No worker is alive"
     assert first["advice"] == f"rota worker MODULE:APP --url {quote(shown(url))}"
+
+
+def test_a_queue_that_nobody_serves(url: str, store: Store, connection: Connection) -> None:
+    """It is noted with its first job, while workers of other queues are alive; a pause or a worker is another matter."""
+    open_session(store, connection)
+    enqueue(store, connection, queue="video")
+    code, said = document(url)
+    assert code == 0
+    [found] = [one for one in said["findings"] if one["subject"] == "queues" and one["advice"]]
+    assert (found["severity"], found["title"]) == ("note", "No worker takes jobs from queue video")
+    assert found["advice"].startswith("rota worker MODULE:APP --queue video")
+    connection.run(store.open_session(SessionInfo("beta", 1, ("video",), 600.0)))
+    _, said = document(url)
+    assert [one for one in said["findings"] if one["severity"] not in {"ok", "note"}] == []
+    assert "No worker takes jobs" not in str(said["findings"])
 
 
 def test_something_critical(url: str, store: Store, connection: Connection) -> None:

@@ -69,7 +69,7 @@ def test_steps(app: Rota) -> None:
         sum(point.appended for point in app.admin.history(since=timedelta(days=1), step=3600.0))
         == 5
     )
-    refused(rota("history", "--every", "90s", url=app.url), 2, "whole minutes are needed")
+    refused(rota("history", "--every", "90s", url=app.url), 2, "must be whole minutes")
     with pytest.raises(ConfigError, match="queue"):
         app.admin.history("")
 

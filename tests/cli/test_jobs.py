@@ -3,17 +3,20 @@
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from shlex import quote
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from rota import Limit, Rota
 from rota.cli.job_text import HEADINGS
 from rota.cli.main import cli
-from rota.model.job import JobFilter, JobId, Order
+from rota.model.job import JobFilter, JobId, Order, SessionInfo
 from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
+from rota.store.url import shown as shown_url
 from tests.cli.calling import answer, refused, rota
 from tests.store.factories import (
     NOBODY,
@@ -70,7 +73,7 @@ def test_a_queue_that_is_not_there(
     enqueue(store, connection, queue="mail")
     for options in ((), ("--json",)):
         result = rota("jobs", *words, "--queue", "mial", *options, url=url)
-        refused(result, 1, "no queue named mial; is mail meant? `rota queues list --url ")
+        refused(result, 1, "no queue named mial; did you mean mail? `rota queues list --url ")
         assert result.stdout
     other = ("--state", "running") if words == ("list",) else ()
     assert rota("jobs", *words, *other, "--queue", "mail", url=url).exit_code == 0
@@ -82,7 +85,7 @@ def test_a_task_that_is_not_there(url: str, store: Store, connection: Connection
     for words in (("list",), ("retry", "--all-discarded")):
         result = rota("jobs", *words, "--task", "shop.sned", url=url)
         assert result.exit_code == 0
-        assert "is the task shop.send meant?" in result.stderr
+        assert "did you mean the task shop.send?" in result.stderr
     assert rota("jobs", "list", "--task", "pay", url=url).stderr == ""
     result = rota("jobs", "list", "--task", "shop.send", "--state", "running", url=url)
     assert result.stderr == ""
@@ -137,6 +140,60 @@ def test_show(url: str, store: Store, connection: Connection) -> None:
     assert "line 7" in error["traceback"]
 
 
+def test_why_a_job_does_not_run(url: str, store: Store, connection: Connection) -> None:
+    """What keeps it, with the next step; nothing is said of a job that runs or has ended."""
+    [job] = enqueue(store, connection, queue="my mail")
+    connection.run(store.pause("my mail"))
+    shown = rota("jobs", "show", job, url=url).stdout.splitlines()
+    first = shown.index("  why       The queue my mail is paused.")
+    assert (
+        shown[first + 1]
+        == f"            → rota queues resume 'my mail' --url {quote(shown_url(url))}"
+    )
+    assert shown[first + 2] == "            No worker is alive."
+    connection.run(store.resume("my mail"))
+    info = SessionInfo("host", 1, ("my mail",), 60.0, ("shop.send",))
+    session = connection.run(store.open_session(info))
+    assert "  why       Nothing holds it back" in rota("jobs", "show", job, url=url).stdout
+    connection.run(store.claim(session, ["my mail"], 1))
+    assert "why" not in rota("jobs", "show", job, url=url).stdout
+    assert answer("jobs", "show", job, url=url)["jobs"][0]["why"] == []
+
+
+def test_why_a_job_waits_for_others(url: str, store: Store, connection: Connection) -> None:
+    """Its limit is full, by these jobs; a worker there is does not know its task."""
+    limit = Limit(key="reports", running=1)
+    with closing(Rota(url)) as app:
+        report = app.task(name="report", limit=limit)(lambda: None)
+        running, waiting = report.enqueue().id, report.enqueue().id
+    info = SessionInfo("host", 1, ("default",), 60.0, ("report",))
+    session = connection.run(store.open_session(info))
+    connection.run(store.claim(session, ["default"], 5))
+    [shown] = answer("jobs", "show", waiting, url=url)["jobs"]
+    assert [(why["subject"], why["jobs"]) for why in shown["why"]] == [("limit", [running])]
+    connection.run(store.know(session, ["other"]))
+    text = rota("jobs", "show", waiting, url=url).stdout
+    assert "  why       No worker of the queue knows the task report." in text
+    assert f"Its limit reports is full: 1 of 1 running. (job {running})" in text
+
+
+def test_why_jobs_of_a_flow_do_not_run(url: str, connection: Connection) -> None:
+    """A node that waits for others says so; so does a job that waits for its time."""
+    with closing(Rota(url)) as app:
+        work = app.task(name="work")(lambda: None)
+        with app.flow("order") as flow:
+            flow.add(work, name="ship", after=[flow.add(work.using(delay=7200), name="pay")])
+        pay, ship = (flow.handle.job(name).id for name in ("pay", "ship"))
+        info = SessionInfo("host", 1, ("default",), 60.0, ("work",))
+        connection.run(app.database.store.open_session(info))
+    first, second = answer("jobs", "show", pay, ship, url=url)["jobs"]
+    assert [why["subject"] for why in first["why"]] == ["time"]
+    [why] = second["why"]
+    number = flow.handle.id
+    assert why["text"] == f"Its node ship of flow {number} (order) waits for other nodes."
+    assert why["advice"] == f"rota flows show {number} --url {quote(shown_url(url))}"
+
+
 @pytest.mark.parametrize(
     "args", ['{"a":"\\ud800"}', '{"a":' + "[" * 5000 + "]" * 5000 + "}"], ids=["half", "deep"]
 )
@@ -184,7 +241,7 @@ def test_retry(url: str, store: Store, connection: Connection, jobs: dict[State,
     result = rota("jobs", "retry", *jobs.values(), url=url)
     refused(result, 1, f"job {jobs[State.RUNNING]} is running")
     assert f"job {jobs[State.DISCARDED]} is available again" in result.stdout
-    assert f"job {jobs[State.AVAILABLE]} is available already" in result.stdout
+    assert f"job {jobs[State.AVAILABLE]} is already available" in result.stdout
     del jobs[State.RUNNING]
     assert set(states(store, connection, list(jobs.values()))) == {State.AVAILABLE}
 
@@ -222,8 +279,8 @@ def test_cancel(url: str, store: Store, connection: Connection, jobs: dict[State
     assert result.exit_code == 1
     assert f"job {jobs[State.AVAILABLE]} is cancelled" in result.stdout
     assert f"job {jobs[State.RUNNING]} is running, and asked to stop" in result.stdout
-    assert f"job {jobs[State.COMPLETED]} is completed already" in result.stderr
-    assert f"job {jobs[State.DISCARDED]} is discarded already" in result.stderr
+    assert f"job {jobs[State.COMPLETED]} is already completed" in result.stderr
+    assert f"job {jobs[State.DISCARDED]} is already discarded" in result.stderr
     waiting = [jobs[state] for state in (State.SCHEDULED, State.AVAILABLE, State.RETRYABLE)]
     assert states(store, connection, waiting) == [State.CANCELLED] * 3
     again = answer("jobs", "cancel", waiting[0], url=url)
@@ -306,7 +363,7 @@ def test_deleting_all_that_match_asks(
 ) -> None:
     """Without a terminal it needs --yes, and a no changes nothing."""
     enqueue(store, connection, 2)
-    refused(rota("jobs", "delete", "--queue", "default", url=url), 2, "so say --yes")
+    refused(rota("jobs", "delete", "--queue", "default", url=url), 2, "use --yes")
     monkeypatch.setattr("rota.cli.asking.can_ask", lambda: True)
     words = ["jobs", "delete", "--queue", "default", "--url", url]
     told = CliRunner().invoke(cli, words, input="n\n")
@@ -321,7 +378,7 @@ def test_deleting_all_that_match_asks(
     [
         ((), "give either"),
         (("7", "--queue", "mail"), "give either"),
-        (("7", "--dry-run"), "--dry-run goes with"),
+        (("7", "--dry-run"), "--dry-run needs"),
         (("--dry-run",), "give either"),
         (("--state", "asleep"), "asleep"),
         (("--state", "running"), "running jobs cannot be"),

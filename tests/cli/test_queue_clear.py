@@ -59,7 +59,7 @@ def test_the_states_that_are_named(url: str, store: Store, connection: Connectio
     rota("queues", "clear", "default", "--state", "all", "--yes", url=url)
     assert left(store, connection, jobs) == {State.RUNNING}
     said = rota("queues", "clear", "default", "--state", "all", "--yes", url=url)
-    assert said.stdout.startswith("there are no such jobs in queue default\n")
+    assert said.stdout.startswith("queue default has no such jobs\n")
 
 
 def test_many(url: str, store: Store, connection: Connection) -> None:
@@ -133,9 +133,9 @@ def test_ctrl_c_at_the_question(url: str, store: Store, connection: Connection) 
     ("states", "words"),
     [
         ("running", "rota jobs cancel"),
-        ("waiting", "'waiting' is no state; use scheduled, available"),
-        ("available,,", "'' is no state"),
-        ("", "'' is no state"),
+        ("waiting", "'waiting' is not a state; use scheduled, available"),
+        ("available,,", "'' is not a state"),
+        ("", "'' is not a state"),
     ],
 )
 def test_states_that_cannot_be_cleared(url: str, states: str, words: str) -> None:

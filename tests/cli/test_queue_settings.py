@@ -112,8 +112,8 @@ def test_show_what_the_code_says(url: str, tmp_path: Path) -> None:
         (("--timeout", "30"), "30s, 30m or 30h"),
         (("--timeout", "-5s"), "duration such as"),
         (("--timeout", "0"), "more than 0 seconds"),
-        (("--retention", "6"), "6 what?"),
-        (("--retention", "running=6h"), "not when they are 'running'"),
+        (("--retention", "6"), "6 has no unit"),
+        (("--retention", "running=6h"), "jobs are kept, not 'running'"),
         (("--retention", "forever"), "discarded=forever"),
         (("--retention", "completed=forever"), "discarded=forever"),
         (("--retention", "discarded=-1d"), "duration such as"),
@@ -147,6 +147,6 @@ def test_an_unknown_setting(url: str) -> None:
     """A typing error is refused, and the known settings are named."""
     result = rota("queues", "unset", "mail", "time-out", url=url)
     assert result.exit_code == 2
-    assert "'time-out' is none of concurrency, max-attempts, retention" in " ".join(
+    assert "'time-out' is not one of concurrency, max-attempts, retention" in " ".join(
         result.stderr.split()
     )

@@ -59,10 +59,10 @@ def test_pause_and_resume(url: str, store: Store, connection: Connection) -> Non
     [job] = enqueue(store, connection, queue="mail")
     session = open_session(store, connection)
     assert rota("queues", "pause", "mail", url=url).stdout == "queue mail is paused\n"
-    assert rota("queues", "pause", "mail", url=url).stdout == "queue mail was paused already\n"
+    assert rota("queues", "pause", "mail", url=url).stdout == "queue mail was already paused\n"
     assert claim(store, connection, session, queues=("mail",)) == []
     assert "\tyes" in rota("queues", "list", url=url).stdout
-    assert rota("queues", "resume", "mail", url=url).stdout == "queue mail goes on\n"
+    assert rota("queues", "resume", "mail", url=url).stdout == "queue mail is resumed\n"
     assert rota("queues", "resume", "mail", url=url).stdout == "queue mail was not paused\n"
     assert [claimed.id for claimed in claim(store, connection, session, queues=("mail",))] == [job]
 
@@ -90,7 +90,7 @@ def test_an_unknown_queue(url: str, store: Store, connection: Connection) -> Non
     enqueue(store, connection, queue="mail")
     for words in (("resume",), ("show",), ("unset",), ("clear", "--yes"), ("list", "--queue")):
         result = rota("queues", *words, "mial", url=url)
-        refused(result, 1, "no queue named mial; is mail meant? `rota queues list --url ")
+        refused(result, 1, "no queue named mial; did you mean mail? `rota queues list --url ")
     result = rota("queues", "list", "--queue", "mial", "--json", url=url)
     assert json.loads(result.stdout) == {"queues": []}
     assert rota("queues", "list", "--queue", "mail", "--state", "running", url=url).exit_code == 0
@@ -105,7 +105,7 @@ def test_a_new_queue_of_a_similar_name(url: str, store: Store, connection: Conne
     ):
         result = rota("queues", *words, url=url)
         assert result.exit_code == 0
-        assert result.stderr.startswith(f"(is mail meant? `rota queues {back} --url ")
+        assert result.stderr.startswith(f"(did you mean mail? `rota queues {back} --url ")
         assert rota("queues", *words, url=url).stderr == ""
     assert rota("queues", "pause", "mail", url=url).stderr == ""
     assert rota("queues", "pause", "something else", url=url).stderr == ""

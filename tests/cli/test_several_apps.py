@@ -150,9 +150,10 @@ def test_the_app_of_a_command(project: Project) -> None:
     asked = add(named="shop mail")
     assert asked.returncode == 2
     assert (
-        "ROTA_APP names several apps (shop, mail): say which has the task, by --app" in asked.stderr
+        "ROTA_APP names several apps (shop, mail); say which one has the task with --app"
+        in asked.stderr
     )
     added = add("--app", "mail", named="shop mail")
     assert added.returncode == 0, added.stderr
     again = add(named="mail:rota")
-    assert "there is a cron entry named 'nightly' already" in again.stderr
+    assert "there is already a cron entry named 'nightly'" in again.stderr

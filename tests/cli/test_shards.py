@@ -3,14 +3,16 @@
 import json
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
 from rota import Rota
 from rota.app.shards import Shards
-from tests.cli.calling import rota
+from tests.cli.calling import rota, seen_on_a_terminal, serving
 
 NAMES = ("eu", "us")
 AWAY = "postgresql://nobody@127.0.0.1:1/nothing"
@@ -90,6 +92,40 @@ def test_top_of_each_and_the_sum(shards: Shards) -> None:
     del shards
 
 
+def test_top_is_live_for_all(shards: Shards) -> None:
+    """On a terminal the live view shows the queues of each shard under its name, and their sum."""
+    del shards
+    shown = seen_on_a_terminal("top", "--every", "0.2s")
+    assert b"eu/default" in shown
+    assert b"us/default" in shown
+    assert b"3 available" in shown
+
+
+def test_dashboard_of_all(shards: Shards) -> None:
+    """`rota dashboard` serves the pages of all; a file that is not there is a mistake, and is not made."""
+    with serving("dashboard") as address:
+        page = urlopen(f"{address}").read().decode()  # noqa: S310 - its own server
+        assert "All shards" in page
+        page = urlopen(f"{address}shard/us/queues").read().decode()  # noqa: S310 - likewise
+        assert "Queues · us" in page
+    Path(shards["us"].url.removeprefix("sqlite:///")).unlink()
+    result = rota("dashboard", "--listen", "0")
+    assert result.exit_code == 4
+    assert "there is no database file" in result.stderr
+
+
+def test_metrics_of_all(shards: Shards) -> None:
+    """`rota metrics` tells of all shards, each figure with the shard's name."""
+    del shards
+    samples = document("metrics", "--once")["samples"]
+    found = {
+        one["labels"]["shard"]: one["value"]
+        for one in samples
+        if one["name"] == "rota_jobs" and one["labels"]["state"] == "available"
+    }
+    assert found == {"eu": 1, "us": 2}
+
+
 def test_jobs_and_workers_of_each(shards: Shards) -> None:
     """`rota jobs list` and `rota workers list` say what there is on each shard."""
     found = document("jobs", "list")
@@ -110,7 +146,7 @@ def test_which_shard(shards: Shards) -> None:
     """A command that acts on one database asks which one is meant, and an unknown name is refused."""
     result = rota("jobs", "show", 1)
     assert result.exit_code == 2
-    assert "say which by --shard, with one of eu, us" in result.stderr
+    assert "choose one with --shard: eu, us" in result.stderr
     result = rota("jobs", "list", "--shard", "mars")
     assert result.exit_code == 2
     assert "no shard 'mars'; ROTA_SHARDS names eu, us" in result.stderr
@@ -183,8 +219,8 @@ def test_worker_of_one(shards: Shards, module: str) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--url", "sqlite:///a.db"], "leave --url and other apps out"),
-        (["sharded_shop:alone"], "leave --url and other apps out"),
+        (["--url", "sqlite:///a.db"], "leave out --url and other apps"),
+        (["sharded_shop:alone"], "leave out --url and other apps"),
         (["--shard", "mars"], "no shard 'mars'; the shards are eu, us"),
     ],
 )
@@ -211,3 +247,39 @@ def test_cron_of_an_app_with_several(shards: Shards, module: str) -> None:
     result = rota(*add, *given, "--shard", "us")
     assert result.exit_code == 0, result.output
     assert [len(shards[name].cron.entries()) for name in NAMES] == [0, 1]
+
+
+KEYED = """
+from rota import Rota
+
+urls = {name: f"sqlite:///{name}.db" for name in ("eu", "us")}
+old = Rota.shards(urls, key="{number}", pinned={"7": "eu"})
+new = Rota.shards(urls, key="{number}", pinned={"7": "us"})
+alone = Rota("sqlite:///alone.db")
+
+for app in (old, new):
+    @app.task(name="double")
+    def double(number: int) -> int:
+        return 2 * number
+"""
+
+
+def test_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`rota shards move` moves a key's jobs to where the key is pinned by now, and says how many."""
+    (tmp_path / "moving_shop.py").write_text(KEYED)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    shop = import_module("moving_shop")
+    with shop.old as old, shop.new as new:
+        old.find_task("double").enqueue_many([(7,)] * 3)
+        move = ("shards", "move", "moving_shop:new", "7", "--to")
+        assert rota(*move, "us").stdout == "moved 3 job(s) of 7 to us\n"
+        assert [new[name].jobs.count() for name in NAMES] == [0, 3]
+        assert document(*move, "us") == {"jobs": 0, "joined": 0, "running": 0}
+        result = rota(*move, "eu")
+        assert (result.exit_code, "pin the key to eu first" in result.stderr) == (2, True)
+        result = rota(*move, "mars")
+        assert (result.exit_code, "no shard 'mars'" in result.stderr) == (2, True)
+        result = rota("shards", "move", "moving_shop:alone", "7", "--to", "us")
+        assert (result.exit_code, "has one database" in result.stderr) == (2, True)
+    del sys.modules["moving_shop"]

@@ -1,9 +1,5 @@
 """`rota top`, but for its screen: what it prints, and what it refuses."""
 
-import os
-import pty
-import select
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +8,7 @@ import pytest
 from rota.model.states import State
 from rota.store.connections import Connection
 from rota.store.protocol import Store
-from tests.cli.calling import ROTA, answer, environment, finished, refused, rota
+from tests.cli.calling import answer, finished, refused, rota, seen_on_a_terminal
 from tests.store.factories import claim, enqueue, open_session
 
 QUICK = ("--every", "0.1s")
@@ -103,26 +99,6 @@ def test_textual_is_imported_for_the_live_view_only(url: str, tmp_path: Path) ->
 def test_on_a_terminal(url: str, store: Store, connection: Connection) -> None:
     """On a terminal it draws until q is pressed, and leaves the terminal as it was."""
     enqueue(store, connection, queue="mail")
-    terminal, its = pty.openpty()
-    words = [*ROTA, "top", "--every", "0.2s"]
-    env = environment(url, TERM="xterm-256color", LINES="24", COLUMNS="80")
-    seen, pressed = b"", False
-    with subprocess.Popen(
-        words, env=env, stdin=its, stdout=its, stderr=its, start_new_session=True
-    ) as process:
-        os.close(its)
-        try:
-            while select.select([terminal], [], [], 60)[0]:
-                try:
-                    seen += os.read(terminal, 65536)
-                except OSError:  # it has ended
-                    break
-                if not pressed and b"looked in" in seen:
-                    os.write(terminal, b"q")
-                    pressed = True
-            assert process.wait(60) == 0, seen
-        finally:
-            process.kill()
-            os.close(terminal)
+    seen = seen_on_a_terminal("top", "--every", "0.2s", url=url)
     assert b"mail" in seen
     assert b"\x1b[?1049l" in seen

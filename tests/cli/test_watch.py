@@ -147,7 +147,7 @@ def test_on_a_terminal(
     url: str, store: Store, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There is a bar while the job runs; what was said stays above it."""
-    monkeypatch.setattr("rota.cli.watch.on_terminal", lambda: True)
+    monkeypatch.setattr("rota.cli.watching.on_terminal", lambda: True)
     session, [job] = running(store, connection)
     tell(store, connection, job, 4, "four \x1b[31m")
     looked = threading.Event()

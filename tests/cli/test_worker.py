@@ -169,7 +169,7 @@ def test_a_handler_that_does_not_stop(shop: Shop, tmp_path: Path) -> None:
         worker.terminate()
         assert worker.wait(30) == 0
         assert worker.stderr is not None
-        assert "left behind" in worker.stderr.read()
+        assert "abandoned" in worker.stderr.read()
     assert shop.state(job) is State.AVAILABLE
 
 
@@ -237,7 +237,7 @@ def test_it_answers_probes(shop: Shop) -> None:
         (":8081", "is not HOST:PORT"),
         ("127.0.0.1:70000", "is not HOST:PORT"),
         ("127.0.0.1:-1", "is not HOST:PORT"),
-        ("192.0.2.1:8081", "192.0.2.1:8081 cannot be listened on"),
+        ("192.0.2.1:8081", "cannot listen on 192.0.2.1:8081"),
     ],
 )
 def test_an_address_that_cannot_be_used(shop: Shop, health: str, words: str) -> None:
@@ -316,7 +316,7 @@ def refusal(folder: Path, target: str, code: int, *options: str) -> str:
     ("target", "code", "words"),
     [
         ("nowhere:rota", 1, "no module 'nowhere'"),
-        ("shop.py:rota", 1, "'shop.py' is a file, and a module is needed: write shop"),
+        ("shop.py:rota", 1, "'shop.py' is a file, not a module; write shop"),
         ("src/shop.py", 1, "write src.shop"),
         ("shop.nowhere:rota", 1, "no module 'shop.nowhere'"),
         ("shop:nothing", 1, "has no 'nothing'; its apps are shop:rota"),
@@ -372,8 +372,8 @@ def test_lifespans(tmp_path: Path, write: Write, text: str, code: int, words: st
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--max-memory", "500"), "'--max-memory': 500 what? Write 500MB or 500GB"),
-        (("--max-memory", "much"), "an amount such as 500MB or 2GB is needed"),
+        (("--max-memory", "500"), "'--max-memory': 500 has no unit; write 500MB or 500GB"),
+        (("--max-memory", "much"), "must be an amount such as 500MB or 2GB"),
         (("--max-jobs", "0"), "'--max-jobs': 0 is not in the range x>=1"),
     ],
 )

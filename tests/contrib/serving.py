@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from tests.fixtures.workers import LONG
@@ -59,11 +59,20 @@ class Server:
         return status
 
 
-@contextmanager
-def uvicorn(target: str, folder: Path, *options: str, **environment: str) -> Iterator[Server]:
+def uvicorn(
+    target: str, folder: Path, *options: str, **environment: str
+) -> AbstractContextManager[Server]:
     """Serve an application of a folder on a free port; the server is killed at the end."""
+    return serving(
+        folder, "uvicorn", target, "--port=0", "--no-access-log", *options, **environment
+    )
+
+
+@contextmanager
+def serving(folder: Path, module: str, *options: str, **environment: str) -> Iterator[Server]:
+    """Run a module in a folder; it is killed at the end."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "uvicorn", target, "--port", "0", "--no-access-log", *options],
+        [sys.executable, "-m", module, *options],
         cwd=folder,
         env={
             **os.environ,

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.calling import rota as command
 from tests.cli.calling import started
-from tests.contrib.serving import Server, address, uvicorn
+from tests.contrib.serving import Server, address, serving, uvicorn
 from tests.fixtures.workers import LONG, ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -62,6 +62,19 @@ def test_an_order(client: httpx.Client, store_url: str) -> None:
     assert (last["state"], last["result"]) == ("completed", f"parcel-{order}")
     assert (last["progress"], last["message"]) == (1, "3 of 3 items packed")
     assert client.get(f"/jobs/{job}").json()["result"] == f"parcel-{order}"
+
+
+def test_one_command(store: object, store_url: str) -> None:
+    """`python -m fastapi_orders` runs the service with a worker beside it, and ends both."""
+    del store
+    with serving(EXAMPLES, "fastapi_orders", "--port=0", ROTA_DATABASE_URL=store_url) as server:
+        with httpx.Client(base_url=address(server), timeout=LONG) as client:
+            job = client.post("/orders", json={"customer": "Ada", "items": 1}).json()["job"]
+            with client.stream("GET", f"/jobs/{job}/events") as stream:
+                *_, (name, last) = events(stream.iter_lines())
+        assert (name, last["state"]) == ("finished", "completed")
+        server.stop()
+    assert "worker stopped" in "".join(server.said)
 
 
 def test_what_is_wrong(client: httpx.Client, store_url: str) -> None:

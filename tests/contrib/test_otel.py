@@ -16,7 +16,7 @@ from rota import Again, ConfigError, Discard, Retry, Rota, Snooze, State
 from rota.app.executor import Executor
 from rota.events import JobCompleted, JobsEnqueued, JobStarted
 from rota.otel import MOST_LINKS, How, instrument, linked
-from rota.worker import call
+from rota.worker import arguments, calls
 from tests.contrib import traced
 from tests.fixtures.workers import drained, records, until, working
 from tests.worker.chores import adopt
@@ -123,7 +123,7 @@ def test_a_refused_enqueue(app: Rota) -> None:
     assert span.status.status_code is StatusCode.ERROR
 
 
-@pytest.mark.parametrize("executor", list(Executor))
+@pytest.mark.parametrize("executor", [Executor.LOOP, Executor.THREAD, Executor.PROCESS])
 def test_a_run(app: Rota, executor: Executor) -> None:
     """It is a span of the consumer's, below the enqueue, and current for the handler wherever that runs."""
 
@@ -138,7 +138,7 @@ def test_a_run(app: Rota, executor: Executor) -> None:
             task: Any = app.task(name="look", store_result=True)(on_loop)
         case Executor.THREAD:
             task = app.task(name="look", store_result=True)(in_thread)
-        case Executor.PROCESS:
+        case _:
             task = adopt(app, traced.trace_of_child)
     token = context.attach(baggage.set_baggage("tenant", "acme"))
     job = task.enqueue()
@@ -393,8 +393,8 @@ def test_what_is_off_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         message = "something is around a run"
         raise AssertionError(message)
 
-    monkeypatch.setattr(call, "wrapped", unexpected)
-    monkeypatch.setattr(call, "Context", unexpected)
+    monkeypatch.setattr(calls, "wrapped", unexpected)
+    monkeypatch.setattr(arguments, "Context", unexpected)
     with Rota(f"sqlite:///{tmp_path}/rota.db") as app:
 
         @app.task(name="send")

@@ -16,7 +16,7 @@ from rota.dashboard.access import Access, Right, granted
 from rota.dashboard.core import Core
 from rota.dashboard.message import Request, Response
 from rota.dashboard.pages import ROUTES
-from rota.dashboard.routes import Route
+from rota.dashboard.routes import Call, Route
 from rota.dashboard.safety import HEADERS, same_origin
 from rota.errors import ConfigError
 from rota.measure.servers import PostgresServer
@@ -31,7 +31,7 @@ ACCESSES = [*map(Access, SETS), Access.all()]
 
 
 def reaches(
-    core: Core, monkeypatch: pytest.MonkeyPatch, route: Route, request: Request
+    core: Core, monkeypatch: pytest.MonkeyPatch, route: Route[Call], request: Request
 ) -> tuple[bool, Response]:
     """Whether a request comes to the page of a route, which does nothing here; and the response."""
     called = []
@@ -43,14 +43,14 @@ def reaches(
     watched = replace(route, page=page)
     with monkeypatch.context() as patch:
         routes = tuple(watched if one is route else one for one in ROUTES)
-        patch.setattr("rota.dashboard.core.ROUTES", routes)
+        patch.setattr(core, "routes", routes)
         response = core.answer(request)
     return bool(called), response
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 def test_every_route_with_every_access(
-    core: Core, monkeypatch: pytest.MonkeyPatch, route: Route
+    core: Core, monkeypatch: pytest.MonkeyPatch, route: Route[Call]
 ) -> None:
     """A page is called if the request may read and has the route's own right; else it is refused."""
     path = route.path.replace("{id}", "1").replace("{name}", "x")
@@ -64,7 +64,7 @@ def test_every_route_with_every_access(
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 def test_changes_come_from_a_page_of_this_host(
-    core: Core, monkeypatch: pytest.MonkeyPatch, route: Route
+    core: Core, monkeypatch: pytest.MonkeyPatch, route: Route[Call]
 ) -> None:
     """A route that changes something is not reached from elsewhere; one that only shows is."""
     path = route.path.replace("{id}", "1").replace("{name}", "x")
@@ -235,7 +235,7 @@ def test_values_of_access() -> None:
     assert Access.all().looking().rights == {Right.READ, Right.ARGS}
     with pytest.raises(ConfigError, match="the rights are read, args, retry"):
         Access.only("everything")
-    with pytest.raises(ConfigError, match="must give an Access"):
+    with pytest.raises(ConfigError, match="must return an Access"):
         granted(True)
 
 

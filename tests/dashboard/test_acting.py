@@ -71,7 +71,7 @@ def test_cancel(app: Rota, send: Task[[int], None, None], post: Post) -> None:
 def test_delete(app: Rota, send: Task[[int], None, None], post: Post) -> None:
     """It is asked about first; afterwards the list of jobs is shown."""
     job = send.enqueue(1)
-    assert b"cannot be taken back" in post(f"/jobs/{job.id}/delete").body
+    assert b"cannot be undone" in post(f"/jobs/{job.id}/delete").body
     assert app.jobs.get(job)
     assert (
         post(f"/jobs/{job.id}/delete", sure="yes").headers["location"]
@@ -145,18 +145,22 @@ def test_buttons_are_where_the_right_is(
     """A page offers what its request may do, and nothing else."""
     job = send.using(delay=60).enqueue(1)
     app.cron.add("nightly", "@daily", send, args=(1,))
+    with app.flow("import") as flow:
+        flow.add(send, 1)
     for action in ACTIONS:
         path = action.path.split("/")[1]
-        page = f"/jobs/{job.id}" if path == "jobs" else f"/{path}"
+        of = {"jobs": job.id, "flows": flow.handle.id}.get(path)
+        page = f"/{path}/{of}" if of else f"/{path}"
         last = action.path.rpartition("/")[2]
         if last == "resume":
             continue
+        if action.name == "flows-retry":
+            assert flow.handle.cancel()
+        elif action.name == "flows-cancel":
+            assert flow.handle.retry()
         for right in Right:
             request = Request("GET", page, Access.only(right), {"name": "default"})
-            offered = (
-                f'{path if path != "jobs" else job.id}/{last}"'
-                in core.answer(request).body.decode()
-            )
+            offered = f'{of or path}/{last}"' in core.answer(request).body.decode()
             assert offered == (right is action.right), (action.path, right)
 
 

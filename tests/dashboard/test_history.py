@@ -105,7 +105,7 @@ def test_longer_spans(shop: Rota, page: Show, data: Data) -> None:
 def test_nothing_is_known(app: Rota, page: Show, data: Data) -> None:
     """A page without minutes says so."""
     del app
-    assert "workers write each minute down" in page("/")
+    assert "workers record each minute" in page("/")
     assert data("/history")["points"] == []
 
 

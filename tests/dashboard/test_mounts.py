@@ -20,6 +20,7 @@ from rota import Rota
 from rota.dashboard import asgi
 from rota.dashboard.access import Access
 from rota.dashboard.pages import ROUTES
+from rota.dashboard.several import core_of
 from rota.errors import ConfigError
 
 Ask = Callable[[str], tuple[int, str, dict[str, str]]]
@@ -67,8 +68,11 @@ def _answer(response: Any) -> tuple[int, str, dict[str, str]]:
 @pytest.fixture(params=[from_starlette, from_fastapi, alone, from_flask])
 def ask(request: pytest.FixtureRequest, app: Rota) -> Ask:
     """Asks for a path below the mount."""
-    app.task(name="send")(lambda: None)
-    app.find_task("send").enqueue()
+    send = app.task(name="send")(lambda: None)
+    send.enqueue()
+    with app.flow("letters") as flow:
+        flow.map(send, [()] * 2)
+        flow.add(send)
     found: Ask = request.param(app)
     return found
 
@@ -166,7 +170,7 @@ def test_access_by_request(app: Rota) -> None:
 def test_access_that_says_nothing(app: Rota) -> None:
     """A function that forgets to return grants nothing."""
     client = TestClient(app.dashboard(access=lambda request: None))  # noqa: ARG005
-    with pytest.raises(ConfigError, match="must give an Access"):
+    with pytest.raises(ConfigError, match="must return an Access"):
         client.get("/")
 
 
@@ -176,7 +180,7 @@ def test_a_stream_tells_what_changes(app: Rota, monkeypatch: pytest.MonkeyPatch)
     task = app.task(name="send")(lambda: None)
     task.using(queue="one").enqueue()
     dashboard = app.dashboard(access=Access.read())
-    dashboard.core.looks = type(dashboard.core.looks)(app.database, 0.0)
+    dashboard.core = core_of(app, every=0.0)
     chunks = _stream(dashboard, "/queues", lambda: task.using(queue="two").enqueue())
     first, last = next(chunks), next(chunks)
     assert b"data: " in first

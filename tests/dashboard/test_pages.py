@@ -9,7 +9,9 @@ import pytest
 from rota import Context, Discard, Limit, Rota, State
 from rota.dashboard.pages import ROUTES
 from rota.model.job import SessionInfo
+from tests.cli.calling import answer
 from tests.dashboard.conftest import Get, drain
+from tests.fixtures.workers import until, working
 
 Show = Callable[..., str]
 Data = Callable[..., Any]
@@ -37,7 +39,8 @@ def shop(app: Rota) -> Rota:
 
 def test_every_page(shop: Rota, get: Get) -> None:
     """Each route answers people and programs."""
-    del shop
+    with shop.flow("restock") as flow:
+        flow.add(shop.find_task("stock.refresh"), "B-1")
     for route in (route for route in ROUTES if route.method == "GET"):
         path = route.path.replace("{id}", "1").replace("{name}", "rota.css")
         for json in (False, True):
@@ -63,7 +66,10 @@ def test_many_queues_without_a_worker(app: Rota, data: Data) -> None:
     for number in range(5):
         task.using(queue=f"q{number}").enqueue()
     told = [notice["text"] for notice in data("/")["notices"]]
-    assert told[2:] == ["No worker takes jobs from queue q2", "Nor from 2 other queues"]
+    assert told[2:] == [
+        "No worker takes jobs from queue q2",
+        "No worker takes jobs from 2 other queues",
+    ]
 
 
 def test_the_live_part_alone(shop: Rota, page: Show) -> None:
@@ -229,7 +235,7 @@ def test_a_long_text(app: Rota, page: Show, data: Data) -> None:
     drain(app)
     shown = page(f"/jobs/{job.id}")
     assert len(shown) < 100_000
-    assert "characters are left out" in shown
+    assert "characters left out" in shown
     assert data(f"/jobs/{job.id}")["args"] == {"text": text}
 
 
@@ -291,7 +297,7 @@ def test_why_a_job_waits_behind_others(app: Rota, data: Data) -> None:
     app.queue("default").pause()
     why = data(f"/jobs/{last.id}")["why"]
     assert [each["subject"] for each in why] == ["paused", "no worker", "priority", "ahead"]
-    assert why[-1]["text"] == "1 job stands before it."
+    assert why[-1]["text"] == "1 job is ahead of it."
     app.queue("default").resume()
     database = app.database
     info = SessionInfo("host", 1, ("default",), 60.0, ("other",))
@@ -312,9 +318,38 @@ def test_why_a_job_waits_for_its_time(app: Rota, data: Data) -> None:
     [why] = data(f"/jobs/{job.id}")["why"]
     assert why["subject"] == "time"
     assert why["text"].startswith(
-        ("It waits for its time, in 2 h", "It waits for its time, in 1 h")
+        ("It waits for its time, due in 2 h", "It waits for its time, due in 1 h")
     )
     assert app.job(job.id).status is State.SCHEDULED
+
+
+def test_the_command_says_the_same(app: Rota, data: Data) -> None:
+    """The page and `rota jobs show` give the same reasons: both for a flow's node, a signal and a limit."""
+
+    @app.task(name="approve")
+    async def approve(ctx: Context) -> None:
+        await ctx.wait_for("approved")
+
+    @app.task(name="report", limit=Limit(key="reports", running=1))
+    def report() -> None: ...
+
+    with app.flow("order") as flow:
+        flow.add(report, name="ship", after=[flow.add(approve)])
+    approval = flow.handle.job("approve")
+    with working(app):
+        until(lambda: approval.status is State.SCHEDULED)
+    asked = [approval.id, flow.handle.job("ship").id]
+    asked += [report.enqueue().id, report.enqueue().id]
+    subjects = set()
+    for job in asked:
+        on_the_page = data(f"/jobs/{job}")["why"]
+        [said] = answer("jobs", "show", job, url=app.url)["jobs"]
+        # The command's advice names its database.
+        assert [(one["subject"], one["text"]) for one in said["why"]] == [
+            (one["subject"], one["text"]) for one in on_the_page
+        ]
+        subjects |= {one["subject"] for one in on_the_page}
+    assert subjects == {"no worker", "signal", "flow", "ahead"}
 
 
 def test_a_queue_that_is_not_there(get: Get) -> None:

@@ -22,7 +22,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+)
 
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE
@@ -67,6 +69,12 @@ def blocks(page: Path) -> list[Block]:
             )
         )
     return found
+
+
+def says(block: Block, printed: str) -> bool:
+    """Whether a block shows what was printed; … in it stands for anything."""
+    pattern = ".*?".join(re.escape(part) for part in block.text.strip().split("…"))
+    return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
 
 
 def prose(page: Path) -> str:

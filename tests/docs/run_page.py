@@ -15,7 +15,7 @@ import sys
 import types
 from pathlib import Path
 
-from tests.docs.pages import Block, blocks
+from tests.docs.pages import Block, blocks, says
 
 
 class Page:
@@ -89,8 +89,7 @@ class Page:
             connection.execute(block.text.encode())
 
     def _compare(self, block: Block) -> None:
-        pattern = ".*?".join(re.escape(part) for part in block.text.strip().split("…"))
-        if not re.fullmatch(pattern, self._printed.strip(), re.DOTALL):
+        if not says(block, self._printed):
             sys.exit(f"{self._path}:{block.line}: what was printed is\n{self._printed}")
 
     def _with_url(self, text: str) -> str:

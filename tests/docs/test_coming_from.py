@@ -69,8 +69,8 @@ def before(peer: str, **environment: str) -> None:
 def test_each_example_is_known() -> None:
     """The lists above, the folders and the pages agree."""
     assert [folder.name.removeprefix("from_") for folder in FOLDERS] == sorted(SHOWN)
-    pages = sorted((ROOT / "docs").glob("from-*.md"))
-    assert [page.stem.removeprefix("from-") for page in pages] == sorted(SHOWN)
+    pages = sorted((ROOT / "docs" / "coming-from").glob("*.md"))
+    assert [page.stem for page in pages] == sorted(SHOWN)
 
 
 def test_celery() -> None:
@@ -94,7 +94,7 @@ def test_procrastinates_jobs_are_moved(postgres_url: str) -> None:
         pytest.skip("procrastinate is not installed")
     import procrastinate
 
-    page = ROOT / "docs" / "from-procrastinate.md"
+    page = ROOT / "docs" / "coming-from" / "procrastinate.md"
     [move] = [block.text for block in blocks(page) if block.language == "sql"]
     make_tables(postgres_url)
     connector = procrastinate.SyncPsycopgConnector(conninfo=postgres_url)

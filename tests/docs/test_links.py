@@ -44,3 +44,16 @@ def test_no_package_index(page: Path) -> None:
     """No page names the host of a package index: readers have their own."""
     addresses = r"index-url|find-links|https?://[^\s)]*(?:/simple|registry|packages)"
     assert re.findall(addresses, page.read_text(encoding="utf-8"), re.IGNORECASE) == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page.is_relative_to(ROOT / "docs")],
+    ids=lambda page: page.name,
+)
+def test_a_page_says_for_whom_it_is(page: Path) -> None:
+    """Below its title each page has one line that says for whom it is, or for what."""
+    title, blank, line, *_ = page.read_text(encoding="utf-8").splitlines()
+    assert title.startswith("# ")
+    assert not blank
+    assert line.startswith("For ")

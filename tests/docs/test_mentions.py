@@ -1,6 +1,5 @@
 """The pages name everything that users can meet."""
 
-import dataclasses
 import inspect
 import re
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import rota
-from rota import Rota, State, Task, WorkerConfig, errors, events
+from rota import Rota, State, Task, errors, events
 from rota.app.crontab import Crontab
 from rota.cli import supervise
 from rota.store.url import VARIABLE
@@ -38,7 +37,6 @@ def subclasses(kind: type) -> list[str]:
         pytest.param(subclasses(errors.RotaError), id="errors"),
         pytest.param(subclasses(events.Event), id="events"),
         pytest.param([f"`{state}`" for state in State], id="states"),
-        pytest.param([field.name for field in dataclasses.fields(WorkerConfig)], id="worker"),
         pytest.param(sorted(inspect.signature(Rota).parameters), id="app"),
         pytest.param(sorted(inspect.signature(Rota.task).parameters.keys() - {"self"}), id="task"),
         pytest.param(
@@ -49,7 +47,8 @@ def subclasses(kind: type) -> list[str]:
         ),
         pytest.param(
             [f"ctx.{name}" for name in vars(rota.Context)
-             if not name.startswith("_") and name not in {"alone", "request_cancel", "noticed"}],
+             if not name.startswith("_")
+                 and name not in {"alone", "request_cancel", "noticed", "added"}],
             id="context",
         ),
         pytest.param([VARIABLE], id="variables"),
@@ -65,7 +64,7 @@ def test_everything_is_mentioned(names: list[str]) -> None:
 
 def test_methods_are_mentioned() -> None:
     """Each public method of a task, a handle and an app that users call stands in some page."""
-    inner = {"declarations"}
+    inner = {"declarations", "given_codec", "result_annotation"}
     kinds = (Task, rota.JobHandle, Rota, Crontab)
     names = {
         name
@@ -78,7 +77,7 @@ def test_methods_are_mentioned() -> None:
 
 def test_an_app_has_what_its_page_says(tmp_path: Path) -> None:
     """No more and no less: what users do not need is no attribute of the app."""
-    page = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "tasks.md").read_text(encoding="utf-8")
     section = page.partition("\n## What an app has\n")[2].partition("\n## ")[0]
     rows = [row.split("|")[1] for row in section.splitlines() if row.startswith("| `")]
     documented = {name for row in rows for name in re.findall(r"`(\w+)`", row)}

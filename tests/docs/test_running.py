@@ -1,4 +1,4 @@
-"""The files in `deploy/`, which docs/running.md shows: they fit the command, and each other."""
+"""The files in `deploy/`, which docs/operate/running.md shows: they fit the command, and each other."""
 
 import configparser
 import json
@@ -70,7 +70,7 @@ def test_the_page_shows_each_file_as_a_whole() -> None:
     """No line is left out on the page."""
     shown = {
         block.marks["from"]: block.text
-        for block in blocks(ROOT / "docs" / "running.md")
+        for block in blocks(ROOT / "docs" / "operate" / "running.md")
         if "from" in block.marks
     }
     files = {str(file.relative_to(ROOT)): file.read_text("utf-8") for file in FOLDER.iterdir()}
@@ -83,7 +83,7 @@ def test_they_wait_for_longer_than_the_worker_takes() -> None:
     assert int(unit()["TimeoutStopSec"]) > options(words)["grace"] + LAST_WORDS
     pod, only = worker()
     assert pod["terminationGracePeriodSeconds"] > options(only["args"])["grace"] + LAST_WORDS
-    page = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "operate" / "running.md").read_text(encoding="utf-8")
     grace = options(container()["command"])["grace"]
     assert [int(time) > grace + LAST_WORDS for time in re.findall(r"--timeout (\d+)", page)] == [
         True

@@ -228,7 +228,7 @@ def test_space_that_is_not_freed() -> None:
     assert "Session 4711 has locked log_2" in by_lock.detail
     assert by_lock.advice == "SELECT pg_terminate_backend(4711);"
     alone = given.wrong(full(work=given.work(sessions=())))
-    assert any("Workers remove old rows, and none is alive" in found.detail for found in alone)
+    assert any("Workers remove old rows, but none is alive" in found.detail for found in alone)
     assert "still running" in given.only(full()).detail
     waiting = tuple(given.table(f"log_{n}", size=65 * MIB, unclaimed=True) for n in range(4))
     backlog = given.only(full(tables=waiting))
@@ -278,11 +278,11 @@ def test_a_dead_worker() -> None:
     assert "web2:1 has been silent for 5 min and still holds 17 jobs" in found.title
     assert "no other worker" in found.detail
     both = given.only(given.postgres(work=given.work(sessions=(given.session(), dead))))
-    assert "Other workers are alive and do not" in both.detail
+    assert "Other workers are alive but do not" in both.detail
     fresh = given.session(silent=20.0)
     found = given.only(given.postgres(work=given.work(sessions=(given.session(), fresh))))
     assert found.severity is NOTE
-    assert "others take its 3 jobs over within seconds" in found.detail
+    assert "other workers take over its 3 jobs within seconds" in found.detail
     empty = given.session(silent=300.0, leased=0)
     found = given.only(given.postgres(work=given.work(sessions=(given.session(), empty))))
     assert found.severity is NOTE
@@ -295,10 +295,10 @@ def test_others_get_the_time_they_need(silent: float) -> None:
     young = given.session(open=2.0)
     found = given.only(given.postgres(work=given.work(sessions=(young, dead))))
     assert found.severity is NOTE
-    assert "others take its 17 jobs over within seconds" in found.detail
+    assert "other workers take over its 17 jobs within seconds" in found.detail
     grown = given.session(open=16.0)
     found = given.only(given.postgres(work=given.work(sessions=(young, grown, dead))))
-    assert ("do not take them over" in found.detail) is (silent > 30)
+    assert ("do not take over its jobs" in found.detail) is (silent > 30)
 
 
 def test_a_dead_worker_and_no_other() -> None:
@@ -362,7 +362,8 @@ def test_queues_that_a_pattern_means(queues: tuple[str, ...], titles: list[str])
     [
         ({"oldest": 299.0}, OK, ""),
         ({"oldest": 301.0}, WARNING, "Queue mail is behind"),
-        ({"oldest": 29.0, "queue": "video"}, OK, ""),
+        ({"oldest": 0.1, "queue": "video"}, NOTE, "No worker takes jobs from queue video"),
+        ({"oldest": 29.0, "queue": "video"}, NOTE, "No worker takes jobs from queue video"),
         ({"oldest": 31.0, "queue": "video"}, WARNING, "No worker takes jobs from queue video"),
         ({"oldest": 601.0, "queue": "video"}, CRITICAL, "No worker takes jobs from queue video"),
         ({"oldest": 1.0, "paused": True}, NOTE, "Queue mail is paused"),
@@ -396,7 +397,9 @@ def test_no_worker() -> None:
     idle = given.work(sessions=())
     assert given.only(given.postgres(work=idle)).severity is NOTE
     busy = given.work(sessions=(), lanes=(given.lane(oldest=1.0),))
-    assert given.only(given.postgres(work=busy)).severity is WARNING
+    first, second = given.wrong(given.postgres(work=busy))
+    assert (first.severity, first.title) == (WARNING, "No worker is alive")
+    assert (second.severity, second.title) == (NOTE, "No worker takes jobs from queue mail")
 
 
 def test_unseen_is_not_judged() -> None:

@@ -32,7 +32,7 @@ def test_tasks_that_no_worker_knows(changes: dict[str, Any], severity: Severity)
     assert [one.severity for one in found] == ([] if severity is OK else [severity])
     for one in found:
         assert one.title == f"No worker of queue {passed['queue']} knows the task shop.new"
-        assert one.detail.startswith("3 jobs of it wait; the first was enqueued ")
+        assert one.detail.startswith("3 jobs wait; the first was enqueued ")
         assert one.advice == f"rota worker MODULE:APP --queue {passed['queue']}"
 
 
@@ -40,7 +40,7 @@ def test_more_jobs_than_are_counted() -> None:
     """The number is the least that it can be."""
     facts = TaskFacts("mail", "shop.new", 1000, 31.0)
     [found] = given.wrong(given.postgres(work=given.work(passed_on=(facts,))))
-    assert found.detail.startswith("At least 1,000 jobs of it wait;")
+    assert found.detail.startswith("At least 1,000 jobs wait;")
 
 
 def test_a_queue_is_not_behind_for_want_of_a_task() -> None:

@@ -131,6 +131,39 @@ def prepare(number: int, context: Context) -> None:
         conn.execute(f"COMMIT PREPARED 'rota {number}'")
 
 
+def page(name, number, attempt):
+    note(name, number, attempt)
+    return os.getpid()
+
+
+@rota.task(queue="steps", store_result=True)
+def walk(number: int, context: Context) -> list[int]:
+    note("start", number, context.attempt)
+    pids = [context.step("one", page, "one", number, context.attempt)]
+    with context.step_transaction("book") as tx:
+        tx.execute(INSERT, [number, os.getpid()])
+        hold("written", number, context.attempt)
+    hold("stepped", number, context.attempt)
+    pids.append(context.step("two", page, "two", number, context.attempt))
+    note("end", number, context.attempt)
+    return pids
+
+
+@rota.task(queue="flow", max_attempts=100)
+async def part(number: int, context: Context) -> int:
+    note("start", number, context.attempt)
+    await asyncio.sleep(0.005)
+    note("end", number, context.attempt)
+    return number
+
+
+@rota.task(queue="flow", max_attempts=100, store_result=True)
+def total(numbers: list[int], context: Context) -> int:
+    note("total", len(numbers), context.attempt)
+    hold("summing", len(numbers), context.attempt)
+    return sum(numbers)
+
+
 if (HERE / "around").exists():
 
     @rota.around_run
@@ -201,10 +234,16 @@ class Ledger:
             self.crawl,
             self.charge,
             self.prepare,
+            self.walk,
+            self.part,
+            self.total,
         ) = (
-            self.app.task(name=task.name, queue=task.options.queue, store_result=task.store_result)(
-                task.function
-            )
+            self.app.task(
+                name=task.name,
+                queue=task.options.queue,
+                max_attempts=task.options.max_attempts,
+                store_result=task.store_result,
+            )(task.function)
             for task in tasks.values()
         )
 

@@ -22,7 +22,7 @@ RELEASED = ["852b1270112bf0f9fae30f6a9797f9deacf9e7a6"]
 
 GRANTS = re.findall(
     r"^GRANT .* TO app;$",
-    (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8"),
+    (Path(__file__).parents[2] / "docs" / "operate" / "tables.md").read_text("utf-8"),
     re.MULTILINE,
 )
 

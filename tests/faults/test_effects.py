@@ -51,7 +51,12 @@ def effects(ledger: Ledger) -> list[tuple[int, int]]:
 
 def worker(ledger: Ledger) -> WorkerProcess:
     """A worker that is soon missed."""
-    return ledger.worker(queues=("effects",), session_timeout=1.0, concurrency=4)
+    return worker_of(ledger, "effects")
+
+
+def worker_of(ledger: Ledger, queue: str) -> WorkerProcess:
+    """The same of another queue."""
+    return ledger.worker(queues=(queue,), session_timeout=1.0, concurrency=4)
 
 
 @pytest.mark.parametrize("where", ["written", "settled", "ended"])

@@ -13,14 +13,15 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from rota import Rota
-from rota.metrics.families import families
+from rota.metrics.families import families, of_shards
 from rota.prometheus import instrument
+from rota.top.aside import Answer
 from tests.docs.pages import ROOT
 from tests.metrics.test_families import seen
 
 ALERTS = ROOT / "contrib" / "prometheus-alerts.yaml"
 BOARD = ROOT / "contrib" / "grafana.json"
-PAGE = ROOT / "docs" / "observability.md"
+PAGE = ROOT / "docs" / "operate" / "observability.md"
 
 METRIC = re.compile(r"\b(rota_\w+)(?:\{([^}]*)\})?")
 LABEL = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)")
@@ -33,7 +34,8 @@ def exported() -> dict[str, set[str]]:
     with Rota("sqlite:///never-opened.db") as app:
         instrument(app, registry=registry)
     found: dict[str, set[str]] = {}
-    for family in (*registry.collect(), *families(seen())):
+    up = of_shards({"eu": Answer(None, "away")})
+    for family in (*registry.collect(), *families(seen()), *up):
         labels = {label for sample in family.samples for label in sample.labels}
         match family.type:
             case "histogram":
@@ -82,7 +84,7 @@ def test_what_is_asked_for_exists(expression: str) -> None:
     for name, matchers in asked:
         assert name in known, expression
         assert set(LABEL.findall(matchers)) <= known[name], expression
-    everywhere = set().union(*(known[name] for name, _ in asked)) | {"instance"}
+    everywhere = set().union(*(known[name] for name, _ in asked)) | {"instance", "shard"}
     for grouped in GROUPED.findall(expression):
         assert {label.strip() for label in grouped.split(",")} <= everywhere, expression
 
@@ -127,9 +129,22 @@ tests:
       - {{series: 'rota_jobs{{queue="mail",state="available"}}', values: '5x30'}}
       - {{series: 'rota_jobs{{queue="still",state="available"}}', values: '5x30'}}
       - {{series: 'rota_jobs{{queue="mail",state="discarded"}}', values: '0+2x30'}}
+      - {{series: 'rota_shard_up{{shard="eu"}}', values: '1x30'}}
+      - {{series: 'rota_shard_up{{shard="us"}}', values: '0x30'}}
+      - {{series: 'rota_queue_workers{{shard="eu",queue="bills"}}', values: '0x30'}}
+      - {{series: 'rota_queue_paused{{shard="eu",queue="bills"}}', values: '1x30'}}
+      - {{series: 'rota_queue_paused{{shard="us",queue="bills"}}', values: '0x30'}}
+      - {{series: 'rota_jobs{{shard="eu",queue="bills",state="available"}}', values: '5x30'}}
       - {{series: 'rota_cron_lateness_seconds{{entry="digest"}}', values: '0+60x30'}}
     alert_rule_test:
       - {{eval_time: 20m, alertname: RotaMetricsMissing, exp_alerts: []}}
+      - eval_time: 20m
+        alertname: RotaShardAway
+        exp_alerts:
+          - exp_labels: {{severity: critical, shard: us}}
+            exp_annotations:
+              summary: The shard us does not answer
+              description: "Its jobs wait; the other shards go on. `rota doctor --shard us` says why."
       - eval_time: 20m
         alertname: RotaQueueUnattended
         exp_alerts:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import NamedTuple
 from zipfile import ZipFile
@@ -41,3 +42,9 @@ def files(folder: Path) -> set[str]:
         for file in found
         if not any(part.startswith((".", "__pycache__")) for part in file.parts)
     }
+
+
+def held(sdist: Path) -> set[str]:
+    """The files of an sdist, without the folder that they are in."""
+    with tarfile.open(sdist) as archive:
+        return {name.partition("/")[2] for name in archive.getnames()}

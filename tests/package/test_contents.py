@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.docs.pages import ROOT
-from tests.package.built import Built, build, files
+from tests.package.built import Built, build, files, held
 from tests.package.environment import metadata
 
 
@@ -78,8 +78,7 @@ def test_an_sdist_builds_the_same_wheel(built: Built, tmp_path: Path) -> None:
 
 def test_the_sdist_has_tests_and_pages(rota: Built) -> None:
     """The sources are enough for working on Rota."""
-    with tarfile.open(rota.sdist) as sdist:
-        names = {name.partition("/")[2] for name in sdist.getnames()}
+    names = held(rota.sdist)
     assert {"Makefile", "requirements.lock", "CHANGELOG.md", ".ci/run"} < names
     for folder in ("src", "lab", "tests", "docs", "examples"):
         assert files(ROOT / folder) <= names
@@ -87,6 +86,11 @@ def test_the_sdist_has_tests_and_pages(rota: Built) -> None:
 
 def test_no_distribution_has_the_benchmarks_of_others(built: Built) -> None:
     """What runs other job queues is of use in a clone alone."""
-    with tarfile.open(built.sdist) as sdist:
-        names = [name.partition("/")[2] for name in sdist.getnames()]
-    assert [name for name in names if name.startswith("benchmarks")] == []
+    assert [name for name in held(built.sdist) if name.startswith("benchmarks")] == []
+
+
+def test_built_again(built: Built, tmp_path: Path) -> None:
+    """Whoever builds the same sources gets the same bytes."""
+    wheel, sdist = build(built.package.parents[1], tmp_path)
+    assert wheel.read_bytes() == built.wheel.read_bytes()
+    assert sdist.read_bytes() == built.sdist.read_bytes()

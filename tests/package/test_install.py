@@ -35,8 +35,8 @@ def test_modules_need_no_more_than_extras(clean: Environment, tmp_path: Path) ->
     done = clean.run("python", "-W", "error", "-c", IMPORT_ALL, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) <= {
-        "asgiref", "django", "flask", "jinja2", "litestar", "opentelemetry", "prometheus_client", "psycopg", "sentry_sdk",
-        "starlette", "textual",
+        "asgiref", "django", "flask", "jinja2", "litestar", "opentelemetry", "prometheus_client", "psycopg", "ray",
+        "sentry_sdk", "starlette", "textual",
     }  # fmt: skip
 
 

@@ -167,7 +167,7 @@ def test_a_message_larger_than_the_server_takes() -> None:
     """It is refused before it is sent, since the server would end the connection."""
     message = Message(1, "orders", "1", "Placed", b"x" * 1000, {})  # type: ignore[arg-type]
     assert jetstream._headers(message, 1200)["id"] == "1"
-    with pytest.raises(MessageRefused, match="takes 1050"):
+    with pytest.raises(MessageRefused, match="takes at most 1050"):
         jetstream._headers(message, 1050)
 
 

@@ -126,8 +126,8 @@ def test_an_address_that_is_taken() -> None:
     """An address that cannot be listened on is named."""
     with (
         open_endpoint(WELL) as address,
-        pytest.raises(ConfigError, match=rf"{address} cannot be listened on: .*in use"),
+        pytest.raises(ConfigError, match=rf"cannot listen on {address}: .*in use"),
     ):
         Endpoint(address, lambda: WELL)
-    with pytest.raises(ConfigError, match=r"nowhere\.invalid:1 cannot be listened on"):
+    with pytest.raises(ConfigError, match=r"cannot listen on nowhere\.invalid:1"):
         Endpoint(Address("nowhere.invalid", 1), lambda: WELL)

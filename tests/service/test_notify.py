@@ -65,4 +65,4 @@ def test_a_manager_that_has_gone(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     notifier.tell("STATUS=well")
     notifier.close()
     assert len(caplog.records) == 1
-    assert "systemd cannot be told" in caplog.text
+    assert "systemd cannot be notified" in caplog.text

@@ -57,6 +57,20 @@ def test_what_is_not_held_is_not_singled_out(store: Store, connection: Connectio
     assert connection.run(store.single_out(short, again.id, again.lease)) is None
 
 
+def test_where_a_job_is(store: Store, connection: Connection) -> None:
+    """Its lease, whether it was singled out or not; a stranger's and a settled job have none."""
+    session, jobs = running(store, connection, 2)
+    job = jobs[0]
+    assert connection.run(store.lease_of(session, job.id)) == job.lease
+    lease = connection.run(store.single_out(session, job.id, job.lease))
+    assert lease is not None
+    assert connection.run(store.lease_of(session, job.id)) == lease
+    assert connection.run(store.lease_of(session, jobs[1].id)) == jobs[1].lease
+    assert connection.run(store.lease_of(SessionId(session + 1000), job.id)) is None
+    settle(store, connection, session, settlement(job._replace(lease=lease), Move.COMPLETE))
+    assert connection.run(store.lease_of(session, job.id)) is None
+
+
 @pytest.mark.parametrize("end", ["commit", "rollback"])
 def test_inside_a_transaction(
     store: Store, connection: Connection, other: Connection, end: str

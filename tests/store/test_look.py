@@ -2,7 +2,7 @@
 
 import pytest
 
-from rota.model.job import Look
+from rota.model.look import Look
 from rota.model.states import Move
 from rota.store.connections import Connection
 from rota.store.protocol import Store

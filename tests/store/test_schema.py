@@ -112,7 +112,7 @@ def test_tables_that_are_too_new(store: Store, connection: Connection) -> None:
     connection.run(store.migrate(999, contraction(store, newest), after=newest))
     check(store, connection)
     connection.run(store.migrate(1000, contraction(store, newest + 1), after=999))
-    said = f"of version 1000 and need a Rota that knows version {newest + 1}, .* {newest}; upgrade Rota"
+    said = f"have version 1000 and need a Rota that knows version {newest + 1}, .* {newest}; upgrade Rota"
     for refused in (check, migrate):
         with pytest.raises(SchemaTooNew, match=said):
             refused(store, connection)

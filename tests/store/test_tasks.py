@@ -62,6 +62,23 @@ def test_a_job_is_passed_on(
     assert {state(store, connection, job)[0] for job in jobs} == {State.COMPLETED}
 
 
+def test_what_was_passed_on_is_counted(store: Store, connection: Connection) -> None:
+    """By queue and task, all of it, with the sessions that know the task; not what is claimed again or cancelled."""
+    session = open_session(store, connection)
+    jobs = enqueue(store, connection, MOST_JOBS + 5, task=THEIRS)
+    pass_on(
+        store, connection, session, claim(store, connection, session, OURS, limit=2 * MOST_JOBS)
+    )
+    info = SessionInfo("elsewhere", 7, ("default",), 60.0, (THEIRS,))
+    knowing = connection.run(store.open_session(info))
+    [found] = connection.run(store.passed_on())
+    assert (found.queue, found.task, found.jobs) == ("default", THEIRS, MOST_JOBS + 5)
+    assert knowing in found.knowing
+    claim(store, connection, knowing, THEIRS, limit=MOST_JOBS)
+    connection.run(store.cancel(jobs[-2:]))
+    assert [facts.jobs for facts in connection.run(store.passed_on())] == [3]
+
+
 def test_workers_that_know_all_tasks(store: Store, connection: Connection) -> None:
     """A claim that does not say which tasks it knows gets all jobs."""
     session = open_session(store, connection)
@@ -240,6 +257,19 @@ def knowing(store: Store, connection: Connection, *tasks: str) -> SessionId:
     """The session of a worker that says which tasks it knows."""
     info = SessionInfo("alpha", 4711, ("default",), 600.0, tasks)
     return connection.run(store.open_session(info))
+
+
+def test_a_worker_that_comes_to_know(store: Store, connection: Connection) -> None:
+    """What a session says later of the tasks that it knows counts for those who look after jobs."""
+    session = knowing(store, connection, OURS)
+    enqueue(store, connection, 1, task=THEIRS)
+    pass_on(store, connection, session, claim(store, connection, session, OURS))
+    connection.run(store.know(session, [OURS, THEIRS]))
+    [facts] = connection.run(store.health()).work.passed_on
+    assert facts.knowing == (session,)
+    connection.run(store.know(session, []))
+    [facts] = connection.run(store.health()).work.passed_on
+    assert facts.knowing == ()
 
 
 def test_what_was_passed_on_is_told(store: Store, connection: Connection) -> None:

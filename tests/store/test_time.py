@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rota.model.job import Staging
+from rota.model.look import Staging
 from rota.model.states import Move, State
 from rota.store.connections import Connection
 from rota.store.protocol import Store

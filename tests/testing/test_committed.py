@@ -63,7 +63,7 @@ def test_a_template_with_tables_of_ones_own(app: Rota, kit_url: str) -> None:
         conn.execute("CREATE TABLE note (text text)")
         conn.commit()
         with (
-            pytest.raises(ConfigError, match="nothing is connected"),
+            pytest.raises(ConfigError, match="nothing may be connected"),
             Kit(app=app).committed(template=name),
         ):
             pass

@@ -125,7 +125,7 @@ def test_travelling_makes_a_delay_pass(kit: Kit, app: Rota) -> None:
     kit.travel(minutes=2)
     assert kit.drain().completed == 1
     assert handle.status is State.COMPLETED
-    with pytest.raises(ConfigError, match="only goes on"):
+    with pytest.raises(ConfigError, match="only goes forward"):
         kit.travel(hours=-1)
 
 

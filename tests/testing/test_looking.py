@@ -113,7 +113,7 @@ def test_a_state_that_is_not_there(kit: Kit, bill: Any) -> None:
     """No job can be in it, so no job could ever fit; a state that is there is shown as it is written."""
     bill.enqueue(7)
     with pytest.raises(
-        ConfigError, match="no job can be 'done'; the states are scheduled, available"
+        ConfigError, match="'done' is not a state; the states are scheduled, available"
     ):
         kit.refute_enqueued(bill, state="done")
     with pytest.raises(AssertionError, match="state is 'available', not 'completed'"):
@@ -148,7 +148,7 @@ def test_keys_of_the_tests_own(app: Rota, conn: Any) -> None:
             conn.rollback()
     assert len(set(keys)) == 3
     assert keys[2] == "import:a"
-    with pytest.raises(ConfigError, match='unique="test"'):
+    with pytest.raises(ConfigError, match='unique must be "test"'):
         Kit(conn, app=app, unique="mine")  # type: ignore[arg-type]
 
 

@@ -316,3 +316,45 @@ def test_open_tests_hold_no_lock_that_others_want(kit_url: str) -> None:
         two.rollback()
     for app in apps:
         app.close()
+
+
+SHARDED = """
+import sqlite3
+
+import pytest
+
+from rota import Rota
+
+shop = Rota.shards({"eu": "sqlite:///eu.db", "us": "sqlite:///us.db"}, key="{user}")
+
+
+@shop.task(name="mail")
+def mail(user: str) -> None: ...
+
+
+@pytest.fixture
+def rota_app():
+    return shop
+
+
+@pytest.fixture
+def rota_connection():
+    found = {name: sqlite3.connect(f"{name}.db") for name in shop}
+    yield found
+    for connection in found.values():
+        connection.rollback()
+        connection.close()
+
+
+def test_all(rota_test):
+    for number in range(20):
+        mail.enqueue(str(number))
+    assert {name for name in shop if rota_test[name].jobs(mail)} == {"eu", "us"}
+    assert rota_test.drain().completed == 20
+"""
+
+
+def test_an_app_with_several_databases(pytester: pytest.Pytester) -> None:
+    """The fixture is a kit for each of them, where the app's fixture says so."""
+    pytester.makepyfile(test_shards=SHARDED)
+    pytester.runpytest_inprocess("-p", "pytest_rota").assert_outcomes(passed=1)

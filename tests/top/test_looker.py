@@ -12,7 +12,7 @@ from rota.store.connections import Connection
 from rota.store.migrate import migrate
 from rota.store.opening import open_store
 from rota.store.protocol import Store
-from rota.top.looker import Broken, Looker, Lost, News, Paused
+from rota.top.looker import Broken, Eye, Looker, Lost, News, Paused
 from rota.top.snapshot import Snapshot
 from tests.store.factories import claim, enqueue, open_session
 from tests.top.conftest import Outage
@@ -52,7 +52,7 @@ def test_a_look(store: Store, connection: Connection, told: Told) -> None:
     """A look has queues, lanes, workers, the horizon, and the product."""
     enqueue(store, connection, 3)
     claim(store, connection, open_session(store, connection), 1)
-    looker = Looker(store, NEVER)
+    looker = Looker(Eye(store), NEVER)
     looker.start(told.tell)
     seen = told.next(Snapshot)
     looker.stop()
@@ -66,7 +66,7 @@ def test_a_look(store: Store, connection: Connection, told: Told) -> None:
 
 def test_it_looks_on(store: Store, connection: Connection, told: Told) -> None:
     """It looks again by itself, and sees new jobs."""
-    looker = Looker(store, 0.01)
+    looker = Looker(Eye(store), 0.01)
     looker.start(told.tell)
     assert told.next(Snapshot).queues == ()
     enqueue(store, connection)
@@ -77,7 +77,7 @@ def test_it_looks_on(store: Store, connection: Connection, told: Told) -> None:
 def test_pausing(store: Store, connection: Connection, told: Told) -> None:
     """A request is done at once, and a look follows at once."""
     enqueue(store, connection)
-    looker = Looker(store, NEVER)
+    looker = Looker(Eye(store), NEVER)
     looker.start(told.tell)
     assert not told.next(Snapshot).queues[0].paused
     for paused in (True, False):
@@ -93,7 +93,7 @@ def test_an_outage(store: Store, connection: Connection, told: Told, outage: Out
     """A missing database is reported, is not made anew, and is found again."""
     enqueue(store, connection)
     connection.close()
-    looker = Looker(store, 0.01)
+    looker = Looker(Eye(store), 0.01)
     looker.start(told.tell)
     told.next(Snapshot)
     outage.begin()
@@ -114,7 +114,7 @@ def test_another_file(told: Told, tmp_path: Path) -> None:
     first = store.connect()
     migrate(store, first)
     first.close()
-    looker = Looker(store, 0.01)
+    looker = Looker(Eye(store), 0.01)
     looker.start(told.tell)
     told.next(Snapshot)
     other = open_store(f"sqlite:///{path}.new")
@@ -136,7 +136,7 @@ def test_it_does_not_wait_for_one_that_hangs(store: Store, monkeypatch: pytest.M
         go_on.wait(20)
 
     monkeypatch.setattr("rota.top.looker.PATIENCE", 0.05)
-    looker = Looker(store, NEVER)
+    looker = Looker(Eye(store), NEVER)
     looker.start(hang)
     assert hangs.wait(20)
     looker.stop()
@@ -150,7 +150,7 @@ def test_it_does_not_wait_for_one_that_hangs(store: Store, monkeypatch: pytest.M
 def test_unforeseen_errors(store: Store, told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect is reported, instead of freezing the screen."""
     monkeypatch.setattr("rota.top.looker.look", lambda *_: 1 / 0)
-    looker = Looker(store, NEVER)
+    looker = Looker(Eye(store), NEVER)
     looker.start(told.tell)
     assert isinstance(told.next(Broken).error, ZeroDivisionError)
     looker.stop()
@@ -158,4 +158,4 @@ def test_unforeseen_errors(store: Store, told: Told, monkeypatch: pytest.MonkeyP
 
 def test_stopping_one_that_never_began(store: Store) -> None:
     """Stopping a looker that never started does not wait."""
-    Looker(store, NEVER).stop()
+    Looker(Eye(store), NEVER).stop()

@@ -322,3 +322,17 @@ def relays() -> None:
     orders.enqueue("1", "Paid", None, conn=object())
     orders.enqueue(4711, "Placed", {})  # type: ignore[arg-type]
     rota.relay("orders", to="redis://localhost")  # type: ignore[arg-type]
+
+
+def flows() -> None:
+    """A list of nodes of several kinds can be waited for."""
+    with rota.flow("orders") as f:
+        charged = f.add(charge, 7)
+        assert_type(charged.result, int)
+        nodes = [charged, f.map(charge, [8, 9]), f.add(noted, "a")]
+        f.add(charge, 10, after=nodes, on="finished")
+
+
+@rota.task
+def noted(note: str) -> None:
+    """A task without a result."""

@@ -36,6 +36,7 @@ from rota.events import (
     StoreRecovered,
     TaskUnknown,
     Tidied,
+    UnknownLeft,
     WorkerStarted,
     WorkerStopped,
     WorkerStopping,
@@ -50,6 +51,11 @@ JOB = ClaimedJob(JobId(7), LeaseId(3), "shop.mail", '{"secret":"hush"}', "mail",
 
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+UNKNOWN_LEFT = (
+    "no worker of queue mail knows the task shop.send; its 3 job(s) are left: run a worker whose app has the task, "
+    "or `rota jobs cancel --queue mail --task shop.send`"
+)
 
 
 def failed(move: Move, error: Exception) -> Settlement:
@@ -168,19 +174,19 @@ def test_collecting() -> None:
 RESCUE = Rescue(SessionId(4), "web1:42", (JobId(1), JobId(2)), (JobId(3),))
 
 OVERDUE = (
-    "job 7 (shop.mail) has run longer than its 30.0 seconds; a thread cannot be stopped from outside, "
+    "job 7 (shop.mail) has run longer than its timeout of 30.0 seconds; a thread cannot be stopped from outside, "
     "so its Context says cancelled"
 )
 LEASES_LOST = "LeaseLost: 2 job(s) were taken over by other workers; what this worker did was not stored: [1, 2]"
-RESCUED = "session 4 of worker web1:42 ended without a word: 2 job(s) available again, 1 discarded"
+RESCUED = "session 4 of worker web1:42 died: 2 job(s) available again, 1 discarded"
 LINES: list[tuple[Event, str, str, dict[str, object]]] = [
     (WorkerStarted(SessionId(4), ("a", "b")), "INFO", "worker started: session 4, queues a, b",
      {"session": 4}),
     (WorkerStopping(30.0, 2), "INFO", "worker stopping: 2 running job(s) have 30 seconds left",
      {"count": 2}),
     (LifespanOverdue("engine", 10.0), "ERROR",
-     "lifespan engine is not left after 10 seconds, and is left behind", {"lifespan": "engine"}),
-    (LifespanRaised("engine", OSError("closed")), "ERROR", "lifespan engine raised as it was left",
+     "lifespan engine did not end within 10 seconds, and was abandoned", {"lifespan": "engine"}),
+    (LifespanRaised("engine", OSError("closed")), "ERROR", "lifespan engine raised an exception as it ended",
      {"lifespan": "engine", "exception": "builtins.OSError"}),
     (ChildReplaced(4712, 100, None), "INFO", "child process 4712 is replaced after 100 job(s)",
      {"count": 100}),
@@ -213,8 +219,10 @@ LINES: list[tuple[Event, str, str, dict[str, object]]] = [
      {"part": "claimer"}),
     (PausedLeft("mail", 3), "WARNING", "queue mail is paused; its 3 job(s) are left",
      {"queue": "mail", "count": 3}),
+    (UnknownLeft("mail", "shop.send", 3), "WARNING", UNKNOWN_LEFT,
+     {"queue": "mail", "task": "shop.send", "count": 3}),
     (QueueStrange("mial", "mail"), "WARNING",
-     "queue mial: no task here names it, and it has never had a job; is mail meant?",
+     "queue mial: no task here names it, and it has never had a job; did you mean mail?",
      {"queue": "mial"}),
     (QueueStrange("fax", None), "WARNING",
      "queue fax: no task here names it, and it has never had a job", {"queue": "fax"}),

@@ -99,6 +99,6 @@ def test_where_it_begins() -> None:
 @pytest.mark.parametrize("seconds", [0.0, 30.0, 90.0, KEPT * 60.0 + 60.0])
 def test_steps_that_cannot_be(seconds: float) -> None:
     """Only whole minutes, up to a week."""
-    with pytest.raises(ConfigError, match="whole minutes are needed, up to seven days"):
+    with pytest.raises(ConfigError, match="must be whole minutes, up to seven days"):
         whole_minutes(seconds)
     assert whole_minutes(300.0) == 5

@@ -48,7 +48,9 @@ def test_limits(name: str) -> None:
     for number in (1, MOST):
         assert getattr(Limit(**{name: number}), name) == number  # type: ignore[arg-type]
     for wrong in (0, 1.5, True, "1", MOST + 1, 2**70):
-        with pytest.raises(ConfigError, match=rf"Limit\({name}=…\): a whole number from 1 to"):
+        with pytest.raises(
+            ConfigError, match=rf"Limit\({name}=…\): must be a whole number from 1 to"
+        ):
             Limit(**{name: wrong})  # type: ignore[arg-type]
 
 
@@ -85,7 +87,8 @@ def test_using() -> None:
     assert (options.queue, options.delay, options.at) == ("mail", None, AT)
     assert options.using({"delay": timedelta(seconds=1)}).spec("task").delay == 1.0
     with pytest.raises(
-        ConfigError, match=r"unknown option prioritty; is priority meant\? there are at, delay"
+        ConfigError,
+        match=r"unknown option prioritty; did you mean priority\? the options are at, delay",
     ):
         options.using({"prioritty": 1})
 
@@ -93,7 +96,7 @@ def test_using() -> None:
 def test_a_name_beside_the_options() -> None:
     """The message has names that the caller takes itself."""
     with pytest.raises(
-        ConfigError, match=r"unknown option con; is conn meant\? there are at, conn,"
+        ConfigError, match=r"unknown option con; did you mean conn\? the options are at, conn,"
     ):
         JobOptions().using({"con": 1}, "conn")
 

@@ -67,7 +67,7 @@ def test_a_retention() -> None:
         (-1, "retention"),
         ("1d", "retention"),
         (FOREVER, "retention"),
-        ({"running": 5}, "cancelled, completed, discarded, not when they are 'running'"),
+        ({"running": 5}, "only cancelled, completed, discarded jobs are kept, not 'running'"),
         ({"done": 5}, "'done'"),
         ({"completed": FOREVER}, "completed"),
         ({"discarded": -1}, "discarded"),

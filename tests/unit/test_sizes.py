@@ -23,9 +23,9 @@ def test_sizes(text: str, size: int) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("500", "500 what\\? Write 500MB or 500GB"),
+        ("500", "500 has no unit; write 500MB or 500GB"),
         ("0MB", "an amount such as 500MB"),
-        ("-1MB", "an amount such as 500MB or 2GB is needed"),
+        ("-1MB", "must be an amount such as 500MB or 2GB"),
         ("lots", "not 'lots'"),
         ("5TB", r"\(kB, MB, GB\), not '5TB'"),
     ],
@@ -45,5 +45,5 @@ def test_megabytes() -> None:
 @pytest.mark.parametrize("value", [0, True, 1.5, "500MB"])
 def test_what_a_config_refuses(field: str, value: object) -> None:
     """In the code both are whole numbers."""
-    with pytest.raises(ConfigError, match=f"{field}: a whole number of at least 1"):
+    with pytest.raises(ConfigError, match=f"{field}: must be a whole number of at least 1"):
         WorkerConfig(**{field: value})  # type: ignore[arg-type]

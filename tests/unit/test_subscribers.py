@@ -166,7 +166,9 @@ def test_the_line_is_bounded(
     close(events)
     assert seen == staged(0, 1, 2, 3, 4, 5, 10)
     [record] = caplog.records
-    assert "listen is slower than its events: 5 wait, and 1 were not told to it" in record.message
+    assert (
+        "listen is slower than its events: 5 wait, and 1 were not delivered to it" in record.message
+    )
 
 
 def test_one_that_hangs(
@@ -188,7 +190,10 @@ def test_one_that_hangs(
         events.emit(event)
     assert began.wait(20)
     close(events)
-    assert "listen took too long; it is stopped, and 2 event(s) are not told to it" in caplog.text
+    assert (
+        "listen took too long; it was stopped, and 2 event(s) were not delivered to it"
+        in caplog.text
+    )
     events.emit(JobsStaged(4))
     close(events)
     assert seen == staged(1, 4)

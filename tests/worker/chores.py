@@ -168,6 +168,12 @@ def wait_for(folder: str, name: str) -> bool:
     return (Path(folder) / name).exists()
 
 
+def wait_until(folder: str, name: str) -> None:
+    """Wait until a file is there."""
+    while not wait_for(folder, name):
+        time.sleep(0.01)
+
+
 @rota.task(name="await-file")
 async def await_file(folder: str, number: int) -> None:
     """Run until the test says go."""
@@ -239,8 +245,27 @@ def batch_file(names: list[str], ctx: BatchContext) -> None:
         note(folder, f"finished-{name.rpartition(':')[2]}")
 
 
-@rota.task(executor="process")
-def transact(ctx: Context) -> None:
-    """Ask for what a child process does not have."""
-    with ctx.transaction():
-        pass
+@rota.task(executor="process", store_result=True)
+def transact(folder: str, number: int, ctx: Context, *, inside: bool = False) -> str:
+    """Write in a transaction, once `go` is there; go on after it until `end` is.
+
+    `inside`: wait for `go` in the transaction, which on SQLite keeps all others from writing.
+    """
+    (Path(folder) / "pid").write_text(str(os.getpid()), encoding="utf-8")
+    if not inside:
+        note(folder, f"began-{ctx.attempt}")
+        wait_until(folder, "go")
+    with ctx.transaction() as tx:
+        if inside:
+            note(folder, f"began-{ctx.attempt}")
+            wait_until(folder, "go")
+        tx.execute(f"INSERT INTO effect VALUES ({number})")
+        tx.result(f"attempt {ctx.attempt}")
+    note(folder, f"committed-{ctx.attempt}")
+    wait_until(folder, "end")
+    return "too late"
+
+
+def use(url: str) -> None:
+    """Let the tasks have this database; for children, which import them anew."""
+    rota.use(url)

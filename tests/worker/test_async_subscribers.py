@@ -100,7 +100,10 @@ def test_one_that_hangs(
     drained(app)
     assert time.monotonic() - began < 10
     assert [handle.status for handle in handles] == [State.COMPLETED] * 3
-    assert "listen took too long; it is stopped, and 2 event(s) are not told to it" in caplog.text
+    assert (
+        "listen took too long; it was stopped, and 2 event(s) were not delivered to it"
+        in caplog.text
+    )
 
 
 def test_in_a_process_that_only_enqueues(app: Rota) -> None:

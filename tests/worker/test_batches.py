@@ -451,7 +451,7 @@ def test_cancelling_a_job_that_is_gathered(app: Rota) -> None:
         one, two = handles(app, task.enqueue_many([(1,), (2,)]))
         until(lambda: two.status is State.RUNNING and one.status is State.RUNNING)
         with pytest.MonkeyPatch.context() as patch:
-            from rota.worker.call import Calls
+            from rota.worker.calls import Calls
 
             told = threading.Event()
             made = Calls.cancel

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any, NoReturn
 
 import psycopg
@@ -234,6 +235,29 @@ def test_claims_that_wait(app: Rota, took: float, limited: bool, more: int) -> N
             claimer.stop()
 
     asyncio.run(waited())
+
+
+@pytest.mark.parametrize(
+    ("others", "wanted"), [((), 3 + 1), ((0,), 3 + 1), ((1,), 2 + 2), ((1, 0), 2 + 2)]
+)
+def test_claims_beside_other_databases(app: Rota, others: tuple[int, ...], wanted: int) -> None:
+    """A worker of several databases with jobs is slower at each, and claims as many jobs ahead as for one alone."""
+
+    async def beside() -> None:
+        with claiming(app, ignore) as (claimer, _):
+            slots = Slots(3)
+            claimer._share = slots.share()
+            for held in others:
+                slots.share().held = partial(int, held)
+            claimer._claimed += 6
+            claimer.free(6)
+            claimer._took = [0.001]
+            claimer._measured = (time.monotonic() - 0.1, 0)
+            claimer._window = 0.1
+            assert claimer._want() == wanted
+            claimer.stop()
+
+    asyncio.run(beside())
 
 
 def test_quick_jobs_are_claimed_in_batches(app: Rota) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rota import Limit, Rota, State, WorkerConfig
+from rota import Backoff, Context, Limit, Rota, State, WorkerConfig
 from rota.cron.entry import CronEntry, Missed
 from rota.events import CronJobsMade, CronRunsMissed, Event, JobsEnqueued, JobStarted
 from rota.model.job import SessionId
@@ -53,6 +53,38 @@ def test_on_time(app: Rota) -> None:
     assert min(late) >= 0
     # Tens of milliseconds; the machine may be busy with something else.
     assert min(late) < 0.5
+
+
+@pytest.mark.both
+def test_an_entry_that_builds_a_flow(app: Rota) -> None:
+    """Each due time has one flow: an attempt that fails leaves none, since the flow commits with the entry's job."""
+    tries: list[datetime] = []
+
+    @app.task(name="part")
+    async def part(number: int) -> int:
+        return number
+
+    @app.task(name="add_up", store_result=True)
+    def add_up(numbers: list[int]) -> int:
+        return sum(numbers)
+
+    @app.cron(EVERY_SECOND, due="at")
+    @app.task(name="morning", retry=Backoff(first=0))
+    def morning(ctx: Context, at: datetime) -> None:
+        tries.append(at)
+        with ctx.transaction() as tx:
+            with app.flow("morning", conn=tx) as f:
+                f.add(add_up, f.map(part, [1, 2, 3]).results)
+            if tries.count(at) < 2:
+                raise ValueError(at)
+
+    with working(app, poll=0.1):
+        until(lambda: len(app.flows.list(state="completed")) >= 2)
+    flows = app.flows.list(name="morning", limit=100)
+    ended = app.jobs.list(task="morning", state="completed", limit=100)
+    assert len(flows) == len(ended)
+    done = [flow for flow in flows if flow.state.ended]
+    assert {app.flows.get(flow.id).job("add_up").result(0) for flow in done} == {6}
 
 
 def test_two_workers_make_each_job_once(app: Rota, store_url: str) -> None:

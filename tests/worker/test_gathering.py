@@ -14,7 +14,8 @@ from rota.model.job import ClaimedJob, JobId, LeaseId, SessionId
 from rota.model.notes import Notes
 from rota.worker.apps import Apps
 from rota.worker.batches import Batch, Batches
-from rota.worker.call import Calls
+from rota.worker.calls import Calls
+from rota.worker.executors.process import Nursery
 from rota.worker.homes import Homes
 from rota.worker.job_transactions import JobTransactions
 from rota.worker.leases import Leases
@@ -60,7 +61,7 @@ class Gathering:
         self.came = asyncio.Event()
         switchboard = Switchboard()
         switchboard.allow = self._tell
-        self.batches = Batches(app.tasks.batch, self._take, switchboard)
+        self.batches = Batches(app.tasks.batch, self._take, switchboard.allow)
 
     def _take(self, batch: Batch) -> None:
         self.ready.append(batch)
@@ -159,11 +160,11 @@ async def test_batches_and_single_jobs_take_turns(app: Rota) -> None:
     notes = Notes(lambda: None)
     switchboard = Switchboard()
     switchboard.settle, switchboard.free, switchboard.allow = settled.append, end, lambda _: None
-    switchboard.complete = lambda job, _keep: completed.append(job.id)
+    switchboard.complete = lambda job, _keep, _node: completed.append(job.id)
     homes = Homes([(app, Resources())])
     calls = Calls(
         app.tasks, WorkerConfig(concurrency=1), app.events, homes=homes, notes=notes,
-        effects=JobTransactions(Apps(app), Leases(), switchboard, notes),
+        nursery=Nursery(1), effects=JobTransactions(Apps(app), Leases(), switchboard, notes),
     )  # fmt: skip
     alone = PlainJobs(app.tasks, homes, app.events, switchboard)
     share = Slots(1).share()

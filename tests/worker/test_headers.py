@@ -83,9 +83,9 @@ def test_a_direct_call(app: Rota) -> None:
 @pytest.mark.parametrize(
     ("headers", "why"),
     [
-        ([("a", "b")], "a mapping from names to texts is needed, not list"),
-        ({1: "a"}, "a name is a text"),
-        ({"": "a"}, "a name is a text"),
+        ([("a", "b")], "must be a mapping from names to texts, not list"),
+        ({1: "a"}, "a name must be a text"),
+        ({"": "a"}, "a name must be a text"),
         ({"rota.expires": "now"}, "Rota's own headers"),
         ({"a": 1}, "must be a text without NUL, not int"),
         ({"a": None}, "must be a text without NUL, not NoneType"),

@@ -219,12 +219,12 @@ def test_a_stop_during_an_entry(app: Rota, never: threading.Event) -> None:
     [
         (lambda app: app.lifespan(contextlib.nullcontext()), "a function that yields once"),
         (lambda app: app.lifespan(_never_yields), "never yields"),
-        (lambda app: app.lifespan(_wants_more), "`url` of lifespan '_wants_more' is given by nothing"),
+        (lambda app: app.lifespan(_wants_more), "`url` of lifespan '_wants_more' gets no value"),
         (lambda app: app.lifespan(executor="thread")(_fine), "leave it out"),
         (lambda app: app.lifespan(executor="process")(_async), "has no event loop"),
         (lambda app: app.lifespan(executor="process")(_nested()), "top level of a module"),
-        (lambda app: app.lifespan(app.lifespan(_fine)), "named '_fine' already"),
-        (lambda app: app.lifespan(timeout=-1)(_fine), "timeout: between 0"),
+        (lambda app: app.lifespan(app.lifespan(_fine)), "already a lifespan named '_fine'"),
+        (lambda app: app.lifespan(timeout=-1)(_fine), "timeout: must be between 0"),
     ],
 )  # fmt: skip
 def test_what_is_refused(app: Rota, make: Callable[[Any], object], why: str) -> None:
@@ -238,7 +238,7 @@ def test_no_context_manager(app: Rota) -> None:
     plain: Any = _fine_but_plain
     app.lifespan(plain)
     app.task(name="job")(lambda: None)
-    with pytest.raises(ConfigError, match="gave int, which is no context manager"):
+    with pytest.raises(ConfigError, match="gave int, which is not a context manager"):
         drained(app)
 
 
@@ -289,7 +289,7 @@ def test_one_that_raises_as_it_is_left(
     assert [(event.lifespan, str(event.error)) for event in raised] == [
         ("second", "closed already")
     ]
-    assert "lifespan second raised as it was left" in caplog.text
+    assert "lifespan second raised an exception as it ended" in caplog.text
     assert (said, job.status) == (["left"], State.COMPLETED)
 
 
@@ -363,8 +363,8 @@ def test_the_process_ends(tmp_path: Path) -> None:
         timeout=30, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr
-    assert "lifespan in_thread is not left after 0.2 seconds" in done.stderr
-    assert "lifespan on_loop is not left after 0.2 seconds" in done.stderr
+    assert "lifespan in_thread did not end within 0.2 seconds" in done.stderr
+    assert "lifespan on_loop did not end within 0.2 seconds" in done.stderr
 
 
 def test_after_a_handler_that_hangs(app: Rota, never: threading.Event) -> None:

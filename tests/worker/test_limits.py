@@ -12,7 +12,7 @@ import pytest
 
 from rota import Limit, Rota, State
 from rota.events import JobsClaimed
-from rota.model.job import Look
+from rota.model.look import Look
 from rota.model.states import Move
 from rota.store.operation import Begin, Operation, Stepped, Steps
 from rota.worker import claim as claiming

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from rota import BatchContext, Context, Discard, JobFailed, Rota, Snooze, State
-from rota.worker.call import Call, Calls
+from rota.worker.call import Call
+from rota.worker.calls import Calls
 from tests.fixtures.workers import drained, until, working
 from tests.worker import chores
 from tests.worker.chores import adopt

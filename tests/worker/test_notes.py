@@ -154,7 +154,7 @@ def test_a_wrong_fraction_fails_the_attempt(app: Rota) -> None:
     def wrong(ctx: Context) -> None:
         ctx.progress(40)
 
-    with working(app), pytest.raises(JobFailed, match="from 0 to 1 is needed, not 40"):
+    with working(app), pytest.raises(JobFailed, match="from 0 to 1, not 40"):
         wrong.enqueue().result(LONG)
 
 

@@ -371,7 +371,7 @@ def test_args_that_do_not_decode(app: Rota, executor: str) -> None:
     with working(app):
         record = in_(app.job(job), State.DISCARDED)
     assert [error.exception for error in record.errors] == ["rota.errors.ArgsError"] * 2
-    assert "older version of the task" in record.errors[0].message
+    assert "another version of the task" in record.errors[0].message
 
 
 @pytest.mark.parametrize("executor", ["loop", "thread", "process"])

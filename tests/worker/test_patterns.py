@@ -82,6 +82,6 @@ def test_a_misspelt_queue(
     assert [(event.queue, event.nearest) for event in strange] == [
         ("mial", "mail"), ("video-*", None),
     ]  # fmt: skip
-    assert "queue mial: no task here names it, and it has never had a job; is mail meant?" in (
+    assert "queue mial: no task here names it, and it has never had a job; did you mean mail?" in (
         caplog.text
     )

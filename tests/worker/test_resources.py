@@ -217,7 +217,7 @@ def test_a_resource_is_no_arg(app: Rota) -> None:
 def test_a_resource_makes_no_key(app: Rota) -> None:
     """A key may name args only."""
     with pytest.raises(
-        ConfigError, match=r"'engine', which is no argument .*\(its arguments: order"
+        ConfigError, match=r"'engine', which is not an argument .*\(its arguments: order"
     ):
         app.task(name="pay", unique="pay:{engine}")(handler("loop", []))
 

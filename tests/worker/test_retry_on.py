@@ -125,7 +125,7 @@ def test_batches(app: Rota) -> None:
         ("TimeoutError", "'TimeoutError'"),
         ((OSError, "KeyError"), "'KeyError'"),
         ([OSError], "a tuple of them"),
-        (OSError(), "a class of exceptions"),
+        (OSError(), "an exception class"),
         (int, "class 'int'"),
         ((), "leave {} out"),
         (Retry, "is an outcome"),

@@ -281,7 +281,7 @@ def test_one_database_by_two_urls(apps: list[Rota], store_url: str) -> None:
 
 def test_no_app() -> None:
     """Something else than apps is refused."""
-    with pytest.raises(ConfigError, match="needs an app at least"):
+    with pytest.raises(ConfigError, match="needs at least one app"):
         Worker([])
     with pytest.raises(ConfigError, match=r"of a rota\.Rota.*this is a str"):
         Worker("shop:rota")  # type: ignore[arg-type]

@@ -14,15 +14,19 @@ from rota import PROVIDED, ConfigError, Context, Rota, State, StoreUnavailable, 
 from rota.app.shards import Shards
 from rota.events import (
     JobCompleted,
+    JobStarted,
     PausedLeft,
     StoreLost,
     StoreRecovered,
 )
 from rota.service.endpoint import Address, Endpoint
-from rota.worker import Worker
+from rota.worker import Worker, calls
 from rota.worker.health import Phase
 from tests.fixtures import workers
+from tests.fixtures.frozen import frozen
 from tests.fixtures.workers import LONG, until
+from tests.worker import clustered
+from tests.worker.engines import Here, adopt
 
 if TYPE_CHECKING:
     from rota.measure.servers.postgres import PostgresServer
@@ -85,6 +89,39 @@ def test_one_worker_runs_all(rota: Shards) -> None:
         assert shard.jobs.count(state=State.COMPLETED) == 3
 
 
+def test_a_cluster_for_all(rota: Shards, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each shard's jobs run there, too; in the worker no more handlers run at once than its concurrency says."""
+    monkeypatch.setattr(calls, "Dask", Here)
+    double = adopt(rota, clustered.double)
+    begun, ended = list[JobStarted](), list[JobCompleted]()
+    rota.on(JobStarted)(begun.append)
+    rota.on(JobCompleted)(ended.append)
+    most = running = 0
+    lock = threading.Lock()
+
+    @rota.task(name="threaded")
+    def threaded() -> None:
+        nonlocal most, running
+        with lock:
+            running += 1
+            most = max(most, running)
+        clustered.wait_for(str(tmp_path), "go")
+        with lock:
+            running -= 1
+
+    for name in rota:
+        with rota.on(name):
+            double.enqueue_many([(number,) for number in range(10)])
+    with working(rota, dask="here", concurrency=2):
+        until(lambda: len(ended) == 20)
+        enqueue(rota, threaded, 3)
+        until(lambda: len(begun) == 26)
+        until(lambda: running == 2)
+        clustered.note(str(tmp_path), "go")
+        until(lambda: len(ended) == 26)
+    assert most == 2
+
+
 def test_jobs_of_a_handler_lie_beside_it(tmp_path: Path) -> None:
     """What a handler enqueues lies on its job's shard, unless a key, `on` or `conn` says otherwise."""
     urls = {name: f"sqlite:///{tmp_path}/{name}.db" for name in NAMES}
@@ -137,12 +174,34 @@ def test_child_processes_know_where(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("ROTA_SHARDS", " ".join(f"{name}={url}" for name, url in urls.items()))
     from tests.worker.sharded import left, rota, there
 
+    for name in NAMES:
+        rota[name].use(urls[name])
     with rota:
         with rota.on("us"):
             handle = there.enqueue()
         drained(rota, queues=("default",))
         assert handle.result(0) == "us"
         assert rota["us"].jobs.count(task=left) == 1
+
+
+def test_children_are_lent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shard that is alone with work has all child processes, and then the other one has the same."""
+    urls = {name: f"sqlite:///{tmp_path}/{name}.db" for name in NAMES}
+    monkeypatch.setenv("ROTA_SHARDS", " ".join(f"{name}={url}" for name, url in urls.items()))
+    from tests.worker.sharded import met, rota
+
+    for name in NAMES:
+        rota[name].use(urls[name])
+    ran = dict[str, set[int]]()
+    with rota, working(rota, concurrency=4, processes=2):
+        for name in NAMES:
+            folder = tmp_path / f"folder-{name}"
+            folder.mkdir()
+            with rota.on(name):
+                both = [met.enqueue(str(folder), number, 2) for number in range(2)]
+            ran[name] = {handle.result(timeout=LONG) for handle in both}
+            assert len(ran[name]) == 2
+    assert ran["eu"] == ran["us"]
 
 
 def test_lifespans_and_middleware_of_all(rota: Shards) -> None:
@@ -321,3 +380,50 @@ def test_a_server_that_is_stopped_and_started(
         assert len(ran) == len(set(ran)) == 6
         assert rota["down"].jobs.count(state=State.COMPLETED) == 2
         assert rota["up"].jobs.count(state=State.COMPLETED) == 4
+
+
+def test_a_server_that_stands_still_under_load(
+    postgres_server: "PostgresServer", tmp_path: Path
+) -> None:
+    """All jobs of the other shard run meanwhile; its own run when it goes on: none is lost or settled twice, and effects are exact."""
+    urls = {"still": postgres_server.url, "up": f"sqlite:///{tmp_path}/rota.db"}
+    jobs, more = 300, 50
+    with Rota.shards(urls) as rota:
+        settled: list[tuple[str, int]] = []
+
+        @rota.task(name="job")
+        def job(number: int, ctx: Context) -> None:
+            with ctx.transaction() as tx:
+                tx.execute(f"INSERT INTO effect VALUES ({number})")
+
+        @rota.on(JobCompleted)
+        def hear(event: JobCompleted) -> None:
+            settled.append((rota.here, event.job.id))
+
+        def ended(name: str) -> int:
+            return sum(shard == name for shard, _ in settled)
+
+        rota["still"].admin.migrate()
+        for name, shard in rota.items():
+            with shard.transaction() as tx:
+                tx.execute("CREATE TABLE effect (number int)")
+            with rota.on(name):
+                job.enqueue_many([(number,) for number in range(jobs)])
+        with working(rota, concurrency=4, prefetch=8):
+            until(lambda: ended("still") >= 20)
+            with frozen(postgres_server):
+                before = ended("still")
+                with rota.on("up"):
+                    job.enqueue_many([(number,) for number in range(jobs, jobs + more)])
+                until(lambda: ended("up") == jobs + more, "the jobs of the other shard")
+                # What was on its way when the server stopped, and no more.
+                assert ended("still") < jobs
+                assert before < jobs
+            until(lambda: ended("still") == jobs, "the jobs of the shard that goes on")
+        assert len(settled) == len(set(settled)) == 2 * jobs + more
+        for name, shard in rota.items():
+            expected = jobs + more * (name == "up")
+            assert shard.jobs.count(state=State.COMPLETED) == expected
+            with shard.transaction() as tx:
+                found = sorted(number for (number,) in tx.execute("SELECT number FROM effect"))
+            assert found == [*range(expected)]

@@ -11,7 +11,8 @@ from rota.app.resources import Resources
 from rota.model.job import ClaimedJob, JobId, LeaseId, SessionId
 from rota.model.notes import Notes
 from rota.worker.apps import Apps
-from rota.worker.call import Calls
+from rota.worker.calls import Calls
+from rota.worker.executors.process import Nursery
 from rota.worker.homes import Homes
 from rota.worker.job_transactions import JobTransactions
 from rota.worker.leases import Leases
@@ -56,6 +57,35 @@ def test_a_slot_that_nobody_takes() -> None:
     assert began == ["second", "third"]
 
 
+def test_slots_beyond() -> None:
+    """Those that a share has for itself are no others', and are not what it gives up while another one waits."""
+    slots, [first, second] = shares(1, 2)
+    first.beyond = 2
+    assert [first.take() for _ in range(4)] == [True, True, True, False]
+    first.forgo()
+    began: list[str] = []
+    second.start = lambda: began.append("second") if second.take() else None
+    assert not second.take()
+    assert first.yields
+    first.give()
+    assert began == ["second"]
+    assert not first.yields
+    first.give()
+    first.give()
+    assert (first.taken, second.taken, slots.taken) == (0, 1, 1)
+    second.give()
+    assert [first.take() for _ in range(4)] == [True, True, True, False]
+
+
+def test_what_is_beyond_takes_nothing_from_others() -> None:
+    """Jobs for slots beyond the shared ones leave the shared ones to be claimed for."""
+    _, [first, second] = shares(8, 2)
+    second.beyond, second.held = 10, lambda: 12
+    assert first.most == 6
+    second.held = lambda: 9
+    assert first.most == 8
+
+
 def test_what_may_be_claimed() -> None:
     """A share may always claim its part, and beyond that what the others have no jobs for."""
     _, [first, second] = shares(8, 2)
@@ -93,12 +123,12 @@ def runners(app: Rota, share: Share) -> Runners:
     """Runners of an app that have that share, and settle nothing."""
     notes, switchboard = Notes(lambda: None), Switchboard()
     switchboard.settle = lambda _settlement: None
-    switchboard.complete = lambda _job, _keep: None
+    switchboard.complete = lambda _job, _keep, _node: None
     switchboard.free = switchboard.allow = lambda _count: None
     homes = Homes([(app, Resources())])
     calls = Calls(
         app.tasks, WorkerConfig(concurrency=1), app.events, homes=homes, notes=notes,
-        effects=JobTransactions(Apps(app), Leases(), switchboard, notes),
+        nursery=Nursery(1), effects=JobTransactions(Apps(app), Leases(), switchboard, notes),
     )  # fmt: skip
     plain = PlainJobs(app.tasks, homes, app.events, switchboard)
     return Runners(share, calls, app.tasks.batch, app.events, switchboard, plain=plain)

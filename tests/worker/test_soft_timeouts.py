@@ -87,7 +87,7 @@ def test_a_block_in_a_thread(app: Rota) -> None:
             pass
 
     handle = report.enqueue()
-    with working(app), pytest.raises(JobFailed, match=r"ask ctx\.hurry or call ctx\.check_time"):
+    with working(app), pytest.raises(JobFailed, match=r"check ctx\.hurry or call ctx\.check_time"):
         handle.result(timeout=20)
 
 
@@ -177,9 +177,9 @@ def _with_context(ctx: Context) -> None: ...
 @pytest.mark.parametrize(
     ("function", "options", "why"),
     [
-        (_plain, {"soft_timeout": 5}, "the handler learns of it by a Context"),
+        (_plain, {"soft_timeout": 5}, "the handler learns of it through a Context"),
         (_with_context, {"soft_timeout": 5, "timeout": 5}, "must come before the timeout of 5"),
-        (_with_context, {"soft_timeout": -1}, "soft_timeout: between 0"),
+        (_with_context, {"soft_timeout": -1}, "soft_timeout: must be between 0"),
     ],
 )
 def test_what_is_refused(

@@ -13,7 +13,8 @@ import psycopg
 import pytest
 
 from rota import JobHandle, Rota, State, Task, WorkerConfig
-from rota.events import PausedLeft, WorkerStopped, WorkerStopping
+from rota.events import PausedLeft, UnknownLeft, WorkerStopped, WorkerStopping
+from rota.model.job import JobId, JobSpec, Order, SessionInfo
 from rota.store.migrate import migrate
 from rota.store.operation import Operation
 from rota.worker import Worker
@@ -251,6 +252,59 @@ def test_drain_leaves_paused_queues(app: Rota) -> None:
     assert sorted(ran) == [1, 2, 3, 4]
 
 
+def unknown(app: Rota, task: str, queue: str = "default") -> list[JobId]:
+    """Two jobs of a task that the app does not have."""
+    order = Order(JobSpec(task=task, queue=queue), ["{}"] * 2)
+    return app.database.run(app.database.store.enqueue(order))
+
+
+def test_drain_leaves_tasks_that_nobody_knows(app: Rota) -> None:
+    """Draining does not wait for jobs of tasks that no worker has, and says of which tasks how many are left."""
+    ran = []
+    job = app.task(name="job")(lambda: ran.append(1))
+    lost = [*unknown(app, "lost"), *unknown(app, "gone", "mail")]
+    job.enqueue()
+    with app.events.collect(UnknownLeft) as seen:
+        drained(app, queues=("default", "mail"))
+    assert seen == [UnknownLeft("default", "lost", 2), UnknownLeft("mail", "gone", 2)]
+    assert ran == [1]
+    assert {app.job(one).status for one in lost} == {State.AVAILABLE}
+
+
+def test_drain_waits_for_a_worker_that_knows_the_task(app: Rota) -> None:
+    """Jobs that another living worker of the queue can run are not left: they are waited for, as running jobs are."""
+    app.task(name="ours")(lambda: None)
+    unknown(app, "theirs")
+    with app.events.collect(UnknownLeft) as seen:
+        drained(app)
+    store, run = app.database.store, app.database.run
+    assert seen == [UnknownLeft("default", "theirs", 2)]
+    elsewhere = SessionInfo("here", 1, ("mail",), 60.0, ("theirs",))
+    here = SessionInfo("here", 2, ("default",), 60.0, ("theirs",))
+    run(store.open_session(elsewhere))
+    assert left_over(app.database, ("default",), app.tasks) == seen
+    session = run(store.open_session(here))
+    assert left_over(app.database, ("default",), app.tasks) is None
+    run(store.close_session(session))
+    assert left_over(app.database, ("default",), app.tasks) == seen
+
+
+def test_drain_looks_again(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that comes between the looks is not taken for one of those that are left."""
+    job = app.task(name="job")(lambda: None)
+    unknown(app, "lost")
+    drained(app)
+    passed_on = app.database.store.passed_on
+
+    def meanwhile() -> Any:
+        job.enqueue()
+        return passed_on()
+
+    assert left_over(app.database, ("default",), app.tasks) == [UnknownLeft("default", "lost", 2)]
+    monkeypatch.setattr(app.database.store, "passed_on", meanwhile)
+    assert left_over(app.database, ("default",), app.tasks) is None
+
+
 def test_the_end_is_one_look(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether any of many queues has a job left is one question, however many there are."""
     job = app.task(name="job")(lambda: None)
@@ -264,11 +318,11 @@ def test_the_end_is_one_look(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None
         return run(operation)
 
     monkeypatch.setattr(app.database, "run", counted)
-    assert left_over(app.database, ("queue-*",)) is None
+    assert left_over(app.database, ("queue-*",), app.tasks) is None
     for one in jobs:
         one.cancel()
     asked.clear()
-    assert left_over(app.database, ("queue-*",)) == []
+    assert left_over(app.database, ("queue-*",), app.tasks) == []
     assert len(asked) == 1
 
 

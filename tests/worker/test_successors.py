@@ -486,7 +486,7 @@ def number(one: int) -> None:
 @pytest.mark.parametrize(
     ("option", "function", "why"),
     [
-        ("on_success", two, "is given one argument at the most, and 'next' needs `one`, `other`"),
+        ("on_success", two, "gets at most one argument, and 'next' needs `one`, `other`"),
         (
             "on_failure",
             number,
@@ -511,12 +511,12 @@ def test_refused(app: Rota) -> None:
     """So is what is no task, one of another app, and options that would be lost."""
     following, work = app.task(name="next")(nothing), app.task(name="work")(nothing)
     wrong: list[tuple[Any, str]] = [
-        (7, "a task or its name is needed, not 7"),
-        ("", "a task or its name is needed, not ''"),
-        (nothing, "a task or its name is needed, not <function"),
+        (7, "must be a task or its name, not 7"),
+        ("", "must be a task or its name, not ''"),
+        (nothing, "must be a task or its name, not <function"),
         (" next", "a name of 1 to 200 printable characters"),
         (chores.add, "'tests.worker.chores.add' is a task of another app"),
-        (following.using(delay=5), "only the name of 'next' is kept"),
+        (following.using(delay=5), "only the name of 'next' is stored"),
     ]
     for given, why in wrong:
         with pytest.raises(ConfigError, match=why):
@@ -534,7 +534,7 @@ def test_declared_and_not_there(app: Rota) -> None:
     with pytest.raises(ConfigError, match="task 'work': its on_success names 'later', and no such"):
         Worker(app)
     app.task(name="later")(two)
-    with pytest.raises(ConfigError, match="task 'work', on_success: a successor is given one"):
+    with pytest.raises(ConfigError, match="task 'work', on_success: a successor gets at most one"):
         Worker(app)
 
 

@@ -19,7 +19,6 @@ from rota.store.connections import Transaction
 from rota.store.migrate import migrate
 from rota.store.operation import Operation
 from tests.fixtures.workers import drained, records, until, working
-from tests.worker import chores
 
 pytestmark = pytest.mark.both
 
@@ -241,14 +240,6 @@ def test_a_result_that_is_not_kept(app: Rota, insert: str) -> None:
     drained(app)
     assert effects(app) == []
     assert "store_result=True" in job.record().errors[0].message
-
-
-def test_a_child_process(app: Rota) -> None:
-    """Child processes do not hold their jobs; they say so."""
-    task = chores.adopt(app, chores.transact, max_attempts=1)
-    job = task.enqueue()
-    drained(app)
-    assert "child process" in job.record().errors[0].message
 
 
 def test_the_job_was_taken_over(app: Rota, insert: str) -> None:

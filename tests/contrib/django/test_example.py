@@ -15,6 +15,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from rota import Rota
 from tests.contrib.django.test_suite import ROOT
 from tests.fixtures.workers import LONG, until
 
@@ -95,3 +96,15 @@ def test_orders(database: str, tmp_path: Path, request: pytest.FixtureRequest) -
             "receipt": "receipt of 12.50 to ada@example.org",
             "attempts": 1,
         }
+
+
+def test_up(tmp_path: Path) -> None:
+    """`manage.py up` makes the tables, and runs the server and a worker beside it."""
+    shop = Shop(f"sqlite:///{tmp_path}/shop.db")
+    with shop.running("up", f"127.0.0.1:{shop.port}"):
+        until(shop.awake, "the server")
+        _, placed = shop.ask("/orders", email="ada@example.org", cents=1250)
+        page = f"/receipts/{placed['receipt']}"
+        until(lambda: shop.ask(page)[1]["status"] == "SUCCESSFUL", "the receipt")
+    with Rota(f"sqlite:///{tmp_path}/shop.db") as rota:
+        until(lambda: not rota.admin.workers(), "the end of the worker")

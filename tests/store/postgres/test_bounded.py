@@ -12,6 +12,7 @@ from rota.dashboard.access import Access
 from rota.dashboard.core import Core
 from rota.dashboard.message import Request
 from rota.dashboard.pages import ROUTES, discarded
+from rota.model.flow import Condition, Edge, FlowOrder, NodeOrder
 from rota.model.job import JobFilter, JobId, JobSpec, Keys, Order
 from rota.model.limit import Limit
 from rota.model.states import State
@@ -54,6 +55,12 @@ def many(
         limited = Keys(limit=[f"tenant:{n % 50}" for n in range(200)])
         spec = JobSpec("shop.pay", "limited", limit=Limit(key="tenant:{n}", running=1))
         db.own.run(db.store.enqueue(Order(spec, ["{}"] * 200, limited)))
+        wide = NodeOrder("wide", Order(JobSpec("shop.send", "wide"), ["{}"] * 200), many=True)
+        last = NodeOrder(
+            "last", Order(JobSpec("shop.send"), ["{}"]), (Edge(0, Condition.COMPLETED),)
+        )
+        for _ in range(20):
+            db.own.run(db.store.flows.create(FlowOrder("import", [wide, last], 0.0)))
         db.enqueue(ROWS // 2)
         db.claim(db.session(), 40)
         # A mark that was just made would be left as it is.
@@ -162,6 +169,10 @@ PAGES = [
     ("/jobs", {"subject": "order:*"}),
     ("/jobs", {"subject": "order:*", "state": "available"}),
     *((f"/jobs/{job}", {}) for job in (1, ROWS, 3 * ROWS // 2)),
+    ("/flows", {}),
+    ("/flows", {"state": "running"}),
+    ("/flows", {"name": "import", "state": "failed"}),
+    ("/flows/1", {}),
     ("/discarded", {}),
     ("/cron", {}),
     ("/limits", {}),
@@ -178,7 +189,7 @@ def test_no_page_reads_a_table(many: Database, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(discarded, "LOOKED_AT", 10 * MOST)
     routes = {route.path for route in ROUTES if route.method == "GET"}
     assert routes - {"/static/{name}"} == {
-        "/jobs/{id}" if path.startswith("/jobs/") else path for path, _ in PAGES
+        f"/{path.split('/')[1]}/{{id}}" if path.count("/") == 2 else path for path, _ in PAGES
     }
     with Rota(many.url) as app:
         core = Core(app, every=3600.0)

@@ -107,12 +107,12 @@ def test_a_successor_of_a_prepared_transaction(db: Database, gid: str) -> None:
 
 
 def test_which_jobs_a_prepared_transaction_completes(db: Database, gid: str) -> None:
-    """The query that docs/transactions.md shows names them."""
+    """The query that docs/guides/transactions.md shows names them."""
     session = db.session()
     db.enqueue(3)
     jobs = db.claim(session)
     prepared(db, session, singled_out(db, session, jobs[1]), gid)
-    page = (ROOT / "docs" / "transactions.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "transactions.md").read_text(encoding="utf-8")
     [query] = re.findall(r"^SELECT prepared.gid.*?;", page, re.MULTILINE | re.DOTALL)
     assert (gid, [jobs[1].id]) in db.sql(query)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rota.model.job import Look
+from rota.model.look import Look
 from rota.store.postgres import rings
 from rota.store.postgres.look import LOOK
 from rota.store.postgres.stage import DUE as DUE_STATEMENT

@@ -94,7 +94,7 @@ def test_tables_that_stay_in_use(db: Database, newest: int) -> None:
     """After the stated time it is an error; steps before are done, and nothing is half done."""
     reader = db.bare()
     reader.execute("SELECT count(*) FROM rota.log")
-    with pytest.raises(StoreUnavailable, match=f"of version {newest + 1} still.*for 0 seconds"):
+    with pytest.raises(StoreUnavailable, match=f"still have version {newest + 1}:.*for 0 seconds"):
         migrate(db.store, db.own, patience=0)
     assert db.own.run(db.store.schema_version()) == newest + 1
     assert made(db) == (True, False, False)

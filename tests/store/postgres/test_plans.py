@@ -14,12 +14,14 @@ import pytest
 
 from rota import Unique
 from rota.model.job import JobSpec, Keys, Order
+from rota.model.states import Move
 from rota.store.operation import Begin
-from rota.store.postgres import claim, counters, look, settle_write
+from rota.store.postgres import claim, control, counters, look, settle_write
 from rota.store.postgres import jobs as lookup
 from rota.store.postgres import stage as timer
 from tests.fixtures.large import LARGE
 from tests.fixtures.postgres import created
+from tests.store.factories import settlement
 from tests.store.postgres.database import Database, begin, explained, ids
 
 ROWS = 200_000 if LARGE else 50_000
@@ -284,6 +286,25 @@ def test_settling(filled: Database) -> None:
         check(plan, most=LIMIT)
         assert rows_read(plan, "log_") <= 2 * LIMIT
         raw.execute("ROLLBACK")
+
+
+def test_a_retry_by_hand(filled: Database) -> None:
+    """Finished jobs are looked up by their ids, and tables of flows are read for jobs of flows alone."""
+    db = filled
+    db.enqueue(1000)
+    session = db.session()
+    claimed = db.claim(session, 1000)
+    moved = [settlement(job, Move.DISCARD) for job in claimed]
+    assert db.own.run(db.store.settle(session, moved)) == []
+    params = {"jobs": [job.id for job in claimed[:LIMIT]], "only": None, "touched": [], "kept": []}
+    raw = db.bare(autocommit=True)
+    for statement in (control.TOUCH(jobs=params["jobs"]), control.RETRY_FINISHED(**params)):
+        begin(raw, Begin.DURABLE)
+        plan = explained(raw, statement)
+        raw.execute("ROLLBACK")
+        assert rows_read(plan, "finished_") <= 3 * LIMIT
+        assert rows_read(plan, "flow_") == 0
+        assert all("Index" in node["Node Type"] for node in scans(plan, "finished_discarded"))
 
 
 def test_counting(filled: Database) -> None:

@@ -18,7 +18,7 @@ from rota.store.migrate import check
 from rota.store.postgres.store import PostgresStore
 from tests.store.postgres.database import Database
 
-PAGE = Path(__file__).parents[3] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[3] / "docs" / "operate" / "tables.md"
 GRANTS = re.findall(
     r"^GRANT ([^;]*?) ON ([^;]*?) TO producer;$", PAGE.read_text("utf-8"), re.MULTILINE
 )

@@ -31,14 +31,14 @@ def restore(db: Database, *, clone: bool = False, ahead: int = 1_000_000) -> Non
     """Make the tables look as if a dump from another cluster, older by `ahead`, was restored."""
     db.sql("BEGIN")
     moved = f"(({{}})::text::int8 + {ahead})::text::xid8"
-    for table in ("log", "timer", "cursor", "tally"):
+    for table in ("log", "timer", "cursor", "tally", "memory"):
         db.sql(f"UPDATE rota.{table} SET xid = {moved.format('xid')}")
     db.sql(
         "UPDATE rota.cursor SET hole_xids = ARRAY(SELECT "
         + moved.format("hole")
         + " FROM unnest(hole_xids) WITH ORDINALITY AS hole (hole, n) ORDER BY n)"
     )
-    for table in ("timer_mark", "tally_mark"):
+    for table in ("timer_mark", "tally_mark", "signal_mark"):
         db.sql(
             "UPDATE rota.{1} SET snapshot = ({0} || ':' || {0} || ':')::pg_snapshot".format(
                 f"(pg_snapshot_xmax(snapshot)::text::int8 + {ahead})::text", table

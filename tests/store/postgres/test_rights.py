@@ -24,7 +24,7 @@ from rota.store.postgres.store import PostgresStore
 from tests.store.factories import minutes_pass
 from tests.store.postgres.database import KEEP, Database
 
-PAGE = Path(__file__).parents[3] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[3] / "docs" / "operate" / "tables.md"
 GRANTS = re.findall(r"^GRANT .* TO app;$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 
 

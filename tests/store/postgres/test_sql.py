@@ -354,12 +354,12 @@ def test_waking(db: Database) -> None:
 
 @pytest.fixture
 def producer(db: Database) -> Iterator[Raw]:
-    """A role that may do what docs/sql.md grants."""
+    """A role that may do what docs/guides/sql.md grants."""
     from tests.docs.pages import ROOT
 
     name = f"producer_{secrets.token_hex(4)}"
     db.sql(f"CREATE ROLE {name}")
-    page = (ROOT / "docs" / "sql.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "sql.md").read_text(encoding="utf-8")
     grants = [line for line in page.splitlines() if line.startswith("GRANT ")]
     assert grants
     for grant in grants:

@@ -84,7 +84,7 @@ class Declaring(TestCase):
         """An option of Rota's that cannot be used is refused where the task is declared."""
         for options, said in (
             ({"uniqe": "x"}, "unknown option uniqe; there are fair"),
-            ({"unique": "order:{ordre}"}, "names 'ordre', which is no argument"),
+            ({"unique": "order:{ordre}"}, "names 'ordre', which is not an argument"),
             ({"max_attempts": 0}, "max_attempts"),
             ({"executor": "process"}, "unknown option executor"),
         ):

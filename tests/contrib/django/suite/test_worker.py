@@ -225,7 +225,7 @@ class Connections(WorkerTestCase):
         refused = inside.enqueue("b@example.org", commit=True)
         self.drain()
         self.assertEqual(job.status, State.COMPLETED)
-        self.assertIn("leave atomic() to ctx.transaction", refused.record().errors[0].message)
+        self.assertIn("let ctx.transaction(conn=...) begin it", refused.record().errors[0].message)
         self.assertEqual(set(Order.objects.values_list("email", flat=True)), {"a@example.org"})
         self.assertEqual(Order.objects.count(), 2)
 

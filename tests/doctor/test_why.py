@@ -7,9 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rota import JobRecord, State
-from rota.dashboard.why import Facts, reasons
+from rota.doctor.why import Facts, reasons, waits
+from rota.model.flow import WAITING, FlowId, Membership
 from rota.model.job import JobId
 from rota.model.limit_record import LimitRecord
+from rota.model.memory import StepRecord
 from rota.store.health import LaneFacts, SessionFacts
 from rota.store.standing import MOST, Standing
 
@@ -80,10 +82,55 @@ def test_time() -> None:
     """How long it waits; that a worker has yet to stage it, where its time has come."""
     later = replace(JOB, state=State.RETRYABLE, scheduled_at=NOW + timedelta(minutes=3))
     [reason] = reasons(replace(FACTS, job=later))
-    assert reason.text == "It waits for its next attempt, in 3 min."
+    assert reason.text == "It waits for its next attempt, due in 3 min."
     due = replace(JOB, state=State.SCHEDULED, scheduled_at=NOW - timedelta(seconds=2))
     [reason] = reasons(replace(FACTS, job=due))
-    assert reason.text == "It waited for its time, which came 2 s ago; a worker stages it."
+    assert (
+        reason.text
+        == "It waited for its time, which came 2 s ago; a worker will make it available."
+    )
+
+
+def test_what_a_handler_waits_for() -> None:
+    """A signal, with its name and for how long at the most; the end of a sleep."""
+    job = replace(JOB, state=State.SCHEDULED, scheduled_at=NOW + timedelta(minutes=3))
+    done = StepRecord("step", "draw", "done", NOW)
+    signal, sleep = (
+        StepRecord("wait", "approved", "waiting", NOW),
+        StepRecord("sleep", "a while", "asleep", NOW),
+    )
+    [reason] = reasons(replace(FACTS, job=job, steps=[done, signal]))
+    assert (reason.subject, reason.text) == (
+        "signal",
+        "It waits for a signal (approved), for 3 min at the most.",
+    )
+    for_ever = replace(job, scheduled_at=NOW + timedelta(seconds=WAITING))
+    [reason] = reasons(replace(FACTS, job=for_ever, steps=[signal]))
+    assert reason.text == "It waits for a signal (approved)."
+    [reason] = reasons(replace(FACTS, job=job, steps=[done, sleep]))
+    assert (reason.subject, reason.text) == ("sleep", "It sleeps (a while), due in 3 min.")
+    [reason] = reasons(replace(FACTS, job=replace(job, state=State.RETRYABLE), steps=[signal]))
+    assert reason.text == "It waits for its next attempt, due in 3 min."
+
+
+def test_a_flow_holds_it() -> None:
+    """A job whose node waits for others has no time of its own; one whose node has begun has."""
+    flow = Membership(FlowId(12), "order", "ship")
+    job = replace(JOB, state=State.SCHEDULED, scheduled_at=NOW + timedelta(seconds=WAITING))
+    [reason] = reasons(replace(FACTS, job=job, flow=flow))
+    assert reason.text == "Its node ship of flow 12 (order) waits for other nodes."
+    assert (reason.subject, reason.advice) == ("flow", "rota flows show 12")
+    delayed = replace(job, scheduled_at=NOW + timedelta(minutes=3))
+    assert subjects(replace(FACTS, job=delayed, flow=flow)) == ["time"]
+
+
+def test_which_jobs_wait() -> None:
+    """Of a job that runs, or has ended, nobody asks why it does not run."""
+    assert {state for state in State if waits(replace(JOB, state=state))} == {
+        State.AVAILABLE,
+        State.SCHEDULED,
+        State.RETRYABLE,
+    }
 
 
 def test_limit() -> None:
@@ -106,7 +153,7 @@ def test_rate() -> None:
     [reason] = reasons(limited(limit))
     assert reason.subject == "rate"
     assert reason.text == (
-        "Its limit smtp lets 10 jobs start within 1 min, and so many have started."
+        "Its limit smtp lets 10 jobs start within 1 min, and that many have started."
     )
     assert reasons(limited(replace(limit, started=9))) == []
 
@@ -133,9 +180,9 @@ def test_priority() -> None:
 @pytest.mark.parametrize(
     ("ahead", "of_key", "text"),
     [
-        (1, False, "1 job stands before it."),
-        (20, True, "20 jobs with the same key stand before it."),
-        (MOST, False, "At least 1,000 jobs stand before it."),
+        (1, False, "1 job is ahead of it."),
+        (20, True, "20 jobs with the same key are ahead of it."),
+        (MOST, False, "At least 1,000 jobs are ahead of it."),
     ],
 )
 def test_ahead(ahead: int, of_key: bool, text: str) -> None:  # noqa: FBT001
