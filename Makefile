@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-postgres test-large test-pythons mutants swarm schema check bench browser peers peers-servers lab lab-servers dist lock clean
+.PHONY: help demo test test-postgres test-large test-pythons mutants swarm schema format check bench browser peers peers-servers lab lab-servers docs dist licences lock clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,10 +50,14 @@ mutants: $(STAMP) ## take pieces out, one by one: a test must fail (ARGS="-k set
 swarm: $(STAMP) ## let workers and producers meet faults (ARGS="--seconds 600 --seed 7"; "--mutant all")
 	@$(BIN)/python -m tests.swarm $(ARGS)
 
+format: $(STAMP) ## write all code in its format, and mend what lint can mend by itself
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
 check: $(STAMP) ## format, lint, types, import rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy src lab/src tests examples $(wildcard benchmarks)
+	$(BIN)/mypy src lab/src tests examples website $(wildcard benchmarks)
 	$(BIN)/lint-imports --cache-dir .cache/import-linter
 
 bench: $(STAMP) ## measure (ARGS="--private": on a PostgreSQL of its own)
@@ -91,10 +95,16 @@ browser: ## install Chromium and its driver for the dashboard's tests, on Debian
 	  { $(SUDO) apt-get update && $(SUDO) env DEBIAN_FRONTEND=noninteractive \
 	    apt-get install --yes --no-install-recommends chromium chromium-driver; }
 
+docs: $(STAMP) ## build the documentation's site, in build/site
+	@$(BIN)/python -m website $(ARGS)
+
 dist: $(STAMP) ## build wheels and sdists of Rota and of the lab, in dist/
 	rm -rf dist
 	$(BIN)/hatchling build --directory $(CURDIR)/dist
 	cd lab && ../$(BIN)/hatchling build --directory $(CURDIR)/dist
+
+licences: $(STAMP) ## list the licences of all dependencies; fails for one that is not on the list
+	@$(BIN)/python -m tests.package.licences
 
 lock: $(UV_BIN) ## write requirements.lock anew (ARGS=--upgrade: with the newest versions)
 	$(UV_BIN) pip compile --quiet --universal --generate-hashes --extra dev \

@@ -10,7 +10,7 @@ from benchmarks.peers.samples import medians
 from rota.errors import ConfigError
 from rota.measure.reports.charts import picture
 
-PAGE = "benchmarks.md"
+PAGE = Path("how", "benchmarks.md")
 PICTURES = "pictures"
 BEGIN = "<!-- The field: `make peers` writes what follows. -->"
 END = "<!-- The field ends. -->"
@@ -57,7 +57,7 @@ def write(docs: Path, document: Document) -> None:
     for name, bars in charts(found).items():
         file = folder / f"field-{name}.png"
         file.write_bytes(picture(bars, {}))
-        images.append(f"![{bars.title}]({PICTURES}/{file.name})")
+        images.append(f"![{bars.title}](../{PICTURES}/{file.name})")
     text = "\n\n".join(
         [*_words(document), "\n".join(_table(found)), *images, "\n".join(_settings(document))]
     )

@@ -1,1 +1,1 @@
-"""A small service that takes orders, with jobs: docs/fastapi.md."""
+"""A small service that takes orders, with jobs: docs/frameworks/fastapi.md."""

@@ -29,25 +29,15 @@ def remind(order: int) -> None:
 
 
 @rota.task(name="shop.price")
-def price(ctx: Context, order: int, of: int) -> None:
-    """Write down the price of an order; the last of them goes on with the sum.
-
-    With PostgreSQL lock a row that all parts share first, or two last parts do not see each other.
-    """
-    with ctx.transaction() as tx:
-        tx.execute("INSERT INTO price VALUES (?, ?)", [order, PRICES[order]])
-        [(count,)] = tx.execute("SELECT count(*) FROM price").fetchall()
-        if count == of:
-            total.using(conn=tx).enqueue()
+def price(order: int) -> int:
+    """The price of an order."""
+    return PRICES[order]
 
 
-@rota.task(name="shop.total", store_result=True, unique="total")
-def total() -> int:
+@rota.task(name="shop.total")
+def total(prices: list[int]) -> None:
     """The sum of all prices."""
-    with rota.transaction() as tx:
-        [(cents,)] = tx.execute("SELECT sum(euros) FROM price").fetchall()
-    print(f"total: {cents}")
-    return int(cents)
+    print(f"total: {sum(prices)}")
 
 
 @rota.cron("0 9 * * *", timezone="Europe/Rome", missed="latest")
@@ -60,11 +50,10 @@ def main() -> None:
     """Enqueue it all, and run it."""
     with tempfile.TemporaryDirectory() as folder, rota:
         rota.use(f"sqlite:///{folder}/rota.db")
-        with rota.transaction() as tx:
-            tx.execute("CREATE TABLE price (number integer PRIMARY KEY, euros integer)")
         send_receipt.enqueue(42)
         remind.using(delay=timedelta(seconds=0.2)).enqueue(42)
-        price.enqueue_many((order, len(PRICES)) for order in PRICES)
+        with rota.flow("total") as f:
+            f.add(total, f.map(price, PRICES).results)
         refused = send_receipt.enqueue(99)
         Worker(rota, WorkerConfig(drain=True)).run()
         [error] = refused.record().errors

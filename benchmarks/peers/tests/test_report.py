@@ -66,10 +66,12 @@ def test_the_page_has_all() -> None:
 
 def test_the_section_of_the_docs(tmp_path: Path) -> None:
     """It comes between the marks, in place of what was there, with pictures that are there."""
-    (tmp_path / "benchmarks.md").write_text(PAGE, encoding="utf-8")
+    there = tmp_path / pages.PAGE
+    there.parent.mkdir()
+    there.write_text(PAGE, encoding="utf-8")
     for _ in range(2):  # the second time in place of itself
         pages.write(tmp_path, document())
-    text = (tmp_path / "benchmarks.md").read_text(encoding="utf-8")
+    text = there.read_text(encoding="utf-8")
     before, _, rest = text.partition(pages.BEGIN)
     section, _, after = rest.partition(pages.END)
     assert before == PAGE.partition(pages.BEGIN)[0]
@@ -82,13 +84,15 @@ def test_the_section_of_the_docs(tmp_path: Path) -> None:
     assert "- Celery + Redis, drain with 1 worker, round 1: lost 1 of 3 jobs" in section
     pictures = sorted(path.name for path in (tmp_path / "pictures").iterdir())
     assert len(pictures) == 7
-    assert all(f"(pictures/{name})" in section for name in pictures)
+    assert all(f"(../pictures/{name})" in section for name in pictures)
 
 
 def test_a_page_without_marks_is_refused(tmp_path: Path) -> None:
     """Before anything is measured."""
     with pytest.raises(ConfigError, match="there is no"):
         pages.check(tmp_path)
-    (tmp_path / "benchmarks.md").write_text("# Benchmarks\n", encoding="utf-8")
+    there = tmp_path / pages.PAGE
+    there.parent.mkdir()
+    there.write_text("# Benchmarks\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="has no lines"):
         pages.check(tmp_path)

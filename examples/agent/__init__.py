@@ -1,0 +1,1 @@
+"""A support agent that asks a person before it gives money back."""

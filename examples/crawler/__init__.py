@@ -1,0 +1,1 @@
+"""A crawler whose pages come round: soon if they have changed, later if they have not."""

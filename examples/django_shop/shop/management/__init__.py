@@ -1,0 +1,1 @@
+"""What the shop adds to manage.py."""

@@ -1,0 +1,1 @@
+"""Tenants that share workers: each has the room that its plan gives, and its turn."""
