@@ -26,6 +26,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from msgspec.structs import replace
 
 from rota import Limit, Unique
 from rota.errors import LeaseLost
@@ -365,7 +366,7 @@ class Machine(RuleBasedStateMachine):
                 assert self._settle(stranger, [job], move) == [job.id]
             owner = self.jobs[job.id].session
             assert owner is not None
-            forged = job._replace(lease=LeaseId(job.lease + 1_000_000))
+            forged = replace(job, lease=LeaseId(job.lease + 1_000_000))
             assert self._settle(owner, [forged], move) == [job.id]
         if self.old:
             session, job = data.draw(st.sampled_from(self.old))

@@ -32,8 +32,10 @@ def test_a_claimed_job_says_what_a_worker_needs(store: Store, connection: Connec
     session = open_session(store, connection)
     [job] = enqueue(store, connection, queue="mail", priority=3, max_attempts=9, timeout=1.5)
     [claimed] = claim(store, connection, session, queues=("mail",))
-    assert claimed[:1] + claimed[2:9] == (job, "shop.send", '{"number":0}', "mail", 3, 1, 9, 1.5)
     assert claimed.lease
+    assert claimed == ClaimedJob(
+        job, claimed.lease, "shop.send", '{"number":0}', "mail", 3, 1, 9, 1.5, claimed.enqueued_at
+    )
     assert close_to(datetime.fromtimestamp(claimed.enqueued_at, UTC), datetime.now(UTC))
 
 

@@ -1,6 +1,7 @@
 """Settling in a handler's transaction: what it writes and the completion, both or neither."""
 
 import pytest
+from msgspec.structs import replace
 
 from rota.database.recognise import blocking_caller
 from rota.errors import TransactionEnded
@@ -25,7 +26,7 @@ def test_a_job_singled_out(store: Store, connection: Connection) -> None:
     session, jobs = running(store, connection, 3)
     lease = connection.run(store.single_out(session, jobs[1].id, jobs[1].lease))
     assert lease is not None
-    alone = jobs[1]._replace(lease=lease)
+    alone = replace(jobs[1], lease=lease)
     assert connection.run(store.single_out(session, alone.id, lease)) == lease
     assert states(store, connection, [job.id for job in jobs]) == [State.RUNNING] * 3
     assert settle(store, connection, session, settlement(alone, Move.COMPLETE)) == []
@@ -67,7 +68,7 @@ def test_where_a_job_is(store: Store, connection: Connection) -> None:
     assert connection.run(store.lease_of(session, job.id)) == lease
     assert connection.run(store.lease_of(session, jobs[1].id)) == jobs[1].lease
     assert connection.run(store.lease_of(SessionId(session + 1000), job.id)) is None
-    settle(store, connection, session, settlement(job._replace(lease=lease), Move.COMPLETE))
+    settle(store, connection, session, settlement(replace(job, lease=lease), Move.COMPLETE))
     assert connection.run(store.lease_of(session, job.id)) is None
 
 
@@ -79,7 +80,7 @@ def test_inside_a_transaction(
     session, jobs = running(store, connection, 2)
     lease = connection.run(store.single_out(session, jobs[0].id, jobs[0].lease))
     assert lease is not None
-    job = jobs[0]._replace(lease=lease)
+    job = replace(jobs[0], lease=lease)
     transaction = store.transaction()
     transaction.tune()
     assert (

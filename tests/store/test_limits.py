@@ -4,6 +4,7 @@ from collections import Counter
 from itertools import chain
 
 import pytest
+from msgspec.structs import replace
 
 from rota import Limit, Unique
 from rota.model.job import ClaimedJob, JobId, Keys, Order, SessionId
@@ -402,7 +403,7 @@ def test_a_job_that_its_own_transaction_completes(store: Store, connection: Conn
     lease = connection.run(store.single_out(session, one.id, one.lease))
     assert lease is not None
     assert claim(store, connection, session) == []
-    moved = one._replace(lease=lease)
+    moved = replace(one, lease=lease)
     assert settle(store, connection, session, settlement(moved, Move.COMPLETE)) == []
     assert keys_of(claim(store, connection, session)) == ["a"]
     rest = [job for job in held if job is not one]

@@ -282,5 +282,5 @@ def test_unknown_tasks_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
     Log(events)
     for _ in range(1000):
         events.emit(TaskUnknown(JOB))
-    events.emit(TaskUnknown(JOB._replace(task="shop.other")))
+    events.emit(TaskUnknown(replace(JOB, task="shop.other")))
     assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2

@@ -18,6 +18,8 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from msgspec.structs import replace
+
 from rota.app.member import as_member
 from rota.app.successor import successor, wants_result
 from rota.app.task import Task
@@ -120,7 +122,7 @@ class Completion:
                 raise
             if lease is not None and lease != job.lease:
                 moved(job.lease, lease)
-                self.job = job._replace(lease=lease)
+                self.job = replace(job, lease=lease)
         self.require(held=lease is not None)
 
     def settle(self, result: str | None, value: object, graft: "Graft | None" = None) -> Settlement:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from rota.app.introspection import without_outcomes
 from rota.args import ResultCodec
@@ -103,7 +104,7 @@ def fetching(job: ClaimedJob, task: "Task[..., Any, Any]") -> Fetch[Filled]:
             parts[name] = "null"
         else:
             parts[name] = f"[{','.join((yield from _all(database, NodeId(need[0]))))}]"
-    return Filled(job._replace(args=_joined(job.args, parts)), pages)
+    return Filled(replace(job, args=_joined(job.args, parts)), pages)
 
 
 def _all(database: "Database", node: NodeId) -> Fetch[list[str]]:

@@ -1,7 +1,6 @@
 """What travels between Rota's rooms: a job as it is asked for, claimed, and looked at.
 
-All are frozen values. `ClaimedJob` is a named tuple because it is built once per job on
-the hot path, straight from a database row.
+All are frozen values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -123,7 +122,7 @@ class Following(NamedTuple):
     jobs: tuple[JobId, ...]
 
 
-class ClaimedJob(NamedTuple):
+class ClaimedJob(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One job in the hands of a worker. `attempt` counts from 1 and includes this run.
 
     `enqueued_at` is in seconds since the epoch: making a datetime of it would cost more than the
@@ -131,6 +130,9 @@ class ClaimedJob(NamedTuple):
     `filled` is its limit's key, if this job took the limit's last place. `suspects` is set for a job
     that was in the hands of a worker that died, with how many it was: it runs apart from others.
     `headers` are JSON text.
+
+    A worker holds thousands of these, and each field is a plain value. So the garbage collector need not
+    follow them (`gc=False`): else it would look through all of them again and again, for a tenth of the time.
     """
 
     id: JobId
@@ -152,7 +154,7 @@ class ClaimedJob(NamedTuple):
     def __repr__(self) -> str:
         from rota.model.redaction import printed  # which needs jobs
 
-        return printed(self, self._fields)
+        return printed(self, self.__struct_fields__)
 
 
 @dataclass(frozen=True, slots=True)

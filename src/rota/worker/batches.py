@@ -13,6 +13,8 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NoReturn
 
+from msgspec.structs import replace
+
 from rota.app.batch import BatchTask
 from rota.app.context import BatchContext, Context
 from rota.app.resources import Resources
@@ -48,7 +50,7 @@ class Batch:
     @property
     def lead(self) -> ClaimedJob:
         """The job in whose name the call is made; its timeout is that of the task."""
-        return self.jobs[0]._replace(timeout=self.task.spec.timeout)
+        return replace(self.jobs[0], timeout=self.task.spec.timeout)
 
     def take_out(self, unwanted: Collection[JobId]) -> list[ClaimedJob]:
         """Take jobs out that are to be cancelled; those that were in."""

@@ -10,6 +10,8 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec.structs import replace
+
 from rota.app.executor import Executor
 from rota.app.grafting import Grafting
 from rota.app.job_steps import JobSteps
@@ -108,7 +110,7 @@ class JobTransactions:
         lease = LeaseId(told.lease)
         if lease != job.lease:
             self._leases.moved(job.lease, lease)
-            completion.job = job._replace(lease=lease)
+            completion.job = replace(job, lease=lease)
         completion.stage = Stage[told.stage]
         completion.following = told.following
         if completion.over:

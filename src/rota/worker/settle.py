@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rota.dispatch import Events
 from rota.errors import StoreUnavailable
@@ -35,6 +35,9 @@ HOLD = 0.01
 
 LARGEST = 5000
 """Settlements per transaction."""
+
+OF_A_JOB = 3
+"""Entries for a job that has completed."""
 
 
 @dataclass(slots=True)
@@ -82,7 +85,9 @@ class Settler:
         self._switchboard = switchboard
         self._connection = store.connect("settler")
         self._ended: deque[Settlement] = deque()
-        self._completed: deque[tuple[ClaimedJob, float, NodeId | None]] = deque()
+        # A job, how long it stays, its node, and so on: a tuple of these for each job would have the garbage
+        # collector look at everything again and again.
+        self._completed: deque[Any] = deque()
         self._told: deque[NodeId] = deque()
         self._deciding = Deciding(store, self._connection)
         self._waiting: dict[LeaseId, Ended] = {}
@@ -110,8 +115,8 @@ class Settler:
 
         A settlement for each would cost more than all else that is done here.
         """
-        self._completed.append((job, keep, node))
-        if len(self._completed) == 1:
+        self._completed.extend((job, keep, node))
+        if len(self._completed) == OF_A_JOB:
             # Else the settler has not come to the one before, either.
             self._news.set()
 
@@ -184,8 +189,11 @@ class Settler:
             settlement = self._ended.popleft()
             self._of(settlement.lease, now).settlements.append(settlement)
         lease, keep, node, jobs = None, None, None, list[JobId]()
+        take = self._completed.popleft
         while self._completed:
-            job, kept, member = self._completed.popleft()
+            job: ClaimedJob = take()
+            kept: float = take()
+            member: NodeId | None = take()
             # Nearly always it is as the one before.
             if job.lease != lease or kept != keep or member != node:
                 lease, keep, node = job.lease, kept, member

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 
 from rota.model.job import ClaimedJob, JobSpec, Order, SessionId
 from rota.model.settlement import Settlement
@@ -31,7 +32,7 @@ def singled_out(db: Database, session: SessionId, job: ClaimedJob) -> ClaimedJob
     """The job under a lease of its own."""
     lease = db.own.run(db.store.single_out(session, job.id, job.lease))
     assert lease is not None
-    return job._replace(lease=lease)
+    return replace(job, lease=lease)
 
 
 def complete(db: Database, session: SessionId, job: ClaimedJob, raw: Raw) -> None:

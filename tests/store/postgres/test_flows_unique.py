@@ -3,6 +3,8 @@
 from threading import Thread
 from typing import Any
 
+from msgspec import convert
+
 from rota import Unique
 from rota.database.recognise import blocking_caller
 from rota.model.enqueued import Enqueued
@@ -92,7 +94,7 @@ def test_a_member_that_came_back_while_a_replacement_waited(db: Database) -> Non
             # The claim begins after it was seen that the key is taken.
             worker.execute(claim.CLAIM_LOCK.text, given)
             [row] = worker.execute(claim.CLAIM_KEYED.text, given).fetchall()
-            held = ClaimedJob._make((*row[:4], "default", 0, *row[4:], False, None))
+            held = convert([*row[:4], "default", 0, *row[4:]], ClaimedJob)
             flow.held[job] = (session, held)
             back.append(flow.settling(job, Move.RETRY, delay=3600.0))
         return joined.execute(request)

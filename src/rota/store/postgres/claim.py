@@ -272,12 +272,12 @@ def _answer(found: Sequence[Rows]) -> Answer | None:
     [(queue, priority, unique, _)] = locked
     if rows and rows[0][0] is None:
         return Answer([], unique, segment=rows[0][1])
-    # Of a whole tuple: what names each field takes twice as long.
+    # By place: names take twice as long.
     jobs = [
-        ClaimedJob._make((
+        ClaimedJob(
             job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at,
-            suspects, headers, None, False, None,
-        ))
+            suspects, headers,
+        )
         for (
             job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, suspects, headers,
         ) in rows
@@ -293,10 +293,10 @@ def _answer_unique(found: Sequence[Rows]) -> Answer | None:
     if rows and rows[0][0] is None:
         return Answer([], unique, passed=True)
     jobs = [
-        ClaimedJob._make((
+        ClaimedJob(
             job, lease, task, args, queue, priority, attempt, max_attempts, timeout, enqueued_at,
-            suspects, headers, key, False, None,
-        ))
+            suspects, headers, key,
+        )
         for (
             job, lease, task, args, attempt, max_attempts, timeout, enqueued_at, suspects, headers,
             key,

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice, zip_longest
 
+from msgspec.structs import replace
+
 from rota.model.job import ClaimedJob, SessionId
 from rota.store.operation import Apart, Begin, Rows, Steps, operation
 from rota.store.sqlite.claim_lanes import Candidate, candidates, note, open_lanes
@@ -135,7 +137,7 @@ def _taken(jobs: Sequence[int]) -> Steps[list[ClaimedJob]]:
     if not (long := [job.id for job in taken if not job.args]):
         return taken
     args: dict[int, str] = dict((yield CLAIM_ARGS(jobs=json_list(long))))
-    return [job if job.args else job._replace(args=args[job.id]) for job in taken]
+    return [job if job.args else replace(job, args=args[job.id]) for job in taken]
 
 
 def _from_lanes(
@@ -167,7 +169,7 @@ def _from_lanes(
     if served:
         yield from note(served, lease)
     return [
-        taken[job]._replace(limited=bool(lanes[job].limit), filled=filled.get(job))
+        replace(taken[job], limited=bool(lanes[job].limit), filled=filled.get(job))
         if job in lanes
         else taken[job]
         for job in order

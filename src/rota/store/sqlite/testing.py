@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from rota.model.job import ClaimedJob, JobId, SessionId, SessionInfo
 from rota.model.states import State
 from rota.store.operation import Begin, Operation, Steps, operation, surroundings
@@ -130,7 +132,7 @@ class SqliteTesting:
             return []
         _, taken = yield from take(session, [row[0] for row in rows])
         yield from started(Counter(limit for _, limit, rated in rows if rated))
-        return [taken[job]._replace(limited=bool(limit)) for job, limit, _ in rows]
+        return [replace(taken[job], limited=bool(limit)) for job, limit, _ in rows]
 
     @staticmethod
     @operation(Begin.NOTHING)
