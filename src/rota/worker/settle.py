@@ -23,6 +23,7 @@ from rota.worker.deciding import Deciding
 from rota.worker.leases import Leases
 from rota.worker.loop import Repeating, repeat
 from rota.worker.note_writer import NoteWriter
+from rota.worker.slots import Share
 from rota.worker.switchboard import Switchboard
 
 logger = logging.getLogger("rota")
@@ -31,7 +32,8 @@ GATHER = 0.002
 """Seconds between two looks at leases of which some jobs have ended and others run."""
 
 HOLD = 0.01
-"""Seconds that settlements wait for the rest of their lease."""
+"""Seconds that settlements wait for the rest of their lease; so many times longer where so many databases have jobs
+for the same worker, since a lease takes longer there."""
 
 LARGEST = 5000
 """Settlements per transaction."""
@@ -77,8 +79,10 @@ class Settler:
         leases: Leases,
         note_writer: NoteWriter,
         switchboard: Switchboard,
+        share: Share,
     ) -> None:
         self._store = store
+        self._share = share
         self._events = events
         self._leases = leases
         self._note_writer = note_writer
@@ -207,7 +211,7 @@ class Settler:
         return ended
 
     def _ripe(self) -> list[Batch]:
-        due = time.monotonic() - (0 if self._hurry else HOLD)
+        due = time.monotonic() - (0 if self._hurry else HOLD * self._share.busy)
         batches: dict[SessionId, Batch] = {}
         count = 0
         for lease, ended in list(self._waiting.items()):
