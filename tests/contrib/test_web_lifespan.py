@@ -5,8 +5,10 @@ import contextlib
 import secrets
 import signal
 import socket
+import sqlite3
 import threading
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,6 +24,7 @@ from rota import Rota, State, WorkerConfig
 from rota.contrib.starlette import web_lifespan, worker_beside
 from rota.errors import ConfigError, SchemaMissing
 from rota.events import WorkerStarted, WorkerStopped
+from rota.testing import Kit
 from tests.contrib.serving import address, uvicorn
 from tests.fixtures.workers import LONG, until
 from tests.store.postgres.database import Database
@@ -39,6 +42,18 @@ def connections(app: Rota) -> int:
     """How many connections the app has and does not use."""
     store: Any = app.database.store
     return sum(len(idle) for idle in store._pool._idle)
+
+
+def test_with_the_test_kit(tmp_path: Path) -> None:
+    """The lifespan does not wait for the transaction of the test in which it runs, and leaves it as it is."""
+    file = tmp_path / "rota.db"
+    with closing(sqlite3.connect(file)) as conn, Rota(f"sqlite:///{file}") as app:
+        conn.execute("BEGIN IMMEDIATE")
+        with Kit(conn, app=app), TestClient(Starlette(lifespan=web_lifespan(app))):
+            pass
+        assert conn.in_transaction
+        conn.execute("CREATE TABLE note (text)")
+        conn.rollback()
 
 
 def test_a_database_without_tables(postgres_url: str, tmp_path: Path) -> None:

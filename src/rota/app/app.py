@@ -306,7 +306,7 @@ class Rota(DeclaresTasks):
     def ready(self) -> None:
         """Check now that the database has the tables that this Rota needs; a SQLite file gets them.
 
-        The first enqueue does so too.
+        The first enqueue does so too. In a test that uses the test kit, nothing is checked.
 
         Raises:
             SchemaMissing: Run `rota migrate`.

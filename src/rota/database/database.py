@@ -91,7 +91,8 @@ class Database:
         """Check once that the database has the tables that this Rota needs.
 
         A SQLite file gets them by itself (unless `make` is false: a caller's open transaction
-        would keep it waiting); a PostgreSQL database by `rota migrate`.
+        would keep it waiting); a PostgreSQL database by `rota migrate`. While a test has this database in its
+        transaction, nothing is checked: that might wait for the test itself.
 
         Raises:
             SchemaMissing: Run `rota migrate`.
@@ -99,7 +100,7 @@ class Database:
             SchemaOutdated: Run `rota migrate`.
             SchemaTooNew: Upgrade Rota.
         """
-        if self._ready:
+        if self._ready or self._confined is not None:
             return
         with self.store.lent() as connection:
             try:

@@ -68,7 +68,7 @@ class Parts:
         claiming = replace(config, queues=claimed)
         leases = Leases()
         self._note_writer = NoteWriter(store, events)
-        self._settler = Settler(store, events, leases, self._note_writer, board, share)
+        self._settler = Settler(store, events, leases, self._note_writer, board, share=share)
         self._session = Session(
             store,
             config,

@@ -79,6 +79,7 @@ class Settler:
         leases: Leases,
         note_writer: NoteWriter,
         switchboard: Switchboard,
+        *,
         share: Share,
     ) -> None:
         self._store = store
