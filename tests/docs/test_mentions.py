@@ -10,6 +10,7 @@ import rota
 from rota import Rota, State, Task, errors, events
 from rota.app.crontab import Crontab
 from rota.cli import supervise
+from rota.store.postgres.schema import VERSION
 from rota.store.url import VARIABLE
 from tests.docs.pages import ROOT, everything
 
@@ -91,3 +92,9 @@ def test_lines_of_supervise_are_explained() -> None:
     kinds = {kind for call in told for kind in re.findall(r'"([a-z ]{4,12})"', call)}
     assert {"hidden", "over already", "would end"} <= kinds
     assert [kind for kind in sorted(kinds) if f"| `{kind}` |" not in everything()] == []
+
+
+def test_the_version_of_the_tables() -> None:
+    """The sample of the doctor is of today's tables."""
+    page = (ROOT / "docs" / "operate" / "doctor.md").read_text(encoding="utf-8")
+    assert re.findall(r"tables are up to date \(version (\d+)\)", page) == [str(VERSION)]
