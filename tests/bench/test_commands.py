@@ -84,6 +84,7 @@ def test_drain(where: str) -> None:
     assert second["ratio_to_first_run"] == pytest.approx(second["rate"] / first["rate"], abs=1e-3)
 
 
+@pytest.mark.large
 def test_drain_with_instruments(tmp_path: Path) -> None:
     """The same jobs, with what users instrument their workers by."""
     names = ("nothing", "prometheus", "otel", "sentry", "logging")
@@ -95,6 +96,7 @@ def test_drain_with_instruments(tmp_path: Path) -> None:
     assert {run["settled"] for run in runs.values()} == {40}
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("executor", ["thread", "process"])
 def test_drain_in_executors(executor: str, tmp_path: Path) -> None:
     """Threads and child processes; the args have the size that was asked for."""
@@ -108,6 +110,7 @@ def test_drain_in_executors(executor: str, tmp_path: Path) -> None:
     assert run["executor"] == executor
 
 
+@pytest.mark.large
 def test_enqueue(where: str) -> None:
     """One by one next to a bare INSERT, many, and several producers."""
     report = bench(
@@ -122,6 +125,7 @@ def test_enqueue(where: str) -> None:
     assert two["ratio_to_first"] == pytest.approx(two["rate"] / one["rate"], abs=1e-3)
 
 
+@pytest.mark.large
 def test_bulk(where: str) -> None:
     """All ways take their turn in each round; half of the keys are taken."""
     report = bench(where, "bulk", "--jobs=1000", "--rounds=2")
@@ -138,6 +142,7 @@ def test_bulk(where: str) -> None:
     assert (bare["server_us_per_job"] is None) is where.startswith("sqlite")
 
 
+@pytest.mark.large
 def test_latency(where: str) -> None:
     """Every job that was enqueued has a delay; the load is half of what was measured."""
     report = bench(where, "latency", "--jobs=5", "--seconds=2", "--flood=300", "--batch=50")
@@ -171,6 +176,7 @@ def test_trickle(where: str) -> None:
     assert runs["1 worker"]["p50_to_first_run"] == 1.0
 
 
+@pytest.mark.large
 def test_hold(where: str) -> None:
     """A load while the horizon is held: nothing is lost, and each second has a sample."""
     report = bench(where, "hold", "--seconds=3", "--warm-up=1", "--rate=200")
@@ -233,6 +239,7 @@ def test_hold_by_a_producer(postgres_url: str) -> None:
     )
 
 
+@pytest.mark.large
 def test_a_producer_that_falls_behind(tmp_path: Path) -> None:
     """A rate that cannot be kept shows as such."""
     report = bench(
@@ -244,6 +251,7 @@ def test_a_producer_that_falls_behind(tmp_path: Path) -> None:
     assert load["enqueued_to_offered"] < 0.5
 
 
+@pytest.mark.large
 def test_delayed(where: str) -> None:
     """All delayed jobs start, none of them early."""
     report = bench(where, "delayed", "--jobs=200", "--seconds=1", "--burst=100")
@@ -255,6 +263,7 @@ def test_delayed(where: str) -> None:
     assert sum(report["series"]["settled"]["y"]) == 200
 
 
+@pytest.mark.large
 def test_retries(where: str) -> None:
     """Every failure is one more attempt, and none comes back too early."""
     figures = bench(where, "retries", "--jobs=100", "--share=0.1", "--failures=1")["figures"]
@@ -265,6 +274,7 @@ def test_retries(where: str) -> None:
     assert figures["rate"] > 0
 
 
+@pytest.mark.large
 def test_relay(where: str, redis_url: str) -> None:
     """Each size of a batch; every message is there once, and in the order of its key."""
     del redis_url  # skips where there is no Redis
@@ -274,6 +284,7 @@ def test_relay(where: str, redis_url: str) -> None:
     assert all(run["rate"] > 0 and run["in_order"] for run in runs.values())
 
 
+@pytest.mark.large
 def test_shards(where: str) -> None:
     """Each number of databases has its turn, and all of its jobs run."""
     report = bench(where, "shards", "--jobs=1000", "--databases=1", "--databases=2", "--turns=1")
@@ -282,6 +293,7 @@ def test_shards(where: str) -> None:
     assert all(run["rate"] > 0 and run["jobs"] == 1000 for run in runs.values())
 
 
+@pytest.mark.large
 def test_steps(where: str) -> None:
     """Steps next to bare INSERTs, and idle workers beside jobs that sleep and are signalled."""
     report = bench(
@@ -293,6 +305,7 @@ def test_steps(where: str) -> None:
     assert list(figures["asleep"]) == ["0", "4"]
 
 
+@pytest.mark.large
 def test_flow(where: str) -> None:
     """Maps with what waits for them beside bare jobs, at each size, and a chain, also under a held snapshot."""
     sizes = ("--sizes=20", "--sizes=200")
@@ -309,6 +322,7 @@ def test_flow(where: str) -> None:
         assert run["chain"]["links_per_s"] > 0
 
 
+@pytest.mark.large
 def test_limits(where: str) -> None:
     """The same jobs with limits and without, also under a held snapshot."""
     report = bench(
@@ -346,6 +360,7 @@ def test_soak(where: str) -> None:
     assert len(report["series"]["workers' memory"]["y"]) == 4
 
 
+@pytest.mark.large
 def test_scale(where: str) -> None:
     """Workers by lanes, busy and idle."""
     report = bench(
@@ -363,6 +378,7 @@ def test_scale(where: str) -> None:
     assert runs["40 lanes, 1 worker"]["ratio_to_fewest_workers"] == 1.0
 
 
+@pytest.mark.large
 def test_idle(where: str) -> None:
     """What idle workers cost; transactions of which the sessions have not told yet are no zero."""
     figures = bench(where, "idle", "--seconds=0.5", "--rest=0", "--workers=2", "--lanes=3")[
@@ -388,6 +404,7 @@ def test_idle_transactions(
     assert ((figures["transactions_per_second"] or 0) > 0) is known
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("finished", [(), ("--finished",)])
 def test_counts(where: str, finished: tuple[str, ...]) -> None:
     """At each size the operation has counted every job."""
@@ -400,6 +417,7 @@ def test_counts(where: str, finished: tuple[str, ...]) -> None:
         )
 
 
+@pytest.mark.large
 def test_dashboard(where: str) -> None:
     """Each page at each size, and what open overviews cost."""
     sizes = ("--sizes=1000", "--sizes=2000")

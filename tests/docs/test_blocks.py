@@ -50,6 +50,7 @@ def test_blocks_on_sqlite(page: Path, tmp_path: Path) -> None:
     run_page(page, "sqlite", tmp_path)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("page", with_blocks("postgres"), ids=lambda page: page.name)
 def test_blocks_on_postgres(page: Path, tmp_path: Path, postgres_url: str) -> None:
     """The blocks that need PostgreSQL run there, in a database with nothing but Rota's tables."""

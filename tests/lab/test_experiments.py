@@ -59,6 +59,7 @@ def test_ordering(postgres_url: str, server_url: Callable[[str], str], tmp_path:
     assert bad["jobs_never_taken"] == good["jobs_never_taken"] == 0
 
 
+@pytest.mark.large
 def test_throughput(postgres_url: str, tmp_path: Path) -> None:
     """Each job counts once, however often it is worked."""
     report = lab(

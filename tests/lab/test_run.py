@@ -49,6 +49,7 @@ def lab(
     return report
 
 
+@pytest.mark.large
 def test_parallel(postgres_url: str, server_url: Callable[[str], str], tmp_path: Path) -> None:
     """What article 4 found: every worker gets the same rows, or each row is worked once."""
     databases = [postgres_url, server_url("sqlite")]

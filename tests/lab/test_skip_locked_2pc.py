@@ -104,6 +104,7 @@ def test_a_database_with_something_prepared_is_removed(
         assert found.rowcount == 0
 
 
+@pytest.mark.large
 def test_a_server_that_prepares_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """PostgreSQL's own default: the strategy is left out, or refused if it was asked for."""
     usual = ("skip-locked", "skip-locked-2pc")

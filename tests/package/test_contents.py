@@ -8,6 +8,7 @@ from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 from zipfile import ZipFile
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -67,6 +68,7 @@ def test_the_extra_for_sqlalchemy_is_enough_for_async_code(rota: Built) -> None:
     assert "greenlet" in brought
 
 
+@pytest.mark.large
 def test_an_sdist_builds_the_same_wheel(built: Built, tmp_path: Path) -> None:
     """Whoever packs Rota anew from its sources gets the same bytes."""
     with tarfile.open(built.sdist) as sdist:
@@ -89,6 +91,7 @@ def test_no_distribution_has_the_benchmarks_of_others(built: Built) -> None:
     assert [name for name in held(built.sdist) if name.startswith("benchmarks")] == []
 
 
+@pytest.mark.large
 def test_built_again(built: Built, tmp_path: Path) -> None:
     """Whoever builds the same sources gets the same bytes."""
     wheel, sdist = build(built.package.parents[1], tmp_path)

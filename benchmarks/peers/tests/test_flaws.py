@@ -36,6 +36,7 @@ def sample(measurement: str) -> tuple[Sample, turns.Run]:
     return found, run
 
 
+@pytest.mark.large
 @pytest.mark.usefixtures("flaw")
 @pytest.mark.parametrize("measurement", [ONE, MANY, DRAIN, LATENCY])
 def test_a_sound_queue_has_figures(measurement: str) -> None:
@@ -46,6 +47,7 @@ def test_a_sound_queue_has_figures(measurement: str) -> None:
     assert run.versions == {"flawed": "0.1"}
 
 
+@pytest.mark.large
 @pytest.mark.usefixtures("flaw")
 @pytest.mark.parametrize(
     ("flaw", "measurement", "said"),

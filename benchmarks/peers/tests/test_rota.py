@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from benchmarks.peers.draining import drain
 from benchmarks.peers.enqueueing import enqueue
 from benchmarks.peers.field import FIELD
@@ -26,6 +28,7 @@ def test_on_sqlite() -> None:
     assert (figures["run"], figures["finished"]) == (5 * PACE, True)
 
 
+@pytest.mark.large
 def test_on_postgresql(postgres_server: PostgresServer) -> None:
     """The same on a server, whose processor time is known, too."""
     rota = replace(FIELD["rota"], pace=PACE)
@@ -38,6 +41,7 @@ def test_on_postgresql(postgres_server: PostgresServer) -> None:
     assert figures["workers_ms_per_job"]
 
 
+@pytest.mark.large
 def test_what_waits_on_postgresql(postgres_server: PostgresServer) -> None:
     """The jobs that were enqueued are counted, without those that have run."""
     with place(FIELD["rota"], Servers(postgres_server, None)) as at:

@@ -45,6 +45,7 @@ def test_sqlite(tmp_path: Path) -> None:
     assert "sqlite3" in said
 
 
+@pytest.mark.large
 def test_sqlite_in_memory() -> None:
     """What needs no worker on a database in memory, as Django's tests have it unless told otherwise."""
     run(
@@ -57,6 +58,7 @@ def test_sqlite_in_memory() -> None:
     )
 
 
+@pytest.mark.large
 def test_postgres(postgres_url: str) -> None:
     """Connections and workers on PostgreSQL through psycopg 3."""
     said = run(postgres_url, "test_enqueue", "test_kit", "test_kit_async", "test_worker")
