@@ -102,6 +102,26 @@ def test_a_list_in_a_pipe(url: str, jobs: dict[State, JobId]) -> None:
     assert all(row[2:4] == ["default", "shop.send"] for row in fields)
 
 
+def test_what_waits_without_an_end(url: str) -> None:
+    """A job that waits for other jobs is not due in a hundred years; one with a delay is due."""
+    with Rota(url) as app:
+
+        @app.task(name="shop.pack")
+        def pack() -> None: ...
+
+        with app.flow("order") as flow:
+            flow.add(pack, after=[flow.add(pack)])
+        pack.using(delay=3600).enqueue()
+    heading, *lines = rota("jobs", "list", "--state", "scheduled", url=url).stdout.splitlines()
+    delayed, waiting = (line.split("\t")[-1] for line in lines)
+    assert heading.split("\t")[-1] == "note"
+    assert delayed.startswith("due 20")
+    assert waiting == "waits for a signal or other jobs"
+    [_, job] = answer("jobs", "list", "--state", "scheduled", url=url)["jobs"]
+    assert job["scheduled_at"] is None
+    assert "\n  due " not in rota("jobs", "show", job["id"], url=url).stdout
+
+
 def test_filters(url: str, store: Store, connection: Connection, jobs: dict[State, JobId]) -> None:
     """A list shows what was asked for, the newest first."""
     found = answer("jobs", "list", "--state", "retryable", url=url)["jobs"]

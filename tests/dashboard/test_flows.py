@@ -120,6 +120,22 @@ def test_a_job_says_where_it_belongs(order: int, data: Data, page: Show, app: Ro
     assert data(f"/jobs/{alone.id}")["flow"] is None
 
 
+def test_a_job_that_waits_without_an_end(app: Rota, data: Data, page: Show) -> None:
+    """A job that waits for other jobs is due at no time."""
+
+    @app.task(name="work")
+    def work() -> None: ...
+
+    with app.flow("order") as flow:
+        flow.add(work, after=[flow.add(work, name="first")], name="second")
+    job = flow.handle.job("second").id
+    listed = page("/jobs")
+    assert "waits for a signal or other jobs" in listed
+    assert "due " not in listed
+    assert data(f"/jobs/{job}")["scheduled_at"] is None
+    assert ">due<" not in page(f"/jobs/{job}")
+
+
 @pytest.mark.parametrize("read", [12, 100])
 def test_many_nodes(
     app: Rota, data: Data, page: Show, monkeypatch: pytest.MonkeyPatch, read: int

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rota.doctor.why import NOTHING, Reason
+from rota.doctor.why import NOTHING, WITHOUT_END, Reason
 from rota.model.flow import NEEDS, WANTED, Membership
 from rota.model.headers import NODE
 from rota.model.job import JobRecord, LogLine, Progress
-from rota.model.memory import StepRecord
+from rota.model.memory import StepRecord, due
 from rota.model.redaction import REDACTED, shown_args
 from rota.model.states import State
 from rota.terminal.advice import addressed
@@ -50,7 +50,7 @@ def subject_row(job: JobRecord) -> list[Cell]:
     """A job in a list of unique jobs: how often it came round, and when it comes round again."""
     return [
         job.id, job.unique_key or "", job.state, job.task, job.iteration, brief(job.last_run),
-        brief(job.scheduled_at), "" if job.state is State.SCHEDULED else _note(job),
+        brief(due(job)), "" if job.state is State.SCHEDULED and due(job) else _note(job),
     ]  # fmt: skip
 
 
@@ -68,7 +68,8 @@ def _note(job: JobRecord) -> str:
             stopping = ", asked to stop" if job.cancel_requested else ""
             return f"on {job.worker}{stopping}" if job.worker else stopping.removeprefix(", ")
         case State.SCHEDULED:
-            return f"due {brief(job.scheduled_at)}"
+            at = due(job)
+            return WITHOUT_END if at is None else f"due {brief(at)}"
         case State.RETRYABLE | State.DISCARDED if job.errors:
             last = job.errors[-1]
             text = " ".join(f"{_class(last.exception)}: {last.message}".split())
@@ -100,7 +101,7 @@ def say_details(
         ("attempt", f"{job.attempt} of {job.max_attempts}"),
         ("timeout", timeout),
         ("enqueued", moment(job.enqueued_at)),
-        ("due", moment(job.scheduled_at)),
+        ("due", moment(due(job))),
         ("finished", moment(job.finished_at)),
         ("worker", job.worker or ""),
         ("key", job.unique_key or ""),

@@ -7,9 +7,11 @@ import msgspec
 
 from rota.app.app import Rota
 from rota.dashboard.access import Access, Right
+from rota.doctor.why import WITHOUT_END
 from rota.model.flow import NEEDS, WANTED
 from rota.model.headers import NODE
 from rota.model.job import JobRecord
+from rota.model.memory import due
 from rota.model.redaction import redacted_args, shown_args
 from rota.model.states import State
 from rota.terminal import documents
@@ -62,6 +64,8 @@ def note(job: JobRecord) -> str:
         case State.RUNNING:
             where = f"on {job.worker}" if job.worker else ""
             return f"{where}, asked to stop".removeprefix(", ") if job.cancel_requested else where
+        case State.SCHEDULED if due(job) is None:
+            return WITHOUT_END
         case State.RETRYABLE | State.DISCARDED if job.errors:
             last = job.errors[-1]
             name = last.exception.removeprefix("builtins.")

@@ -19,6 +19,9 @@ from rota.store.health import LaneFacts, SessionFacts
 from rota.store.serving import alive, serving
 from rota.store.standing import MOST, Standing
 
+WITHOUT_END = "waits for a signal or other jobs"
+"""What is said in a list of a scheduled job that is not due at any time; which it is would need another look."""
+
 NOTHING = "Nothing holds it back: a worker is about to take it."
 """What is said of an available job where there is no reason."""
 

@@ -2,17 +2,23 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
-from rota.model.job import JobId, LeaseId, SessionId
+from rota.model.job import JobId, JobRecord, LeaseId, SessionId
 
 MOST_BYTES = 1_000_000
 """The limit of a step's result and of a signal's payload as JSON: a queue is no store for files."""
 
 FOR_EVER = 99 * 365.25 * 86400.0
 """Seconds for which a job waits that waits without a timeout: a timer needs some time."""
+
+
+def due(job: JobRecord) -> datetime | None:
+    """When its time comes; `None` if it does not wait for a time, but without an end: for a signal, or for other jobs of its flow."""
+    at = job.scheduled_at
+    return at if at is not None and at - job.enqueued_at < timedelta(seconds=FOR_EVER / 2) else None
 
 
 class Kind(StrEnum):

@@ -15,7 +15,7 @@ from rota.model.audit import AuditRecord
 from rota.model.flow import FlowGraph, FlowRecord, Membership, NodeRecord
 from rota.model.job import JobRecord
 from rota.model.limit_record import LimitRecord
-from rota.model.memory import StepRecord
+from rota.model.memory import StepRecord, due
 from rota.model.redaction import REDACTED, redacted_args, shown_args
 
 COUNTED_NODES = 1000
@@ -36,7 +36,7 @@ def summary(job: JobRecord) -> dict[str, Any]:
         "max_attempts": job.max_attempts,
         "timeout": job.timeout,
         "enqueued_at": job.enqueued_at,
-        "scheduled_at": job.scheduled_at,
+        "scheduled_at": due(job),
         "finished_at": job.finished_at,
         "worker": job.worker,
         "cancel_requested": job.cancel_requested,

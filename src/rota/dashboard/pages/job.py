@@ -14,7 +14,7 @@ from rota.dashboard.routes import Call
 from rota.doctor.why import NOTHING, Facts, reasons, waits
 from rota.model.flow import Membership
 from rota.model.job import JobId, JobRecord, possible
-from rota.model.memory import StepRecord
+from rota.model.memory import StepRecord, due
 
 
 def job(call: Call) -> Page:
@@ -100,8 +100,8 @@ def timeline(record: JobRecord) -> list[dict[str, Any]]:
         )
     if record.finished_at is not None:
         events.append((record.finished_at, record.state.value, ""))
-    if record.scheduled_at is not None:
-        events.append((record.scheduled_at, "due", ""))
+    if (at := due(record)) is not None:
+        events.append((at, "due", ""))
     events.sort(key=lambda event: event[0])
     return [{"at": at, "what": what, "detail": detail} for at, what, detail in events]
 
