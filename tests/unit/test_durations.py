@@ -10,7 +10,15 @@ from rota.model.durations import EARLIEST, moment, parse
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("0", 0), ("90s", 90), ("10m", 600), ("2h", 7200), ("1.5d", 129_600), (" 5 m ", 300)],
+    [
+        ("0", 0),
+        ("90s", 90),
+        ("10m", 600),
+        ("2h", 7200),
+        ("1.5d", 129_600),
+        ("2w", 1_209_600),
+        (" 5 m ", 300),
+    ],
 )
 def test_durations(text: str, seconds: float) -> None:
     """A letter says what the number counts; nothing is nothing in any unit."""

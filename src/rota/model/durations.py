@@ -12,7 +12,7 @@ LONGEST = 100 * 366 * 86400.0
 EARLIEST = datetime.fromtimestamp(0, UTC)
 """Stands for every earlier moment: all are past, and a database's time cannot hold every one."""
 
-UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 """What the letters behind a number mean, in seconds."""
 
 
@@ -34,13 +34,13 @@ def seconds(value: float | timedelta, what: str) -> float:
 
 
 def parse(text: str, what: str) -> float:
-    """Turn what people write into seconds: "90s", "10m", "2h", "1.5d", "0".
+    """Turn what people write into seconds: "90s", "10m", "2h", "1.5d", "2w", "0".
 
     Raises:
         ConfigError: It is not written like that, longer than a century, or a bare number, which
             could mean minutes or seconds.
     """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhd]?)\s*", text)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*", text)
     if match is None:
         message = f"{what}: must be a duration such as 90s, 10m, 2h or 1d, not {text!r}"
         raise ConfigError(message)
