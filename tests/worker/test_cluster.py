@@ -144,7 +144,7 @@ def test_a_cancel(app: Rota, tmp_path: Path) -> None:
         until(lambda: len(list(tmp_path.glob("began-*"))) == 2)
         waiting = linger.enqueue(str(tmp_path), 2)
         until(lambda: waiting.record().state is State.RUNNING)
-        # The one that waits first: it would begin where one of the others ends before it is told.
+        # First the job that waits: it would begin if another one ended before this cancel arrives.
         for handle in (waiting, *running):
             handle.cancel()
         for handle in (waiting, *running):

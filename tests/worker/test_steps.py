@@ -358,7 +358,7 @@ def test_signals_from_outside(app: Rota) -> None:
     async def order(ctx: Context) -> list[Any]:
         early = await ctx.wait_for("early")
         late = await ctx.wait_for("late", timeout=timedelta(days=7))
-        # It may be awake before the second one is sent.
+        # The handler may be awake before the second signal is sent.
         return [early, late, await ctx.wait_for("late", timeout=timedelta(days=7))]
 
     job = order.enqueue()

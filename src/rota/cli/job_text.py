@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rota.doctor.why import NOTHING, WITHOUT_END, Reason
+from rota.doctor.why import NOTHING, Reason
 from rota.model.flow import NEEDS, WANTED, Membership
 from rota.model.headers import NODE
 from rota.model.job import JobRecord, LogLine, Progress
@@ -11,6 +11,7 @@ from rota.model.memory import StepRecord, due
 from rota.model.redaction import REDACTED, shown_args
 from rota.model.states import State
 from rota.terminal.advice import addressed
+from rota.terminal.notes import note
 from rota.terminal.output import Cell, brief, formatted, harmless, harmless_lines, moment, say
 from rota.terminal.tables import Column, shortened
 
@@ -50,7 +51,7 @@ def subject_row(job: JobRecord) -> list[Cell]:
     """A job in a list of unique jobs: how often it came round, and when it comes round again."""
     return [
         job.id, job.unique_key or "", job.state, job.task, job.iteration, brief(job.last_run),
-        brief(due(job)), "" if job.state is State.SCHEDULED and due(job) else _note(job),
+        brief(due(job)), note(job, LONGEST_NOTE),
     ]  # fmt: skip
 
 
@@ -63,18 +64,9 @@ def row(job: JobRecord) -> list[Cell]:
 
 
 def _note(job: JobRecord) -> str:
-    match job.state:
-        case State.RUNNING:
-            stopping = ", asked to stop" if job.cancel_requested else ""
-            return f"on {job.worker}{stopping}" if job.worker else stopping.removeprefix(", ")
-        case State.SCHEDULED:
-            at = due(job)
-            return WITHOUT_END if at is None else f"due {brief(at)}"
-        case State.RETRYABLE | State.DISCARDED if job.errors:
-            last = job.errors[-1]
-            text = " ".join(f"{_class(last.exception)}: {last.message}".split())
-            return shortened(text, LONGEST_NOTE)
-    return ""
+    if job.state is State.SCHEDULED and (at := due(job)):
+        return f"due {brief(at)}"
+    return note(job, LONGEST_NOTE)
 
 
 def say_details(
@@ -180,7 +172,3 @@ def say_json_text(name: str, text: str) -> None:
     say(f"  {name:<9} {first}")
     for line in rest:
         say(f"  {'':<9} {line}")
-
-
-def _class(exception: str) -> str:
-    return exception.removeprefix("builtins.")

@@ -7,15 +7,13 @@ import msgspec
 
 from rota.app.app import Rota
 from rota.dashboard.access import Access, Right
-from rota.doctor.why import WITHOUT_END
 from rota.model.flow import NEEDS, WANTED
 from rota.model.headers import NODE
 from rota.model.job import JobRecord
-from rota.model.memory import due
 from rota.model.redaction import redacted_args, shown_args
 from rota.model.states import State
 from rota.terminal import documents
-from rota.terminal.tables import shortened
+from rota.terminal.notes import note
 from rota.top.queues import QueueRow
 
 OF_FLOWS = {NODE, WANTED, NEEDS}
@@ -28,12 +26,16 @@ LONGEST_NOTE = 120
 def in_list(job: JobRecord, access: Access) -> dict[str, Any]:
     """A job in a table."""
     key = job.unique_key if access.may(Right.ARGS) else None
-    return documents.summary(job) | {"id": str(job.id), "note": note(job), "unique_key": key}
+    return documents.summary(job) | {
+        "id": str(job.id),
+        "note": note(job, LONGEST_NOTE),
+        "unique_key": key,
+    }
 
 
 def in_full(job: JobRecord, app: Rota, access: Access) -> dict[str, Any]:
     """Everything about a job, but for what the request may not see."""
-    known = documents.details(job) | {"id": str(job.id), "note": note(job)}
+    known = documents.details(job) | {"id": str(job.id), "note": note(job, LONGEST_NOTE)}
     known["log"] = [
         {
             "at": line.at,
@@ -56,21 +58,6 @@ def secrets(app: Rota, task: str) -> Collection[str]:
     """The args that a task of this app declares as hidden; none of a task that it does not know."""
     known = app.tasks.get(task)
     return () if known is None else known.redact
-
-
-def note(job: JobRecord) -> str:
-    """What there is to say of a job in a few words."""
-    match job.state:
-        case State.RUNNING:
-            where = f"on {job.worker}" if job.worker else ""
-            return f"{where}, asked to stop".removeprefix(", ") if job.cancel_requested else where
-        case State.SCHEDULED if due(job) is None:
-            return WITHOUT_END
-        case State.RETRYABLE | State.DISCARDED if job.errors:
-            last = job.errors[-1]
-            name = last.exception.removeprefix("builtins.")
-            return shortened(" ".join(f"{name}: {last.message}".split()), LONGEST_NOTE)
-    return ""
 
 
 def of_queue(row: QueueRow) -> dict[str, Any]:

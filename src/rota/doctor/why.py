@@ -11,16 +11,13 @@ from shlex import quote
 
 from rota.doctor.amounts import count, duration
 from rota.doctor.work import START
-from rota.model.flow import WAITING, Membership
+from rota.model.flow import Membership
 from rota.model.job import JobId, JobRecord
-from rota.model.memory import StepRecord
+from rota.model.memory import StepRecord, due
 from rota.model.states import State
 from rota.store.health import LaneFacts, SessionFacts
 from rota.store.serving import alive, serving
 from rota.store.standing import MOST, Standing
-
-WITHOUT_END = "waits for a signal or other jobs"
-"""What is said in a list of a scheduled job that is not due at any time; which it is would need another look."""
 
 NOTHING = "Nothing holds it back: a worker is about to take it."
 """What is said of an available job where there is no reason."""
@@ -116,7 +113,7 @@ def _held(facts: Facts, left: float) -> Reason | None:
     """Whether it is scheduled because of what its handler, or its flow, waits for."""
     signals = [step.name for step in facts.steps if step.state == "waiting"]
     sleeps = [step.name for step in facts.steps if step.state == "asleep"]
-    for_ever = left > WAITING / 2
+    for_ever = due(facts.job) is None
     if signals:
         end = "" if for_ever else f", for {duration(left)} at the most"
         return Reason("signal", f"It waits for a signal ({', '.join(signals)}){end}.")

@@ -52,7 +52,7 @@ def parse(text: str, what: str) -> float:
 
 
 def written(duration: float) -> str:
-    """The duration as `parse` reads it, in the largest unit that needs no fraction: "36h"."""
+    """The duration as `parse` reads it, in days, hours, minutes or seconds, the largest that need no fraction: "36h"."""
     if math.isinf(duration):
         return "forever"
     for letter in ("d", "h", "m"):

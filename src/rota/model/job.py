@@ -132,7 +132,7 @@ class ClaimedJob(msgspec.Struct, frozen=True, gc=False, array_like=True):
     `headers` are JSON text.
 
     A worker holds thousands of these, and each field is a plain value. So the garbage collector need not
-    follow them (`gc=False`): else it would look through all of them again and again, for a tenth of the time.
+    follow them (`gc=False`): else it would look through all of them again and again.
     """
 
     id: JobId

@@ -16,7 +16,7 @@ FOR_EVER = 99 * 365.25 * 86400.0
 
 
 def due(job: JobRecord) -> datetime | None:
-    """When its time comes; `None` if it does not wait for a time, but without an end: for a signal, or for other jobs of its flow."""
+    """When a job is due; `None` if it waits without an end (for a signal, for other jobs of its flow), or for no time at all."""
     at = job.scheduled_at
     return at if at is not None and at - job.enqueued_at < timedelta(seconds=FOR_EVER / 2) else None
 

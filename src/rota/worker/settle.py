@@ -32,8 +32,8 @@ GATHER = 0.002
 """Seconds between two looks at leases of which some jobs have ended and others run."""
 
 HOLD = 0.01
-"""Seconds that settlements wait for the rest of their lease; so many times longer where so many databases have jobs
-for the same worker, since a lease takes longer there."""
+"""Seconds that settlements wait for the rest of their lease, times the number of databases that have jobs for this
+worker: they take turns, and so a lease takes that much longer."""
 
 LARGEST = 5000
 """Settlements per transaction."""
@@ -90,8 +90,8 @@ class Settler:
         self._switchboard = switchboard
         self._connection = store.connect("settler")
         self._ended: deque[Settlement] = deque()
-        # A job, how long it stays, its node, and so on: a tuple of these for each job would have the garbage
-        # collector look at everything again and again.
+        # A job, how long it stays, its node; the next job, and so on. With a tuple for each job, the garbage collector
+        # has half as much again to do.
         self._completed: deque[Any] = deque()
         self._told: deque[NodeId] = deque()
         self._deciding = Deciding(store, self._connection)
