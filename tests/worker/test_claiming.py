@@ -22,7 +22,7 @@ from rota.model.states import Move
 from rota.store.migrate import migrate
 from rota.store.operation import Operation
 from rota.store.postgres.connection import PostgresConnection
-from rota.worker.claim import Claimer
+from rota.worker.claim import Claimer, Measured
 from rota.worker.leases import Leases
 from rota.worker.session import Session
 from rota.worker.slots import Slots
@@ -204,7 +204,7 @@ def test_jobs_that_end_together_are_not_quick(app: Rota) -> None:
             for ended, wanted in (3, 3), (8, 3 + (8 - 3) // 2):
                 claimer._claimed += ended
                 claimer.free(ended)
-                claimer._measured = (time.monotonic() - 0.1, claimer._measured[1])
+                claimer._measured = claimer._measured._replace(at=time.monotonic() - 0.1, running=3)
                 claimer._window = 0.1
                 assert claimer._want() == wanted
             claimer.stop()
@@ -229,7 +229,7 @@ def test_claims_that_wait(app: Rota, took: float, limited: bool, more: int) -> N
             claimer._claimed += 6
             claimer.free(6)
             claimer._took = [took]
-            claimer._measured = (time.monotonic() - 0.1, 0)
+            claimer._measured = Measured(time.monotonic() - 0.1, 0, 3)
             claimer._window = 0.1
             assert claimer._want() == 3 + more
             claimer.stop()
@@ -252,7 +252,7 @@ def test_claims_beside_other_databases(app: Rota, others: tuple[int, ...], wante
             claimer._claimed += 6
             claimer.free(6)
             claimer._took = [0.001]
-            claimer._measured = (time.monotonic() - 0.1, 0)
+            claimer._measured = Measured(time.monotonic() - 0.1, 0, 3)
             claimer._window = 0.1
             assert claimer._want() == wanted
             claimer.stop()
@@ -273,6 +273,34 @@ def test_quick_jobs_are_claimed_in_batches(app: Rota) -> None:
     assert sum(sizes) == 3000
     # Half of what it may hold: the other half runs while these are claimed.
     assert 40 < max(sizes) <= 54
+
+
+@pytest.mark.parametrize("of", ["worker", "queue"])
+def test_nothing_is_claimed_ahead_after_a_rest(app: Rota, held: threading.Event, of: str) -> None:
+    """However quick the last jobs were, those that come after a rest may be slow: others could run them."""
+    sizes: list[int] = []
+    app.events.subscribe(JobsClaimed, lambda event: sizes.append(event.count))
+
+    @app.task(name="quick")
+    async def quick() -> None: ...
+
+    @app.task(name="slow")
+    def slow() -> None:
+        held.wait(LONG)
+
+    if of == "queue":
+        app.queue("default", concurrency=4)
+    quick.enqueue_many([()] * 3000)
+    with working(app, concurrency=4):
+        until(lambda: len(records(app, State.COMPLETED)) == 3000)
+        assert max(sizes) > 40
+        looks = len(sizes)
+        until(lambda: len(sizes) >= looks + 2)
+        slow.enqueue_many([()] * 100)
+        until(lambda: sum(sizes) > 3000)
+        claimed = sum(sizes)
+        held.set()
+    assert claimed <= 3004
 
 
 def test_what_was_found_at_the_stop(app: Rota) -> None:

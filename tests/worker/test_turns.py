@@ -337,3 +337,5 @@ def test_jobs_that_end_together_are_not_quick(span: float) -> None:
     assert turns.room() == {"slow": 2}
     turns.measure(0.1, 0.1)
     assert turns.room() == {"slow": 2 + 5 - 2}
+    turns.rest()
+    assert turns.room() == {"slow": 2}

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from rota.config import WorkerConfig
 from rota.dispatch import Events
@@ -37,7 +38,7 @@ CLAIMS_AHEAD = 4
 LONGEST_PREFETCH = 0.3
 """Seconds of work that are claimed ahead at the most."""
 
-FIRST_WINDOW = 0.01
+FIRST_WINDOW = 0.002
 """Seconds over which the rate is measured after a rest, then twice as long each time up to
 `PREFETCH_TIME`: a worker that wakes to a backlog is soon at its full rate."""
 
@@ -60,6 +61,14 @@ LONGER = 15
 
 NOTHING: tuple[SessionId, list[ClaimedJob]] = (SessionId(0), [])
 """What the claimer keeps where it has handed over everything."""
+
+
+class Measured(NamedTuple):
+    """The beginning of the time over which the rate is measured: when, how many jobs had ended, and how many ran."""
+
+    at: float
+    ended: int
+    running: int
 
 
 class Claimer:
@@ -107,7 +116,7 @@ class Claimer:
         self._looking_again = False
         self._ahead = 0.0
         self._window = FIRST_WINDOW
-        self._measured = (time.monotonic(), 0)
+        self._measured = Measured(time.monotonic(), 0, 0)
         self._took = [0.0]
 
     def start(self) -> None:
@@ -320,8 +329,12 @@ class Claimer:
         nap = min(max(self._nap, self._waker.heard()), self._longest)
         woken = self._sleep(nap)
         if self.outstanding == 0:
+            # What comes next may be slow, whatever the last jobs were.
+            self._ahead = 0.0
+            if self._turns is not None:
+                self._turns.rest()
             self._window = FIRST_WINDOW
-            self._measured = (time.monotonic(), self._ended)
+            self._measured = Measured(time.monotonic(), self._ended, 0)
         self._nap = SHORTEST_NAP if woken else min(self._nap * 2, self._longest)
 
     def _sleep(self, seconds: float) -> bool:
@@ -336,15 +349,16 @@ class Claimer:
     def _want(self) -> int:
         """How many jobs to claim now: what may run, and half of what is ahead, unless more is held."""
         now = time.monotonic()
-        since, ended = self._measured
+        since, ended, running = self._measured
         if now - since >= self._window:
-            # The first jobs to end in this time may have run for long: they say nothing of a rate.
-            quick = max(0, self._ended - ended - self._config.concurrency)
+            # Those that ran at its beginning may have run for long: they say nothing of a rate.
+            quick = max(0, self._ended - ended - running)
             self._ahead = quick / (now - since) * self._prefetch_time()
             self._took = self._took[-1:]
             if self._turns is not None:
                 self._turns.measure(now - since, PREFETCH_TIME)
-            self._measured = (now, self._ended)
+            running = min(self.outstanding, self._config.concurrency)
+            self._measured = Measured(now, self._ended, running)
             self._window = min(2 * self._window, PREFETCH_TIME)
         ahead = min(int(self._ahead), self._config.prefetch)
         # What is held for its queue's turn takes no place.

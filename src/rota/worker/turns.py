@@ -74,6 +74,12 @@ class Turns:
             self._measured[queue] = self._ended[queue]
             self._ahead[queue] = min(int(quick / span * time_ahead), self._prefetch)
 
+    def rest(self) -> None:
+        """Nothing is left to run: claim nothing ahead of what comes, which may be slow."""
+        for queue in self.most:
+            self._measured[queue] = self._ended[queue]
+            self._ahead[queue] = 0
+
     def _room(self, queue: str) -> int:
         if not self._adopted:
             return 0
