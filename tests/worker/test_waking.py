@@ -222,7 +222,10 @@ def test_an_idle_worker_is_idle(app: Rota, start: START, begun: list[float]) -> 
             assert len(asked) < 20
 
 
-def test_what_a_single_job_costs(app: Rota, start: START, begun: list[float]) -> None:
+@pytest.mark.parametrize("delay", [None, 0.02])
+def test_what_a_single_job_costs(
+    app: Rota, start: START, begun: list[float], delay: float | None
+) -> None:
     """A worker that is woken claims once, looks once more, and asks when the next job is due."""
     store = app.database.store
     asked: Counter[str] = Counter()
@@ -243,7 +246,7 @@ def test_what_a_single_job_costs(app: Rota, start: START, begun: list[float]) ->
             asked.clear()
             since = time.monotonic()
             for number in range(5):
-                start.enqueue()
+                start.using(delay=delay).enqueue()
                 until(lambda number=number: len(begun) > number)  # type: ignore[misc]
                 fall_asleep()
             passed = time.monotonic() - since

@@ -1,14 +1,17 @@
 """To which lanes the claims of a worker go, and in which order."""
 
 import random
+from contextlib import closing
 from typing import Any
 
 import pytest
 
-from rota.model.job import JobId
+from rota.model.job import JobId, SessionId
+from rota.store.opening import open_store
 from rota.store.operation import Operation
 from rota.store.postgres import claim as claiming
-from rota.store.postgres.claim_round import FEW_LANES, FRESH, MISSES, Part, Round, Visit
+from rota.store.postgres.claim_round import FEW_LANES, FRESH, MISSES, NEXT, Part, Round
+from rota.store.protocol import Store
 from tests.store.postgres.database import Database, ids
 
 NOW = 100.0
@@ -27,17 +30,6 @@ def _first(monkeypatch: pytest.MonkeyPatch) -> None:
 def lanes(parts: object) -> list[int]:
     """The numbers of the lanes."""
     return [part.lane for part in parts]  # type: ignore[attr-defined]
-
-
-def misses(visit: Visit, give: int = 0) -> int:
-    """How many lanes are visited if all are empty but for so many at the beginning."""
-    visited = 0
-    for visited, _ in enumerate(visit, 1):
-        if visited > give:
-            visit.miss()
-        else:
-            visit.gave()
-    return visited
 
 
 def test_few_lanes() -> None:
@@ -82,36 +74,48 @@ def test_where_others_have_been(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(visit.left) == len(ready) - 2
 
 
-@pytest.mark.parametrize("known", [False, True])
-def test_what_others_have_emptied(*, known: bool) -> None:
-    """After some such lanes it is time for a probe; right after one, only where the claim has got something."""
+def test_what_others_have_emptied() -> None:
+    """After some such lanes the next ones are doubted; those of them that have nothing left are not visited."""
     around = Round()
-    ready = around.begin(QUEUES, MANY, NOW)
-    if known:
-        around.leave(around.visit(ready))
-        ready = around.known(QUEUES, NOW)
-    visit = around.visit(ready)
-    assert misses(visit) == (MISSES if known else len(MANY))
-    if not known:
-        assert misses(around.visit(ready), give=1) == 1 + MISSES
+    keyed = Part(1, 0, ready=True, key_lanes=True)
+    visit = around.visit([*MANY[:3], keyed, *around.begin(QUEUES, MANY, NOW)[:70]])
+    walk = iter(visit)
+    for _ in range(MISSES):
+        assert visit.doubted() == []
+        next(walk)
+        visit.miss()
+    doubted = visit.doubted()
+    assert doubted == [3, *range(40, 101), 1]
+    assert len([*doubted, keyed]) == NEXT
+    visit.keep(doubted, {41, 90})
+    assert lanes(visit.left) == [keyed.lane, 41, 90, 2, *range(4, 10)]
+    assert next(walk) is keyed
+    assert visit.doubted() == []
+
+
+def test_few_lanes_are_not_doubted() -> None:
+    """To look at them again costs no more than to ask."""
+    around = Round()
+    visit = around.visit(around.begin(QUEUES, FEW, NOW))
+    for _ in visit:
+        visit.miss()
+    assert visit.doubted() == []
 
 
 def test_a_queue_without_room() -> None:
-    """Its lane is passed by, which is neither a find nor a miss; the next claim looks there again."""
+    """Its lane is passed by, which is no miss; the next claim looks there again."""
     around = Round()
     around.leave(around.visit(around.begin(QUEUES, MANY, NOW)))
     visit = around.visit(around.known(QUEUES, NOW))
     walk = iter(visit)
-    for _ in range(MISSES - 1):
-        next(walk)
-        visit.miss()
-    passed = next(walk)
-    visit.pass_by()
-    next(walk)
-    visit.miss()
-    assert next(walk, None) is None
+    passed = []
+    for _ in range(MISSES):
+        passed.append(next(walk))
+        visit.pass_by()
+    assert visit.doubted() == []
+    visit.left.clear()
     around.leave(visit)
-    assert list(around.known(QUEUES, NOW)) == [passed]
+    assert list(around.known(QUEUES, NOW)) == passed
 
 
 def test_a_full_claim_leaves_the_rest(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,3 +140,40 @@ def test_a_full_claim_leaves_the_rest(db: Database, monkeypatch: pytest.MonkeyPa
     assert len(probes) == 1
     first = db.enqueue(3, priority=-1)
     assert claim(woken=False) == first
+
+
+def test_a_claim_asks_what_others_have_left(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not try each lane that another worker has emptied since the probe."""
+    taken: list[int] = []
+    take = claiming.take
+
+    def noting(session: SessionId, lane: int, *asked: Any, **more: Any) -> Operation[Any]:
+        taken.append(lane)
+        return take(session, lane, *asked, **more)
+
+    jobs = [job for priority in range(90) for job in db.enqueue(1, priority=priority)]
+    session = db.session()
+
+    def claim(store: Store, limit: int, *, woken: bool = False) -> list[JobId]:
+        return ids(db.own.run(store.claim(session, ("default",), limit, woken=woken)))
+
+    assert claim(db.store, 1) == jobs[:1]
+    with closing(open_store(db.url)) as other:
+        assert claim(other, 79) == jobs[1:80]
+    monkeypatch.setattr(claiming, "take", noting)
+    assert claim(db.store, 5, woken=True) == jobs[80:85]
+    # Each of the two questions comes after so many.
+    assert len(taken) == 2 * MISSES + 5
+
+
+def test_a_late_job_is_left(db: Database) -> None:
+    """Of a lane that was passed while a transaction ran, its jobs are left when it commits."""
+    late = db.bare()
+    delayed = db.enqueue(1, conn=late)
+    db.enqueue(1)
+    assert db.claim(db.session(), 2)
+    [(lane,)] = db.admin.execute("SELECT id FROM rota.lane").fetchall()
+    assert db.own.run(claiming.lanes_left([lane, lane + 1])) == set()
+    late.commit()
+    assert db.own.run(claiming.lanes_left([lane, lane + 1])) == {lane}
+    assert ids(db.claim(db.session())) == delayed

@@ -29,7 +29,8 @@ NOTES = (
         "One idle worker. bare: so many jobs by one enqueue_many, in the time from its return to the last settlement's commit. "
         "stored: of jobs whose results are stored. after: the jobs of bare as a map, and one job that waits for them; results: it is given their results, too. "
         "us_per_job: microseconds from the block's end to the last settlement, which is that of the job that waited, by the number of jobs. "
-        "fan_in_ms: of these, the time from the last settlement of the map. ratio: rate of the map and the job behind it, "
+        "us_per_further_job: what each job takes by which this size is larger than the one before: a start and a fan-in take their time whatever the size. "
+        "fan_in_ms: the time from the last settlement of the map to that of the job behind it. ratio: rate of the map and the job behind it, "
         "by that of the same jobs without a flow: bare for after, stored for results. All are medians of the turns. links_per_s: of a chain, in which each job waits for the one before."
     ),
 )
@@ -63,7 +64,7 @@ def flow(
                 stack.enter_context(holding(url))
             bench = _Bench(url, progress)
             try:
-                figures, costs = bench.run(sizes, links, turns)
+                figures, costs = bench.run(sorted({*sizes}), links, turns)
             finally:
                 bench.close()
         runs[name] = figures
@@ -124,13 +125,18 @@ class _Bench:
         fans: dict[str, Figures] = {}
         costs: dict[str, dict[str, float]] = {kind: {} for kind in self._kinds}
         for kind in self._kinds:
+            before, seconds_before = 0, 0.0
             for size in sizes:
                 here = took[kind, size]
                 flat = [one for turn in here for one in turn]
-                cost = statistics.median(one.all for one in flat) / size
+                seconds = statistics.median(one.all for one in flat)
+                cost = seconds / size
+                further = (seconds - seconds_before) / (size - before)
+                before, seconds_before = size, seconds
                 costs[kind][str(size)] = round(1e6 * cost, 2)
                 fans[f"{size:,} jobs, {kind}"] = {
                     "us_per_job": round(1e6 * cost, 2),
+                    "us_per_further_job": round(1e6 * further, 2),
                     "us_per_job_first_turn": round(1e6 * _median(here[0]) / size, 2),
                     "us_per_job_last_turn": round(1e6 * _median(here[-1]) / size, 2),
                     "fan_in_ms": None if kind not in FLOWS else round(

@@ -56,6 +56,7 @@ CLAIM_LIGHT = for_light_work("claim/claim_light")
 CLAIM_KEYED = sql("claim/claim_keyed")
 SESSION_ALIVE = sql("claim/session_alive")
 LANE_QUEUES = sql("claim/lane_queues")
+LANES_LEFT = sql("claim/lanes_left")
 
 
 EMPTY = 0.1
@@ -147,19 +148,14 @@ class Claims:
                 visit.pass_by()
                 continue
             # Another claim holds the first lane for a moment only; further lanes are left to it.
-            if part.key_lanes:
-                taken = yield from self._key_lanes.take(
-                    session, part.lane, size, wait=wait, tasks=tasks
-                )
-            else:
-                taken = yield from self._take(session, part.lane, size, wait=wait)
+            taken = yield from self.take_part(session, part, size, tasks, wait=wait)
             wait = False
-            if taken:
-                visit.gave()
-            else:
+            if not taken:
                 # If the next probe finds the lane ready, that is another part.
                 self._empty[part] = time.monotonic()
                 visit.miss()
+                if doubted := visit.doubted():
+                    visit.keep(doubted, (yield from _left(doubted)))
             if taken is None:
                 yield from _find_alive(session)
                 continue
@@ -173,14 +169,19 @@ class Claims:
         return jobs
 
     def take_part(
-        self, session: SessionId, part: Part, limit: int, tasks: Sequence[str]
+        self,
+        session: SessionId,
+        part: Part,
+        limit: int,
+        tasks: Sequence[str] | None,
+        *,
+        wait: bool = False,
     ) -> Steps[list[ClaimedJob] | None]:
-        """Claim from one part; `None` where another claim is at it."""
+        """Claim from one part; `None` where another claim is at it, unless it is to `wait`."""
         if part.key_lanes:
-            return (
-                yield from self._key_lanes.take(session, part.lane, limit, wait=False, tasks=tasks)
-            )
-        return (yield from self._take(session, part.lane, limit, wait=False))
+            keys = self._key_lanes.take(session, part.lane, limit, wait=wait, tasks=tasks)
+            return (yield from keys)
+        return (yield from self._take(session, part.lane, limit, wait=wait))
 
     def _order(self, now: float) -> Callable[[Part], tuple[int, bool, bool]]:
         """The order of a claim, where there are key lanes."""
@@ -223,6 +224,18 @@ def probe(queues: Sequence[str], tasks: Sequence[str] | None = None) -> Steps[li
         if keys_ready is not None:
             parts.append(Part(lane, priority, keys_ready, key_lanes=True))
     return parts
+
+
+def _left(lanes: Sequence[int]) -> Steps[set[int]]:
+    left: set[int]
+    [(left,)] = yield Apart(lanes_left(lanes))
+    return left
+
+
+@operation(Begin.READING)
+def lanes_left(lanes: Sequence[int]) -> Steps[set[int]]:
+    """Which of these have something to claim."""
+    return {lane for (lane,) in (yield LANES_LEFT(lanes=list(lanes)))}
 
 
 @operation(Begin.READING)

@@ -4,13 +4,16 @@ A probe of a thousand lanes costs as much as claims of ten, so claims go on with
 found, where they left off. Workers that all began with the first lane would wait for each other at each:
 among many lanes of one priority a worker begins with any of them, and goes round from there.
 
-Known weakness: a lane that another worker has emptied since the probe costs a claim that gives nothing.
+A lane that another worker has emptied since the probe costs a claim that gives nothing. So after some of these a claim
+asks which of the next lanes have something left, all in one statement, which costs less than two such claims.
+
+Known weakness: where many workers meet in few lanes, they still wait for each other.
 """
 
 import random
 from collections import deque
-from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 FEW_LANES = 4
@@ -19,8 +22,11 @@ FEW_LANES = 4
 FRESH = 0.5
 """Seconds for which a claim goes on with the lanes that the last probe has found."""
 
-MISSES = 30
-"""So many lanes that other workers have emptied, one after another, and it is time for another probe."""
+MISSES = 2
+"""So many lanes that other workers have emptied, and it is time to look at the next ones."""
+
+NEXT = 64
+"""So many of them."""
 
 
 class Part(NamedTuple):
@@ -36,16 +42,14 @@ class Visit:
     """A claim's way through lanes; it says of each whether it gave jobs, gave none, or was passed by.
 
     Where another worker has been, this one goes on somewhere else among those of the same priority, and
-    after `MISSES` in a row nowhere: what the probe has found holds no more. (Unless that was just now, and
-    the claim has nothing yet.)
+    after `MISSES` it doubts the next ones.
     """
 
-    def __init__(self, parts: Sequence[Part], *, few: bool, old: bool) -> None:
+    def __init__(self, parts: Sequence[Part], *, few: bool) -> None:
         self.left = deque(parts)
         self.passed: list[Part] = []
         self._few = few
         self._misses = 0
-        self._dispensable = old
         self._part: Part | None = None
 
     def __iter__(self) -> Iterator[Part]:
@@ -53,24 +57,28 @@ class Visit:
             part = self._part = self.left.popleft()
             yield part
 
-    def gave(self) -> None:
-        """The part that was visited last gave jobs."""
-        self._misses = 0
-        self._dispensable = True
-
     def miss(self) -> None:
         """The part that was visited last gave nothing."""
-        self._misses += 1
         if self._few or self._part is None:
             return
-        if self._misses >= MISSES and self._dispensable:
-            self.left.clear()
-            return
+        self._misses += 1
         priority = self._part.priority
         others = sum(1 for _ in takewhile(lambda part: part.priority == priority, self.left))
         later = [self.left.pop() for _ in range(len(self.left) - others)]
         self.left.rotate(random.randrange(others + 1))  # noqa: S311 - no secret
         self.left.extend(reversed(later))
+
+    def doubted(self) -> list[int]:
+        """The next plain lanes, where others may have been, too; to be told which of them are `left`."""
+        if self._misses < MISSES:
+            return []
+        self._misses = 0
+        return [part.lane for part in islice(self.left, NEXT) if not part.key_lanes]
+
+    def keep(self, doubted: Collection[int], left: Collection[int]) -> None:
+        """Go to no lanes of those that were doubted but to those that have something left."""
+        gone = {*doubted}.difference(left)
+        self.left = deque(part for part in self.left if part.key_lanes or part.lane not in gone)
 
     def pass_by(self) -> None:
         """The part that was visited last is of a queue that has no room now: the next claim may look there."""
@@ -91,18 +99,15 @@ class Round:
         self._queues: frozenset[str] = frozenset()
         self._parts: Sequence[Part] = ()
         self._few = True
-        self._old = False
         self._at: int | None = None
 
     def known(self, queues: Sequence[str], now: float) -> Sequence[Part]:
         """Where to look without a probe: in all few lanes, or in those of many that are left."""
-        self._old = True
         fresh = now - self._probed < FRESH and self._queues == frozenset(queues)
         return self._parts if fresh else ()
 
     def begin(self, queues: Sequence[str], parts: Sequence[Part], now: float) -> Sequence[Part]:
         """Where to look after a probe that has found these: in those that are ready."""
-        self._old = False
         self._probed, self._queues = now, frozenset(queues)
         self._few = len(parts) <= FEW_LANES
         self._parts = parts if self._few else ()
@@ -116,7 +121,7 @@ class Round:
 
     def visit(self, parts: Sequence[Part]) -> Visit:
         """Go to these."""
-        return Visit(parts, few=self._few, old=self._old)
+        return Visit(parts, few=self._few)
 
     def leave(self, visit: Visit) -> None:
         """The claim is over: the next one goes on with what is left."""
