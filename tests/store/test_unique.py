@@ -1,6 +1,7 @@
 """Unique jobs: one of a key at a time, and what becomes of a second one."""
 
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -222,12 +223,15 @@ def test_a_replaced_entry_that_comes_due_does_not_run(store: Store, connection: 
 
 def test_the_same_time_again(store: Store, connection: Connection) -> None:
     """A job replaced by one of the very same time is staged, however few are staged at once."""
-    past = datetime(2001, 9, 9, tzinfo=UTC)
+    soon = datetime.now(UTC) + timedelta(seconds=0.5)
     keys = [f"{number}" for number in range(5)]
     for first in (0, 10, 20):
-        place(store, connection, *keys, unique=REPLACE, at=past, first=first)
-    while connection.run(store.stage(1)).next_due is not None:
-        pass
+        place(store, connection, *keys, unique=REPLACE, at=soon, first=first)
+    assert counts(store, connection) == {State.SCHEDULED: 5}
+    patience = time.monotonic() + 10.0
+    while counts(store, connection) != {State.AVAILABLE: 5}:
+        assert time.monotonic() < patience
+        connection.run(store.stage(1))
     session = open_session(store, connection)
     found = claim(store, connection, session)
     assert sorted(job.args for job in found) == [

@@ -753,6 +753,14 @@ def test_no_key_without_its_job(db: Database, own: bool) -> None:  # noqa: FBT00
     assert db.one("SELECT count(*) FROM rota.log") == 0
 
 
+def test_many_keys_where_each_statement_is_a_transaction(db: Database) -> None:
+    """They are stored all the same, each key together with its job."""
+    keys = [f"{number}" for number in range(MANY)]
+    jobs = db.inside(db.admin, db.store.enqueue(many(keys)))
+    assert len(jobs.created) == MANY
+    assert right(db)
+
+
 def test_one_of_many_is_taken_and_that_is_an_error(db: Database) -> None:
     """The error says which, and nothing is stored."""
     [first] = place(db, "7")

@@ -22,7 +22,7 @@ from itertools import compress
 
 from rota.errors import JobExists, StoreUnavailable
 from rota.model.enqueued import Enqueued, Placing
-from rota.model.job import JobId, JobSpec, Keys, Order
+from rota.model.job import JobSpec, Keys, Order
 from rota.model.unique import OnConflict, Unique
 from rota.store.operation import (
     Begin,
@@ -73,21 +73,24 @@ def _enqueue(order: Order, *, among: bool) -> Steps[Enqueued]:
     spec = yield from _with_preset(spec)
     lanes = yield from _lanes(spec, keys, len(args))
     [(run, now)] = yield KEYED_IDS(count=len(args))
-    ids = taken(run, len(args))
+    ids, places = taken(run, len(args)), range(len(args))
     if spec.at is not None and spec.at.timestamp() <= now:
         spec = replace(spec, at=None)
     if order.unique is None:
-        yield from _insert(spec, Wanted(ids, None, lanes, args), None)
+        yield from _insert(spec, Wanted(places, ids, None, lanes, args), None)
         return Enqueued(ids)
     unique, given = order.unique
     names, until = unique.in_period(given, now)
-    wanted = _distinct(unique, Wanted(ids, names, lanes, args), names)
+    wanted = _distinct(unique, Wanted(places, ids, names, lanes, args), names)
     where = yield from surroundings()
     lasting = len(args) > 1 or where.inside or among
     # A caller's transaction may be one for each statement: a key would stay without its job.
     copy = where.copy and not where.inside and not spec.later and len(args) >= COPY_FROM
-    found = yield from _place(spec, unique, wanted, until, lasting=lasting, copy=copy)
-    return _answer(unique, ids, names, found)
+    found = Found(ids)
+    if copy:
+        yield from place_many(spec, unique, wanted, until, found)
+    yield from _place(spec, unique, wanted, until, found, lasting=lasting)
+    return _answer(unique, names, found)
 
 
 def _with_preset(spec: JobSpec) -> Steps[JobSpec]:
@@ -137,20 +140,21 @@ def _distinct(unique: Unique, given: Wanted, keys: Sequence[str]) -> Wanted:
             raise JobExists(message)
         if unique.replaces:
             lanes[first[key]], args[first[key]] = lanes[place], args[place]
-    wanted = [first[key] == place for place, key in enumerate(keys)]
-    return Wanted(given.jobs, keys, lanes, args).only(wanted)
+    return given._replace(lanes=lanes, args=args).at(list(first.values()))
 
 
-def _answer(unique: Unique, ids: Sequence[JobId], keys: Sequence[str], found: Found) -> Enqueued:
-    jobs = list(map(found.jobs.__getitem__, keys))
-    placings = list(map(found.placings.__getitem__, keys))
-    if len(found.jobs) < len(keys):
+def _answer(unique: Unique, keys: Sequence[str], found: Found) -> Enqueued:
+    if not all(found.known):
+        # Some have the key of one before them.
         again = Placing.REPLACED if unique.replaces else Placing.SKIPPED
-        for place, job in enumerate(ids):
-            if placings[place] is Placing.CREATED and jobs[place] != job:
-                # A second one of a key that was free.
-                placings[place] = again
-    return Enqueued(jobs, placings)
+        first: dict[str, int] = {}
+        for place, key in enumerate(keys):
+            before = first.setdefault(key, place)
+            if before < place:
+                placing = found.placings[before]
+                placing = again if placing is Placing.CREATED else placing
+                found.add([place], [found.jobs[before]], placing)
+    return Enqueued(found.jobs, found.placings)
 
 
 def _place(
@@ -158,24 +162,27 @@ def _place(
     unique: Unique,
     wanted: Wanted,
     until: datetime | None,
+    found: Found,
     *,
     lasting: bool,
-    copy: bool,
-) -> Steps[Found]:
-    """Store jobs with different keys, in the order of the keys; what became of each.
+) -> Steps[None]:
+    """Store jobs with different keys, in the order of the keys; what became of each is in `found` then.
 
-    `lasting` are locks that stay after the statement that takes them; `copy`: many may be copied.
+    `lasting` are locks that stay after the statement that takes them.
     """
-    found = (yield from place_many(spec, unique, wanted, until)) if copy else Found()
-    wanted = found.others(wanted).by_key()
+    given, wanted = wanted, found.others(wanted).by_key()
     for _ in range(ROUNDS):
         if not wanted.jobs:
-            return found
+            return
         created = yield from _insert(spec, wanted, until)
         new = wanted.only([job in created for job in wanted.jobs])
-        found.add(new.unique_keys, new.jobs, Placing.CREATED)
+        found.add(new.places, new.jobs, Placing.CREATED)
         wanted = found.others(wanted)
-        yield from _meet(spec, unique, wanted, found, lasting=lasting)
+        try:
+            yield from _meet(spec, unique, wanted, found, lasting=lasting)
+        except JobExists:
+            yield from _undo(spec, given, found)
+            raise
         wanted = found.others(wanted)
     message = f"the key {wanted.unique_keys[0]!r} keeps being taken and freed; try again"
     raise StoreUnavailable(message)
@@ -188,18 +195,16 @@ def _meet(
     if unique.replaces:
         for chunk in wanted.chunks():
             waiting = (yield from _lock_waiting(spec, chunk)) if lasting else chunk
-            keys, jobs = yield from _replace(spec, unique, waiting)
-            found.add(keys, jobs, Placing.REPLACED)
+            yield from _replace(spec, unique, waiting, found)
     for chunk in found.others(wanted).chunks():
         [(jobs,)] = yield KEYED_FIND(task=spec.task, keys=json_keys(chunk))
-        held = [job is not None for job in jobs]
-        keys, jobs = list(compress(chunk.unique_keys, held)), list(compress(jobs, held))
+        there = [job is not None for job in jobs]
+        held, jobs = chunk.only(there), list(compress(jobs, there))
         if jobs and unique.on_conflict == OnConflict.RAISE:
-            yield from _undo(spec, found)
-            [key, job] = keys[0], jobs[0]
+            key, job = held.unique_keys[0], jobs[0]
             message = f"job {job} of task {spec.task!r} has the key {key!r}; nothing was stored"
             raise JobExists(message, job)
-        found.add(keys, jobs, Placing.SKIPPED)
+        found.add(held.places, jobs, Placing.SKIPPED)
 
 
 def _insert(spec: JobSpec, wanted: Wanted, until: datetime | None) -> Steps[set[int]]:
@@ -222,11 +227,8 @@ def _lock_waiting(spec: JobSpec, wanted: Wanted) -> Steps[Wanted]:
     return wanted.only([key in locked for key in wanted.unique_keys])
 
 
-def _replace(
-    spec: JobSpec, unique: Unique, wanted: Wanted
-) -> Steps[tuple[Sequence[str], Sequence[JobId]]]:
-    """Give the jobs of these keys that have not started new args; which these are."""
-    replaced = Found()
+def _replace(spec: JobSpec, unique: Unique, wanted: Wanted, found: Found) -> Steps[None]:
+    """Give the jobs of these keys that have not started new args."""
     while wanted.jobs:
         params = {**_options(spec), **_lists(wanted)}
         if spec.later:
@@ -234,18 +236,19 @@ def _replace(
             [(keys, jobs, changed, _)] = yield KEYED_REPLACE_LATER(**params, **times)
         else:
             [(keys, jobs, changed, _)] = yield KEYED_REPLACE_NOW(**params)
-        replaced.add(keys, jobs, Placing.REPLACED)
+        found.add(wanted.having(keys), jobs, Placing.REPLACED)
         if not changed:
-            break
-        wanted = replaced.others(wanted)
-    return list(replaced.jobs), list(replaced.jobs.values())
+            return
+        wanted = found.others(wanted)
 
 
-def _undo(spec: JobSpec, found: Found) -> Steps[None]:
+def _undo(spec: JobSpec, given: Wanted, found: Found) -> Steps[None]:
     """Take back what was created: the caller's transaction may go on."""
-    keys = [key for key, placing in found.placings.items() if placing is Placing.CREATED]
-    if keys:
-        yield KEYED_UNDO(task=spec.task, keys=keys, jobs=[found.jobs[key] for key in keys])
+    created = given.only(
+        [found.known[place] and found.placings[place] is Placing.CREATED for place in given.places]
+    )
+    if created.jobs:
+        yield KEYED_UNDO(task=spec.task, keys=created.keys, jobs=created.jobs)
 
 
 def _options(spec: JobSpec) -> dict[str, object]:

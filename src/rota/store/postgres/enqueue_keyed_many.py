@@ -6,9 +6,7 @@ in one statement. Where another transaction came between the look and such an at
 its savepoint, and what is left goes the way of a few jobs, which waits and looks for each: see `enqueue_keyed`.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
-from typing import TypeVar
 
 from rota.model.enqueued import Placing
 from rota.model.job import JobSpec
@@ -29,32 +27,27 @@ ATTEMPT_BEGIN = sql("enqueue/attempt_begin")
 ATTEMPT_KEEP = sql("enqueue/attempt_keep")
 ATTEMPT_UNDO = sql("enqueue/attempt_undo")
 
-T = TypeVar("T")
-
 
 def place_many(
-    spec: JobSpec, unique: Unique, wanted: Wanted, until: datetime | None
-) -> Steps[Found]:
-    """Store jobs with different keys, as far as nobody comes in between; what became of these."""
-    held, found = Found(), Found()
+    spec: JobSpec, unique: Unique, wanted: Wanted, until: datetime | None, found: Found
+) -> Steps[None]:
+    """Store jobs with different keys, as far as nobody comes in between; what became of these is in `found` then."""
+    held = found if unique.on_conflict == OnConflict.SKIP else Found(found.jobs)
     for chunk in wanted.chunks():
         [(keys, jobs)] = yield KEYED_HELD(task=spec.task, keys=json_keys(chunk))
-        held.add(keys, jobs, Placing.SKIPPED)
-    if held.jobs and unique.on_conflict == OnConflict.RAISE:
-        return found
+        held.add(chunk.having(keys), jobs, Placing.SKIPPED)
     new = held.others(wanted)
-    if not unique.replaces:
-        found = held
+    if len(new.jobs) < len(wanted.jobs) and unique.on_conflict == OnConflict.RAISE:
+        return
     # All new ones before any is replaced, as everywhere.
     if new.jobs:
         if not (yield from _take(spec, new.by_key(), until)):
-            return found
+            return
         yield from _append(spec, new)
-        found.add(new.unique_keys, new.jobs, Placing.CREATED)
+        found.add(new.places, new.jobs, Placing.CREATED)
     for chunk in found.others(wanted).by_key().chunks():
         if not (yield from _replace(spec, chunk, found)):
-            break
-    return found
+            return
 
 
 def _take(spec: JobSpec, wanted: Wanted, until: datetime | None) -> Steps[bool]:
@@ -92,19 +85,12 @@ def _replace(spec: JobSpec, wanted: Wanted, found: Found) -> Steps[bool]:
         yield ATTEMPT_UNDO()
         return False
     yield ATTEMPT_KEEP()
-    keys = _at(places, wanted.unique_keys)
-    lanes = [
-        f"{lane}\t{entry}" for lane, entry in zip(_at(places, wanted.lanes), entries, strict=True)
-    ]
-    rows = keyed_blocks(jobs, lanes, _same(spec, segment), keys, _at(places, wanted.args))
-    yield Copy(COPY_LOG_REPLACED, rows)
-    found.add(keys, jobs, Placing.REPLACED)
+    wanted = wanted.at([place - 1 for place in places])
+    lanes = [f"{lane}\t{entry}" for lane, entry in zip(wanted.lanes, entries, strict=True)]
+    same, keys = _same(spec, segment), wanted.unique_keys
+    yield Copy(COPY_LOG_REPLACED, keyed_blocks(jobs, lanes, same, keys, wanted.args))
+    found.add(wanted.places, jobs, Placing.REPLACED)
     return True
-
-
-def _at(places: Sequence[int], column: Sequence[T]) -> list[T]:
-    """What stands at these places, which are counted from 1."""
-    return [column[place - 1] for place in places]
 
 
 def _same(spec: JobSpec, segment: int) -> str:
