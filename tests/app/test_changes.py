@@ -162,7 +162,8 @@ async def test_many_that_follow_look_together(
 
     def in_step() -> bool:
         waits = [wait for waits in app.database.waiting._waits.values() for wait in waits]
-        return len(waits) == 40 and len({wait.due for wait in waits}) == 1
+        together = {wait.due for wait in waits}
+        return len(waits) == 40 and len(together) == 1 and together.pop() % waiting.PACE == 0
 
     # Those whose first looks lay before and after one of the common moments come together at the next.
     await asyncio.to_thread(until, in_step)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -19,6 +19,9 @@ COPIED = ("src", "lab/src", "tests", "examples", "pyproject.toml")
 
 FAILED = 1
 """The exit status of pytest where tests ran and failed."""
+
+LEFT_OUT = 5
+"""The same where no test ran, since all are large."""
 
 DEADLINE = 180.0
 """Seconds that the tests of one mutant may take."""
@@ -127,14 +130,23 @@ class Copy:
             os.utime(file, (status.st_atime, status.st_mtime))
 
     def _pytest(self, arguments: Sequence[str], seconds: float) -> tuple[int | None, str]:
-        return self.run("-m", "pytest", *OPTIONS, *arguments, seconds=seconds)
+        code, said = self.run("-m", "pytest", *OPTIONS, *arguments, seconds=seconds)
+        if code == LEFT_OUT:
+            large = {"ROTA_TEST_LARGE": "1"}
+            code, said = self.run("-m", "pytest", *OPTIONS, *arguments, seconds=seconds, more=large)
+        return code, said
 
-    def run(self, *arguments: str, seconds: float = DEADLINE) -> tuple[int | None, str]:
-        """Run Python in the copy: the exit status, none if it took too long, and what it said."""
+    def run(
+        self, *arguments: str, seconds: float = DEADLINE, more: Mapping[str, str] | None = None
+    ) -> tuple[int | None, str]:
+        """Run Python in the copy: the exit status, none if it took too long, and what it said.
+
+        `more` is for its environment.
+        """
         with subprocess.Popen(
             [sys.executable, *arguments],
             cwd=self._folder,
-            env=self._environment,
+            env=self._environment | dict(more or {}),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -144,14 +156,16 @@ class Copy:
                 said, _ = process.communicate(timeout=seconds)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
-                return None, f"no end within {seconds:.0f} seconds"
+                said, _ = process.communicate()
+                return None, f"{said}\nno end within {seconds:.0f} seconds"
             return process.returncode, said
 
 
 def _judged(code: int | None, said: str) -> tuple[Verdict, str]:
     """The verdict: red only if a test ran and failed."""
     failed = re.search(r"^FAILED (.*)", said, re.MULTILINE)
-    if code == FAILED and failed is not None:
+    # What a failed test leaves running may keep the process.
+    if code in {FAILED, None} and failed is not None:
         why = failed[1].partition(" - ")[2]
         return (Verdict.BROKEN if NONSENSE.search(why) else Verdict.RED), why
     if code == 0:

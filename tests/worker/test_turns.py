@@ -39,34 +39,41 @@ def test_never_more_than_said(app: Rota, where: str, executor: str) -> None:
     slow, free = Gauge(), Gauge()
     passed = threading.Event()
 
-    def work(gauge: Gauge) -> None:
+    def work(gauge: Gauge, at_once: bool) -> None:  # noqa: FBT001
         with gauge:
-            passed.wait(0.003)
+            if not at_once:
+                passed.wait(0.003)
 
-    async def awork(gauge: Gauge) -> None:
+    async def awork(gauge: Gauge, at_once: bool) -> None:  # noqa: FBT001
         with gauge:
-            await asyncio.sleep(0.003)
+            if not at_once:
+                await asyncio.sleep(0.003)
 
     if executor == "loop":
 
         @app.task(name="slow", queue="slow")
-        async def one() -> None:
-            await awork(slow)
+        async def one(at_once: bool) -> None:  # noqa: FBT001
+            await awork(slow, at_once)
 
         @app.task(name="free")
         async def other() -> None:
-            await awork(free)
+            await awork(free, at_once=False)
     else:
-        app.task(name="slow", queue="slow")(lambda: work(slow))
-        app.task(name="free")(lambda: work(free))
+
+        @app.task(name="slow", queue="slow")
+        def one(at_once: bool) -> None:  # noqa: FBT001
+            work(slow, at_once)
+
+        app.task(name="free")(lambda: work(free, at_once=False))
     if where == "code":
         app.queue("slow", concurrency=2)
     else:
         app.database.run(app.database.store.set_queue("slow", {"concurrency": 2}))
-    app.tasks["slow"].enqueue_many([()] * 60)
+    # After those that take no time, many of the others are claimed ahead.
+    app.tasks["slow"].enqueue_many([(True,)] * 500 + [(False,)] * 60)
     app.tasks["free"].enqueue_many([()] * 120)
     drained(app, concurrency=8)
-    assert (slow.total, free.total) == (60, 120)
+    assert (slow.total, free.total) == (560, 120)
     assert slow.most == 2
     assert free.most > 2
 

@@ -163,17 +163,18 @@ class Runners:
 
     # Runners ---------------------------------------------------------------------------------
 
-    def _start(self, context: Context | None = None) -> None:
-        """Start one more runner, in this context or a clean one; when its turn comes, it starts the next.
+    def _start(self) -> None:
+        """Start one more runner; when its turn comes, it starts the next.
 
         One at a time: handlers that do not wait for anything never need a second one.
         """
         waiting = self._inbox or self._due
         if waiting and self._next is None and self._share.take():
-            context = self._context if context is None else context
-            runner = self._next = self._loop.create_task(self._serve(), context=context.copy())
+            # A copy of the clean context: a handler that runs at the moment may have changed its own.
+            clean = self._context.copy()
+            runner = self._next = self._loop.create_task(self._serve(), context=clean)
             self._runners.add(runner)
-            runner.add_done_callback(self._retire, context=context)
+            runner.add_done_callback(self._retire, context=self._context)
 
     def _retire(self, runner: "asyncio.Task[None]") -> None:
         self._runners.discard(runner)
@@ -198,8 +199,7 @@ class Runners:
             elif begun := self._begin(clean, runner, turn + TURN):
                 job, rest = begun
                 if self._next is None:
-                    # The first step of this handler may have changed the context of this runner.
-                    self._start(clean)
+                    self._start()
                 if self._unwanted and job.id in self._unwanted:
                     self._unwanted.discard(job.id)
                     self._end(job, self._calls.cancelled(job))
