@@ -96,6 +96,7 @@ def test_an_outage_longer_than_a_session(postgres_server: PostgresServer, tmp_pa
         assert ledger.count(State.COMPLETED) == 40
         assert {job.attempt for job in ledger.records()} == {1}
         assert all(worker.alive for worker in workers)
+        assert not any(" died: " in worker.said for worker in workers)
 
 
 def test_ended_connections(ledger: Ledger) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from rota import Backoff, ConfigError, Executor, JobFailed, NodeLost, Rota, State, StoreError
 from rota.events import ClusterChanged, JobReleased, JobStarted
+from rota.model.job import JobId
 from rota.worker import Worker, calls
 from rota.worker.executors import cluster, dask, node
 from tests.fixtures.workers import drained, records, until, working
@@ -256,11 +257,18 @@ def test_resources_that_nobody_has(
     """The job waits where other workers see it, until a node has what it needs."""
     monkeypatch.setattr(cluster, "PATIENCE", 0.01)
     on_gpu, double = adopt(app, clustered.on_gpu), adopt(app, clustered.double)
+
+    def knowing(job: JobId) -> int:
+        standing = app.database.run(app.database.store.standing(job))
+        assert standing is not None
+        return len(standing.knowing)
+
     with app.events.collect(ClusterChanged) as changes, using(app, session_timeout=1.0):
         handle = on_gpu.enqueue()
         assert double.enqueue(1).result(timeout=20) == 2
         assert handle.record().state is State.AVAILABLE
         assert [(one.slots, one.lacking) for one in changes] == [(2, (clustered.on_gpu.name,))]
+        until(lambda: knowing(handle.id) == 0)
         engines[0].become(3, "GPU")
         assert handle.result(timeout=20)
         engines[0].become(1)
